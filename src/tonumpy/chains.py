@@ -1,0 +1,146 @@
+"""A receiver in; the links of its chain out: which of them detach, which bring the tensor to the CPU."""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+from typing import NamedTuple
+
+
+class Role(Enum):
+    """What a link does for the conversion."""
+
+    DETACH = "detach"  # .detach()
+    DATA = "data"  # .data, which detaches too
+    CPU = "cpu"  # .cpu(), .to("cpu")
+    DEVICE = "device"  # .cuda(), .to(something else): undoes an earlier .cpu()
+    GRAD = "grad"  # .requires_grad_(): undoes an earlier .detach()
+    OTHER = "other"
+
+
+class Link(NamedTuple):
+    """One link of a chain: a method call, an attribute or a subscript. `node.value` or `node.func.value` is what it hangs on."""
+
+    node: ast.Call | ast.Attribute | ast.Subscript
+    role: Role
+
+    @property
+    def base(self) -> ast.expr:
+        """The expression that the link is applied to."""
+        function = self.node.func if isinstance(self.node, ast.Call) else self.node
+        assert isinstance(function, (ast.Attribute, ast.Subscript))
+        return function.value
+
+    @property
+    def attribute(self) -> ast.Attribute | None:
+        """The attribute that names the link; None for a subscript."""
+        function = self.node.func if isinstance(self.node, ast.Call) else self.node
+        return function if isinstance(function, ast.Attribute) else None
+
+    @property
+    def may_add_grad(self) -> bool:
+        """Whether an operand other than the tensor itself may bring a grad with it."""
+        if not isinstance(self.node, ast.Call):
+            return False
+        operands = [*self.node.args, *(keyword.value for keyword in self.node.keywords)]
+        return any(isinstance(part, (ast.Name, ast.Call)) for value in operands for part in ast.walk(value))
+
+
+class Chain(NamedTuple):
+    """The links of a receiver, innermost first."""
+
+    links: tuple[Link, ...]
+
+    @property
+    def cpu(self) -> Link | None:
+        """The link that leaves the tensor on the CPU, if one does."""
+        return self._last(Role.CPU, undone_by=Role.DEVICE)
+
+    @property
+    def detach(self) -> Link | None:
+        """The link that leaves the tensor without grad, if one does."""
+        return self._last(Role.DETACH, Role.DATA, undone_by=Role.GRAD)
+
+    def _last(self, *roles: Role, undone_by: Role) -> Link | None:
+        for link in reversed(self.links):
+            if link.role is undone_by:
+                return None
+            if link.role in roles:
+                return link
+        return None
+
+    def after(self, link: Link) -> tuple[Link, ...]:
+        return self.links[self.links.index(link) + 1 :]
+
+
+def chain_of(receiver: ast.expr) -> Chain:
+    links: list[Link] = []
+    node = receiver
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            links.append(Link(node, _role_of_call(node, node.func.attr)))
+            node = node.func.value
+        elif isinstance(node, ast.Attribute):
+            links.append(Link(node, Role.DATA if node.attr == "data" else Role.OTHER))
+            node = node.value
+        elif isinstance(node, ast.Subscript):
+            links.append(Link(node, Role.OTHER))
+            node = node.value
+        elif isinstance(node, ast.Await):
+            node = node.value
+        else:
+            return Chain(tuple(reversed(links)))
+
+
+def _role_of_call(call: ast.Call, method: str) -> Role:
+    if method in ("detach", "detach_"):
+        return Role.DETACH
+    if method == "cpu":
+        return Role.CPU
+    if method in ("cuda", "xpu", "npu", "hpu", "mtia", "ipu"):
+        return Role.DEVICE
+    if method == "requires_grad_":
+        return Role.OTHER if _is_false(call.args[:1] or [keyword.value for keyword in call.keywords]) else Role.GRAD
+    if method == "to":
+        return _role_of_to(call)
+    return Role.OTHER
+
+
+def _role_of_to(call: ast.Call) -> Role:
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "device"]
+    if any(keyword.arg is None for keyword in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
+        return Role.DEVICE
+    devices = named or call.args[:1]
+    if not devices or is_dtype(devices[0]):
+        return Role.OTHER
+    return Role.CPU if is_cpu_literal(devices[0]) else Role.DEVICE
+
+
+def is_cpu_literal(node: ast.expr) -> bool:
+    """`"cpu"`, `"cpu:0"`, `torch.device("cpu")`, `torch.device("cpu", 0)` and `torch.device(type="cpu")`."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.split(":")[0] == "cpu"
+    if isinstance(node, ast.Call) and _last_name(node.func) == "device":
+        named = [keyword.value for keyword in node.keywords if keyword.arg in ("type", "device")]
+        given = node.args[:1] or named
+        return bool(given) and is_cpu_literal(given[0])
+    return False
+
+
+_DTYPES = frozenset(
+    "float float16 float32 float64 half double bfloat16 int int8 int16 int32 int64 long short uint8 bool complex64"
+    " complex128 cfloat cdouble".split()
+)
+
+
+def is_dtype(node: ast.expr) -> bool:
+    """`torch.float32`, `float`, `x.dtype`: an argument of `.to` that leaves the device alone."""
+    return _last_name(node) in _DTYPES or _last_name(node) == "dtype"
+
+
+def _last_name(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
+def _is_false(values: list[ast.expr]) -> bool:
+    return any(isinstance(value, ast.Constant) and value.value is False for value in values)

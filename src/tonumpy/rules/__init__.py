@@ -1,0 +1,47 @@
+"""One file a rule. A rule's docstring is its page; dropping a file into this folder registers it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import NamedTuple
+
+from tonumpy.conversions import Conversion
+
+
+class Rule(NamedTuple):
+    """`check` says in one sentence what is wrong with a conversion, or None.
+
+    `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
+    """
+
+    code: str
+    name: str
+    on_by_default: bool
+    check: Callable[[Conversion], str | None]
+    page: str
+
+    @property
+    def summary(self) -> str:
+        """The first line of the page without its `#`."""
+        return self.page.splitlines()[0].lstrip("# ").rstrip(".")
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, by code."""
+    modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+    rules = [
+        Rule(
+            module.CODE,
+            found.name.replace("_", "-"),
+            module.ON_BY_DEFAULT,
+            module.check,
+            inspect.cleandoc(module.__doc__ or ""),
+        )
+        for found, module in zip(iter_modules(__path__), modules, strict=True)
+    ]
+    return tuple(sorted(rules, key=lambda rule: rule.code))

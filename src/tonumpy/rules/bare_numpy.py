@@ -1,0 +1,53 @@
+"""# `.numpy()` on a tensor that may require grad or be on an accelerator (TNP101)
+
+## What it does
+
+Reports a call of `.numpy()` whose chain neither detaches the tensor nor brings it to the CPU, unless the code around
+it proves that at least the doubtful one of the two is not needed.
+
+## Why is this bad
+
+`.numpy()` raises `RuntimeError: Can't call numpy() on Tensor that requires grad` for a tensor that requires grad while
+grad mode is on, and `TypeError: can't convert cuda:0 device type tensor to numpy` for a tensor on an accelerator.
+Code that was only run on a CPU, or only under `torch.no_grad()`, does not show it.
+
+## Example
+
+```python
+import torch
+
+
+def to_array(x: torch.Tensor):
+    return x.numpy()
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def to_array(x: torch.Tensor):
+    return x.detach().cpu().numpy()
+```
+
+Neither link costs anything where it is not needed: both return the tensor itself, or a view of it.
+
+## Fix safety
+
+Safe where the receiver is proved, or by its own words is, a torch tensor. Unsafe (applied with `--unsafe-fixes` only)
+where nothing is known about it but that torch is the only array framework the module uses: a class of your own with a
+method `numpy` has no `.detach()`.
+"""
+
+from tonumpy.conversions import Conversion
+
+CODE = "TNP101"
+ON_BY_DEFAULT = True
+
+
+def check(conversion: Conversion) -> str | None:
+    chain = conversion.chain
+    if conversion.candidate.is_forced or chain.detach or chain.cpu or not conversion.unproved:
+        return None
+    return f"`.numpy()` on {conversion.subject} that {conversion.unproved}"

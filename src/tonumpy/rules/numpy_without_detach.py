@@ -1,0 +1,50 @@
+"""# `.cpu().numpy()` on a tensor that may require grad (TNP102)
+
+## What it does
+
+Reports a conversion that brings the tensor to the CPU but does not detach it, unless the code around it proves that
+the tensor does not require grad or that grad mode is off.
+
+## Why is this bad
+
+`.cpu()` keeps the tensor on the autograd graph, so `.numpy()` still raises
+`RuntimeError: Can't call numpy() on Tensor that requires grad`.
+
+## Example
+
+```python
+import torch
+
+
+def loss_value(loss: torch.Tensor):
+    return loss.cpu().numpy()
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def loss_value(loss: torch.Tensor):
+    return loss.detach().cpu().numpy()
+```
+
+`.detach()` goes before `.cpu()`: the other way round the copy to the CPU is recorded on the graph for nothing.
+
+## Fix safety
+
+As for TNP101: safe where the receiver is proved, or by its own words is, a torch tensor; unsafe otherwise.
+"""
+
+from tonumpy.conversions import Conversion
+
+CODE = "TNP102"
+ON_BY_DEFAULT = True
+
+
+def check(conversion: Conversion) -> str | None:
+    chain = conversion.chain
+    if conversion.candidate.is_forced or not chain.cpu or conversion.grad_is_proved:
+        return None
+    return f"`.cpu()` without `.detach()` before `.numpy()` on {conversion.subject} that {conversion.unproved}"

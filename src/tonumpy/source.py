@@ -1,0 +1,127 @@
+"""Bytes in; text, lines and syntax tree out, with the one place that turns ast's byte columns into positions."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import gc
+import re
+import warnings
+from bisect import bisect_right
+from functools import cached_property
+
+from tonumpy.findings import Position, SourceError
+
+# A file without this text holds no call of a method named numpy, so it needs neither decoding nor parsing.
+CANDIDATE = b".numpy("
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+def may_hold_candidates(data: bytes) -> bool:
+    return CANDIDATE in data
+
+
+class Source:
+    """The text of one file with what is derived from it; nothing in it changes after construction.
+
+    Raises SourceError from the constructor where the bytes cannot be decoded, and from `tree` where they cannot be parsed.
+    """
+
+    def __init__(self, data: bytes, filename: str) -> None:
+        self.filename = filename
+        self.has_bom = data.startswith(codecs.BOM_UTF8)
+        if self.has_bom:
+            data = data[len(codecs.BOM_UTF8) :]
+        self.encoding = declared_encoding(data, filename, self.has_bom)
+        try:
+            self.text = data.decode(self.encoding)
+        except UnicodeDecodeError as error:
+            row = data.count(b"\n", 0, error.start) + 1
+            column = error.start - data.rfind(b"\n", 0, error.start)
+            reason = f"cannot be decoded as {self.encoding}: {error.reason} (byte 0x{data[error.start]:02x})"
+            raise SourceError(filename, reason, Position(row, column)) from error
+
+    @classmethod
+    def from_text(cls, text: str, filename: str, tree: ast.Module | None = None) -> Source:
+        """For a host that has already decoded the text (flake8) and perhaps parsed it."""
+        source = cls.__new__(cls)
+        source.filename, source.text, source.encoding, source.has_bom = filename, text, "utf-8", False
+        if tree is not None:
+            source.__dict__["tree"] = tree
+        return source
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of a changed text, in the encoding and with the byte order mark that the file had."""
+        return (codecs.BOM_UTF8 if self.has_bom else b"") + text.encode(self.encoding)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return parse(self.text, self.filename)
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """The offset of the first code point of each line; only the newlines that Python knows end a line."""
+        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+
+    def line(self, row: int) -> str:
+        """Line `row` (from 1) with its newline."""
+        starts = self.line_starts
+        return self.text[starts[row - 1] : starts[row] if row < len(starts) else len(self.text)]
+
+    def offset(self, position: Position) -> int:
+        return self.line_starts[position.row - 1] + position.column - 1
+
+    def position_at(self, offset: int) -> Position:
+        row = bisect_right(self.line_starts, offset)
+        return Position(row, offset - self.line_starts[row - 1] + 1)
+
+    def ast_position(self, row: int, byte_column: int) -> Position:
+        """The position of an ast `lineno` and `col_offset`; the latter counts UTF-8 bytes from 0."""
+        line = self.line(row)
+        if line.isascii():
+            return Position(row, byte_column + 1)
+        return Position(row, len(line.encode()[:byte_column].decode(errors="replace")) + 1)
+
+
+def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:
+    """The encoding that PEP 263 gives the file: the cookie in one of its first two lines, else UTF-8."""
+    for row, line in enumerate(data.split(b"\n", 2)[:2], 1):
+        match = _COOKIE.match(line)
+        if match:
+            name = match[1].decode("ascii", "replace")
+            try:
+                found = codecs.lookup(name).name
+            except LookupError as error:
+                raise SourceError(filename, f"unknown encoding in the coding cookie: {name}", Position(row, 1)) from error
+            if has_bom and found != "utf-8":
+                raise SourceError(filename, f"the byte order mark says utf-8, the cookie {name}", Position(row, 1))
+            return found
+        if not _BLANK.match(line.rstrip(b"\r")):
+            break
+    return "utf-8"
+
+
+def parse(text: str, filename: str) -> ast.Module:
+    """ast.parse with every way in which it can fail turned into a SourceError."""
+    collecting = gc.isenabled()
+    gc.disable()  # a tree is all live objects: collecting while it grows only costs (9 to 13 % of the parse)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes and the like are not ours to report
+            return ast.parse(text, filename)
+    except SyntaxError as error:
+        place = Position(error.lineno or 1, error.offset or 1)
+        raise SourceError(filename, f"cannot be parsed: {error.msg}", place) from error
+    except ValueError as error:  # a null byte, before Python 3.11.4
+        offset = max(text.find("\0"), 0)
+        row = text.count("\n", 0, offset) + 1
+        place = Position(row, offset - text.rfind("\n", 0, offset))
+        raise SourceError(filename, f"cannot be parsed: {error}", place) from error
+    except (RecursionError, MemoryError) as error:
+        raise SourceError(filename, "cannot be parsed: nested too deeply for Python's parser", Position(1, 1)) from error
+    finally:
+        if collecting:
+            gc.enable()
