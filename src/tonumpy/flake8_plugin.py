@@ -1,0 +1,80 @@
+"""flake8's tree and lines in; rows, columns and messages out. Selecting and `noqa` are left to flake8."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, ClassVar
+
+from tonumpy.source import may_hold_candidates
+
+if TYPE_CHECKING:
+    import ast
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from flake8.options.manager import OptionManager
+
+    from tonumpy.config import Configuration, Settings
+    from tonumpy.inference.project import Project
+
+
+class Plugin:
+    """flake8 sets the class up once a process (`parse_options`) and makes one object a file."""
+
+    configuration: ClassVar[Configuration]
+    codes: ClassVar[tuple[str, ...]]
+    project: ClassVar[Project]
+
+    def __init__(self, tree: ast.Module, filename: str, lines: Sequence[str]) -> None:
+        self.tree = tree
+        self.filename = filename
+        self.text = "".join(lines)
+
+    @staticmethod
+    def add_options(options: OptionManager) -> None:
+        options.add_option(
+            "--tonumpy-strict",
+            action="store_true",
+            default=False,
+            parse_from_config=True,
+            help="Report every conversion of a tensor that does not call both .detach() and .cpu() (TNP300).",
+        )
+
+    @classmethod
+    def parse_options(cls, options: Namespace) -> None:
+        from tonumpy.config import Choices, ConfigError, Configuration
+        from tonumpy.inference.project import Project
+
+        strict = True if options.tonumpy_strict else None
+        cls.configuration = Configuration(Choices(strict=strict), isolated=options.isolated)
+        # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
+        cls.codes = ("TNP", *(code for code in [*(options.select or []), *(options.extend_select or [])]))
+        cls.project = Project()
+        try:
+            cls.configuration.settings_in(os.curdir)
+        except ConfigError as error:
+            from flake8.exceptions import ExecutionError
+
+            raise ExecutionError(str(error)) from error
+
+    def settings(self) -> Settings:
+        """Of `[tool.tonumpy]` only `strict` counts here: codes are selected and ignored where flake8's own are."""
+        found = self.configuration.settings_in(os.path.dirname(self.filename))
+        return found._replace(select=self.codes, ignore=())
+
+    def run(self) -> Iterator[tuple[int, int, str, type]]:
+        # Most files end here, before anything more is imported.
+        if not may_hold_candidates(self.text.encode(errors="replace")):
+            return
+        from tonumpy.pipeline import check
+        from tonumpy.source import Source
+
+        source = Source.from_text(self.text, self.filename, self.tree)
+        try:
+            findings = check(source, self.settings(), self.project)
+        except Exception as error:  # flake8 would end its whole run: this file's failure is a report of this file
+            yield 1, 0, f"TNP900 cannot be analysed: {type(error).__name__}: {error}", type(self)
+            return
+        for finding in findings:
+            # flake8 adds the 1 to the column itself.
+            yield finding.start.row, finding.start.column - 1, f"{finding.code} {finding.message}", type(self)
