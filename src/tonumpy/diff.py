@@ -1,0 +1,23 @@
+"""The old and the new bytes of a file in; the difference as a patch out, every line in the encoding of the file."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def unified_diff(filename: str, old: bytes, new: bytes) -> Iterator[bytes]:
+    """Lines end at newlines only, as they do for `patch` and `git apply`; a carriage return is part of its line."""
+    name = os.fsencode(filename)
+    for line in difflib.diff_bytes(difflib.unified_diff, _lines(old), _lines(new), name, name):
+        yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+
+
+def _lines(data: bytes) -> list[bytes]:
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]

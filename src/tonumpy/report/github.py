@@ -1,0 +1,40 @@
+"""Findings and errors as workflow commands, which GitHub Actions shows beside the lines of a pull request."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.findings import Finding, SourceError
+    from tonumpy.report import Report
+
+
+def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
+    return "".join([_finding(finding) for finding in report.findings] + [_error(error) for error in report.errors])
+
+
+def _finding(finding: Finding) -> str:
+    (row, column), (end_row, end_column) = finding.start, finding.end
+    text = f"{finding.filename}:{row}:{column}: {finding.code} {finding.message}"
+    if finding.fix is not None:
+        text += f"\n  help: {finding.fix.message}"
+    place = f"line={row},col={column},endLine={end_row},endColumn={end_column}"
+    return _command(f"tonumpy ({finding.code})", finding.filename, place, text)
+
+
+def _error(error: SourceError) -> str:
+    row, column = error.position or (1, 1)
+    return _command("tonumpy", error.filename, f"line={row},col={column}", str(error))
+
+
+def _command(title: str, filename: str, place: str, text: str) -> str:
+    return f"::error title={_property(title)},file={_property(os.path.abspath(filename))},{place}::{_data(text)}\n"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,89 @@
+"""Findings and errors as one JSON array in the shape of `ruff check --output-format json`, key for key."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from tonumpy.findings import Edit, Finding, Position, SourceError
+from tonumpy.report import Report, count_codes, rule_names
+
+
+def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
+    """As in ruff, a file that could not be read or parsed is an entry too, in the place where it would be sorted."""
+    names = rule_names() if report.findings else {}
+    entries = [_finding(finding, names) for finding in report.findings] + [_error(error) for error in report.errors]
+    entries.sort(key=lambda entry: str(entry["filename"]))
+    return json.dumps(entries, indent=2) + "\n"
+
+
+def render_statistics(report: Report, *, colour: bool) -> str:  # noqa: ARG001
+    entries = []
+    for code, count in count_codes(report):
+        fixable = sum(report.is_fixable(finding) for finding in report.findings if finding.code == code)
+        entries.append(
+            {
+                "code": code,
+                "name": rule_names()[code],
+                "count": count,
+                "fixable": fixable == count,
+                "fixable_count": fixable,
+            }
+        )
+    return json.dumps(entries, indent=2) + "\n"
+
+
+def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
+    fix = finding.fix and {
+        "applicability": finding.fix.applicability,
+        "edits": [_edit(edit) for edit in finding.fix.edits],
+        "message": finding.fix.message,
+    }
+    return {
+        "cell": None,
+        "code": finding.code,
+        "end_location": _location(finding.end),
+        "filename": _absolute(finding.filename),
+        "fix": fix,
+        "location": _location(finding.start),
+        "message": finding.message,
+        "name": names[finding.code],
+        "noqa_row": finding.start.row,
+        "severity": "error",
+        "url": finding.url,
+    }
+
+
+def _error(error: SourceError) -> dict[str, object]:
+    code, name = error_code(error)
+    place = error.position or Position(1, 1)
+    return {
+        "cell": None,
+        "code": code,
+        "end_location": _location(place),
+        "filename": _absolute(error.filename),
+        "fix": None,
+        "location": _location(place),
+        "message": error.reason,
+        "name": name,
+        "noqa_row": None,
+        "severity": "error",
+        "url": None,
+    }
+
+
+def error_code(error: SourceError) -> tuple[str, str]:
+    """The code and the name that ruff gives to such an error."""
+    return ("E902", "io-error") if error.position is None else ("invalid-syntax", "invalid-syntax")
+
+
+def _edit(edit: Edit) -> dict[str, object]:
+    return {"content": edit.content, "end_location": _location(edit.end), "location": _location(edit.start)}
+
+
+def _location(position: Position) -> dict[str, int]:
+    return {"column": position.column, "row": position.row}
+
+
+def _absolute(filename: str) -> str:
+    return filename if filename == "-" else os.path.abspath(filename)

@@ -1,0 +1,91 @@
+"""Findings and errors as SARIF 2.1.0, which code scanning services read."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from tonumpy import __version__
+from tonumpy.findings import Edit, Finding, Position, SourceError
+from tonumpy.rules import Rule, all_rules
+
+if TYPE_CHECKING:
+    from tonumpy.report import Report
+
+
+def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
+    """A file that could not be read or parsed is a notification of the run, which then has not been successful."""
+    codes = {finding.code: finding for finding in report.findings}
+    driver = {
+        "name": "tonumpy",
+        "version": __version__,
+        "informationUri": "https://github.com/tonumpy/tonumpy",
+        "rules": [_rule(rule, codes[rule.code].url) for rule in all_rules() if rule.code in codes],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [
+            {
+                "executionSuccessful": not report.errors,
+                "toolExecutionNotifications": [_notification(error) for error in report.errors],
+            }
+        ],
+        "results": [_result(finding) for finding in report.findings],
+    }
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(rule: Rule, url: str) -> dict[str, object]:
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": rule.page, "markdown": rule.page},
+        "helpUri": url,
+        "defaultConfiguration": {"enabled": rule.on_by_default, "level": "error"},
+    }
+
+
+def _result(finding: Finding) -> dict[str, object]:
+    result: dict[str, object] = {
+        "ruleId": finding.code,
+        "level": "error",
+        "message": {"text": finding.message},
+        "locations": [_location(finding.filename, finding.start, finding.end)],
+    }
+    if finding.fix is not None and finding.fix.edits:
+        change = {
+            "artifactLocation": _artifact(finding.filename),
+            "replacements": [_replacement(edit) for edit in finding.fix.edits],
+        }
+        result["fixes"] = [{"description": {"text": finding.fix.message}, "artifactChanges": [change]}]
+    return result
+
+
+def _replacement(edit: Edit) -> dict[str, object]:
+    return {"deletedRegion": _region(edit.start, edit.end), "insertedContent": {"text": edit.content}}
+
+
+def _notification(error: SourceError) -> dict[str, object]:
+    place = error.position or Position(1, 1)
+    return {
+        "level": "error",
+        "message": {"text": error.reason},
+        "locations": [_location(error.filename, place, place)],
+    }
+
+
+def _location(filename: str, start: Position, end: Position) -> dict[str, object]:
+    return {"physicalLocation": {"artifactLocation": _artifact(filename), "region": _region(start, end)}}
+
+
+def _artifact(filename: str) -> dict[str, str]:
+    return {"uri": "file://" + quote(os.fsencode(os.path.abspath(filename)))}
+
+
+def _region(start: Position, end: Position) -> dict[str, int]:
+    return {"startLine": start.row, "startColumn": start.column, "endLine": end.row, "endColumn": end.column}
