@@ -1,0 +1,62 @@
+"""Tasks in, their outcomes out in the same order, whether one process does them or several."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from tonumpy.inference.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tonumpy.run import Outcome, Task, Work
+
+# Below this many files with candidates a pool costs more than it saves: it takes some 50 ms to import and start, and
+# each of its processes reads the imported modules of the repository anew.
+POOL_FROM = 100
+_CHUNK = 8  # enough to make the transport cheap, few enough to keep every process busy to the end
+
+
+def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
+    """`jobs` is the number of processes, 0 for as many as there are cores. ChildProcessError where one of them dies."""
+    processes = min(jobs or _cores(), len(tasks) // _CHUNK)
+    if processes <= 1 or len(tasks) < POOL_FROM:
+        project = Project()
+        return (work(task, project) for task in tasks)
+    return _pooled(work, tasks, processes)
+
+
+def _pooled(work: Work, tasks: Sequence[Task], processes: int) -> Iterator[Outcome]:
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    with ProcessPoolExecutor(processes, initializer=_leave_interrupts_to_the_parent) as pool:
+        try:
+            yield from pool.map(partial(_work_here, work), tasks, chunksize=_CHUNK)
+        except BrokenProcessPool as error:
+            raise ChildProcessError("a worker process ended unexpectedly; `--jobs 1` shows at which file") from error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _work_here(work: Work, task: Task) -> Outcome:
+    return work(task, _project_of_this_process())
+
+
+@cache
+def _project_of_this_process() -> Project:
+    """A worker keeps what it has read of the repository from one task to the next."""
+    return Project()
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _cores() -> int:
+    """The cores that this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,31 @@
+"""Items in, the same items out; once it takes long, a bar on stderr shows how far they are."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+PATIENCE = 1.0  # seconds
+
+_T = TypeVar("_T")
+
+
+def with_progress(items: Iterable[_T], total: int) -> Iterator[_T]:
+    start = monotonic()
+    bar = None
+    try:
+        for done, item in enumerate(items):
+            if bar is not None:
+                bar.update()
+            elif monotonic() - start > PATIENCE:
+                from tqdm import tqdm  # not before it is needed: most runs are over by then
+
+                tqdm.monitor_interval = 0  # its thread would make forking unsafe
+                bar = tqdm(total=total, initial=done + 1, unit="file", leave=False)
+            yield item
+    finally:
+        if bar is not None:
+            bar.close()

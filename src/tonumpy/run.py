@@ -1,0 +1,73 @@
+"""One file's bytes and settings in; what `check` or `fix` makes of them out, with every failure as a SourceError."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy import pipeline
+from tonumpy.findings import Finding, Position, SourceError
+from tonumpy.inference.project import Project
+from tonumpy.noqa import suppress
+from tonumpy.source import Source
+
+if TYPE_CHECKING:
+    from tonumpy.config import Settings
+
+
+class Task(NamedTuple):
+    filename: str
+    data: bytes
+    settings: Settings
+
+
+class Outcome(NamedTuple):
+    """`findings` are those left in `data`, which is what the file should hold; `fixed` are those repaired in it."""
+
+    task: Task
+    data: bytes
+    findings: list[Finding]
+    fixed: list[Finding]
+    error: SourceError | None
+
+
+Work = Callable[[Task, Project], Outcome]
+
+
+def check(task: Task, project: Project) -> Outcome:
+    return _guarded(_check, task, project)
+
+
+def fix(task: Task, project: Project) -> Outcome:
+    return _guarded(_fix, task, project)
+
+
+def _check(task: Task, project: Project) -> Outcome:
+    source = Source(task.data, task.filename)
+    findings = suppress(source, pipeline.check(source, task.settings, project))
+    return Outcome(task, task.data, findings, [], None)
+
+
+def _fix(task: Task, project: Project) -> Outcome:
+    source = Source(task.data, task.filename)
+    fixed = pipeline.fix(source, task.settings, project, unsafe=task.settings.unsafe_fixes)
+    data = source.encode(fixed.text) if fixed.applied else task.data
+    return Outcome(task, data, fixed.remaining, fixed.applied, None)
+
+
+def _guarded(work: Work, task: Task, project: Project) -> Outcome:
+    """One file must not end the run for the others, whatever it does to us."""
+    try:
+        return work(task, project)
+    except SourceError as error:
+        failure = error
+    except RecursionError:
+        failure = SourceError(task.filename, "cannot be checked: nested too deeply", Position(1, 1))
+    except Exception as error:  # a defect of ours: it is reported with its place, and the other files are still done
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+        reason = f"internal error, please report it: {type(error).__name__}: {error} ({place})"
+        failure = SourceError(task.filename, reason)
+    return Outcome(task, task.data, [], [], failure)
