@@ -1,0 +1,10 @@
+"""`python -m tonumpy`."""
+
+from __future__ import annotations
+
+import sys
+
+from tonumpy.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
