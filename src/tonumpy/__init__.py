@@ -1,0 +1,43 @@
+"""Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # the name that type checkers know; importing typing would cost every start of the command
+if TYPE_CHECKING:
+    from tonumpy.api import check_source as check_source
+    from tonumpy.api import fix_source as fix_source
+    from tonumpy.findings import Edit as Edit
+    from tonumpy.findings import Finding as Finding
+    from tonumpy.findings import Fix as Fix
+    from tonumpy.findings import Position as Position
+    from tonumpy.findings import SourceError as SourceError
+
+    __version__: str
+
+_HOMES = {
+    "check_source": "tonumpy.api",
+    "fix_source": "tonumpy.api",
+    "Edit": "tonumpy.findings",
+    "Finding": "tonumpy.findings",
+    "Fix": "tonumpy.findings",
+    "Position": "tonumpy.findings",
+    "SourceError": "tonumpy.findings",
+}
+
+__all__ = ["Edit", "Finding", "Fix", "Position", "SourceError", "check_source", "fix_source"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("tonumpy")
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES, "__version__"])
