@@ -9,8 +9,12 @@ import re
 import warnings
 from bisect import bisect_right
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import Position, SourceError
+
+if TYPE_CHECKING:
+    from tonumpy.candidates import Candidate
 
 # A file without this text holds no call of a method named numpy, so it needs neither decoding nor parsing.
 CANDIDATE = b".numpy("
@@ -27,11 +31,12 @@ def may_hold_candidates(data: bytes) -> bool:
 class Source:
     """The text of one file with what is derived from it; nothing in it changes after construction.
 
-    Raises SourceError from the constructor where the bytes cannot be decoded, and from `tree` where they cannot be parsed.
+    The constructor raises SourceError where the bytes cannot be decoded, `tree` where the text cannot be parsed.
     """
 
     def __init__(self, data: bytes, filename: str) -> None:
         self.filename = filename
+        self.data: bytes | None = data
         self.has_bom = data.startswith(codecs.BOM_UTF8)
         if self.has_bom:
             data = data[len(codecs.BOM_UTF8) :]
@@ -48,7 +53,8 @@ class Source:
     def from_text(cls, text: str, filename: str, tree: ast.Module | None = None) -> Source:
         """For a host that has already decoded the text (flake8) and perhaps parsed it."""
         source = cls.__new__(cls)
-        source.filename, source.text, source.encoding, source.has_bom = filename, text, "utf-8", False
+        source.filename, source.data, source.text = filename, None, text
+        source.encoding, source.has_bom = "utf-8", False
         if tree is not None:
             source.__dict__["tree"] = tree
         return source
@@ -56,6 +62,11 @@ class Source:
     def encode(self, text: str) -> bytes:
         """The bytes of a changed text, in the encoding and with the byte order mark that the file had."""
         return (codecs.BOM_UTF8 if self.has_bom else b"") + text.encode(self.encoding)
+
+    @property
+    def survives_encoding(self) -> bool:
+        """Whether the unchanged text gives the file's bytes again; some encodings write a character in two ways."""
+        return self.data is None or self.encode(self.text) == self.data
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -85,6 +96,46 @@ class Source:
             return Position(row, byte_column + 1)
         return Position(row, len(line.encode()[:byte_column].decode(errors="replace")) + 1)
 
+    def node_start(self, node: ast.expr) -> Position:
+        return self.ast_position(node.lineno, node.col_offset)
+
+    def node_end(self, node: ast.expr) -> Position:
+        """The position just after a node; brackets that only group are no part of a node."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self.ast_position(node.end_lineno, node.end_col_offset)
+
+    def name_start(self, attribute: ast.Attribute) -> Position | None:
+        """The position of an attribute's own name; None where the text there is another: ast's position is wrong."""
+        assert attribute.end_lineno is not None
+        if attribute.end_lineno > len(self.line_starts):
+            return None
+        end = self.node_end(attribute)
+        start = Position(end.row, end.column - len(attribute.attr))
+        found = start.column > 0 and self.text.startswith(attribute.attr, self.offset(start))
+        return start if found else None
+
+    def is_placed(self, candidate: Candidate) -> bool:
+        """Whether ast gives the right position of a candidate.
+
+        It may not for a name that is written in other characters than it means (ast has normalised it), and inside an
+        f-string in the first releases of Python 3.10 and 3.11, which take the place of one expression for another's.
+        """
+        place = self.name_start(candidate.attribute)
+        if place is None or candidate.string is None:
+            return place is not None
+        attributes = [node for node in ast.walk(candidate.string) if isinstance(node, ast.Attribute)]
+        taken = [self.name_start(each) for each in attributes if each.attr == candidate.attribute.attr]
+        return self.node_start(candidate.string) < place < self.node_end(candidate.string) and taken.count(place) == 1
+
+    def call_span(self, candidate: Candidate) -> tuple[Position, Position]:
+        """From the name `numpy` to just after the closing bracket; of what holds the call where ast misplaces it."""
+        start = self.name_start(candidate.attribute)
+        if start is None or not self.is_placed(candidate):
+            around = candidate.string or candidate.call
+            return self.node_start(around), self.node_end(around)
+        return start, self.node_end(candidate.call)
+
 
 def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:
     """The encoding that PEP 263 gives the file: the cookie in one of its first two lines, else UTF-8."""
@@ -95,7 +146,8 @@ def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:
             try:
                 found = codecs.lookup(name).name
             except LookupError as error:
-                raise SourceError(filename, f"unknown encoding in the coding cookie: {name}", Position(row, 1)) from error
+                reason = f"unknown encoding in the coding cookie: {name}"
+                raise SourceError(filename, reason, Position(row, 1)) from error
             if has_bom and found != "utf-8":
                 raise SourceError(filename, f"the byte order mark says utf-8, the cookie {name}", Position(row, 1))
             return found
@@ -121,7 +173,8 @@ def parse(text: str, filename: str) -> ast.Module:
         place = Position(row, offset - text.rfind("\n", 0, offset))
         raise SourceError(filename, f"cannot be parsed: {error}", place) from error
     except (RecursionError, MemoryError) as error:
-        raise SourceError(filename, "cannot be parsed: nested too deeply for Python's parser", Position(1, 1)) from error
+        reason = "cannot be parsed: nested too deeply for Python's parser"
+        raise SourceError(filename, reason, Position(1, 1)) from error
     finally:
         if collecting:
             gc.enable()

@@ -1,0 +1,111 @@
+"""A conversion in; its fix out: the text edits that perform a repair where its nodes stand, keeping the layout."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from tonumpy.findings import Applicability, Edit, Fix, Position, Style
+from tonumpy.repairs import AddLinks, DataToDetach, Operation, describe, plan_repair
+
+if TYPE_CHECKING:
+    from tonumpy.candidates import Candidate
+    from tonumpy.conversions import Conversion
+    from tonumpy.source import Source
+
+# What may stand between an expression and the dot or bracket that follows it: space, brackets that close a group,
+# comments and line breaks, of which the group keeps the last with the backslash that continues the line.
+_GAP = re.compile(r"(?:[ \t\f)]|(?P<newline>\\?(?:\r\n|\r|\n))|#[^\r\n]*)*")
+_SPACE = " \t\f"
+
+
+class MisplacedError(Exception):
+    """The text is not what ast's positions promise."""
+
+
+def plan_fix(conversion: Conversion, source: Source, style: Style) -> Fix:
+    """The fix of a conversion that a rule objects to; without edits where its place in the text is not certain."""
+    operations = plan_repair(conversion, style)
+    message = describe(operations)
+    try:
+        if not source.is_placed(conversion.candidate):
+            raise MisplacedError
+        edits = tuple(sorted(_edit(operation, source) for operation in operations))
+    except MisplacedError:
+        return Fix("display-only", message, ())
+    return Fix(_applicability(conversion, source), message, edits)
+
+
+def _applicability(conversion: Conversion, source: Source) -> Applicability:
+    if _is_echoed(conversion.candidate, source):
+        return "display-only"
+    return "unsafe" if conversion.certainty == "possible" else "safe"
+
+
+def _edit(operation: Operation, source: Source) -> Edit:
+    if isinstance(operation, AddLinks):
+        return _add_links(operation, source)
+    if isinstance(operation, DataToDetach):
+        start = _name_start(operation.data, source)
+        return Edit(start, source.node_end(operation.data), "detach()")
+    return _force(operation.call, source)
+
+
+def _add_links(operation: AddLinks, source: Source) -> Edit:
+    """Just before the dot. A dot that starts a line makes a chain that stands one link a line, and it goes on so."""
+    text = source.text
+    base_end = source.offset(source.node_end(operation.before.value))
+    gap = _gap(text, base_end)
+    dot = gap.end()
+    name = source.offset(_name_start(operation.before, source))
+    if text[dot : dot + 1] != "." or _gap(text, dot + 1).end() != name:
+        raise MisplacedError
+    separator, newline = "", gap["newline"]
+    if newline:
+        indentation = text[gap.end("newline") : dot]
+        if not indentation.strip(_SPACE):
+            separator = (" " if newline.startswith("\\") else "") + newline + indentation
+    place = source.position_at(dot)
+    return Edit(place, place, "".join(f".{method}(){separator}" for method in operation.methods))
+
+
+def _force(call: ast.Call, source: Source) -> Edit:
+    """`force=True` into the empty brackets, or in place of the one argument there."""
+    text = source.text
+    bracket = _gap(text, source.offset(source.node_end(call.func))).end()
+    if text[bracket : bracket + 1] != "(":
+        raise MisplacedError
+    if call.keywords:
+        value = call.keywords[0].value
+        return Edit(source.node_start(value), source.node_end(value), "True")
+    if call.args:
+        argument = call.args[0]
+        return Edit(source.node_start(argument), source.node_end(argument), "force=True")
+    place = source.position_at(bracket + 1)
+    return Edit(place, place, "force=True")
+
+
+def _is_echoed(candidate: Candidate, source: Source) -> bool:
+    """Whether the call stands in an `f"{x.numpy()=}"`, which prints its own source: an edit changes what it prints."""
+    if candidate.string is None:
+        return False
+    for field in ast.walk(candidate.string):
+        if isinstance(field, ast.FormattedValue) and any(node is candidate.call for node in ast.walk(field.value)):
+            after = _gap(source.text, source.offset(source.node_end(field.value))).end()
+            if source.text.startswith("=", after):
+                return True
+    return False
+
+
+def _name_start(attribute: ast.Attribute, source: Source) -> Position:
+    start = source.name_start(attribute)
+    if start is None:
+        raise MisplacedError
+    return start
+
+
+def _gap(text: str, offset: int) -> re.Match[str]:
+    match = _GAP.match(text, offset)
+    assert match is not None  # it matches nothing at all, too
+    return match

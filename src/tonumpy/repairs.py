@@ -1,0 +1,120 @@
+"""A conversion in; the operations on its syntax tree that complete it out, and their wording."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.chains import Chain, Link, Role
+
+if TYPE_CHECKING:
+    from tonumpy.candidates import Candidate
+    from tonumpy.conversions import Conversion
+    from tonumpy.findings import Style
+
+
+class AddLinks(NamedTuple):
+    """`base.name` becomes `base.detach().cpu().name`."""
+
+    before: ast.Attribute
+    methods: tuple[str, ...]
+
+
+class DataToDetach(NamedTuple):
+    """`base.data` becomes `base.detach()`."""
+
+    data: ast.Attribute
+
+
+class Force(NamedTuple):
+    """`base.numpy(...)` becomes `base.numpy(force=True)`."""
+
+    call: ast.Call
+
+
+Operation = AddLinks | DataToDetach | Force
+
+
+def plan_repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
+    """What completes the chain of a conversion; nothing where it is complete already."""
+    candidate, chain = conversion.candidate, conversion.chain
+    if conversion.is_complete:
+        return ()
+    if style == "force" and _can_force(candidate.call):
+        return (Force(candidate.call),)
+    numpy, cpu, detach = candidate.attribute, chain.cpu, chain.detach
+    if detach is None and cpu is not None:
+        # Before the copy, or the copy is recorded on the graph; but only where it is certain to be a tensor's.
+        early = cpu.attribute if _is_on_the_same_tensor(cpu, chain, candidate) else None
+        return (AddLinks(early or numpy, ("detach",)),)
+    if detach is None:
+        return (AddLinks(numpy, ("detach", "cpu")),)
+    if detach.role is Role.DATA and isinstance(detach.node, ast.Attribute):
+        if _is_on_the_same_tensor(detach, chain, candidate):
+            return (DataToDetach(detach.node), AddLinks(numpy, ("cpu",)))
+        return (AddLinks(numpy, ("detach", "cpu")),)
+    return (AddLinks(numpy, ("cpu",)),)
+
+
+def describe(operations: tuple[Operation, ...]) -> str:
+    """The repair in the words of a person: "Replace `.data` by `.detach()` and add `.cpu()`"."""
+    words = " and ".join(_words(each) for each in operations)
+    return words[:1].upper() + words[1:]
+
+
+def _words(operation: Operation) -> str:
+    if isinstance(operation, AddLinks):
+        return f"add `{''.join(f'.{method}()' for method in operation.methods)}`"
+    return "replace `.data` by `.detach()`" if isinstance(operation, DataToDetach) else "use `.numpy(force=True)`"
+
+
+def _can_force(call: ast.Call) -> bool:
+    """Not where an argument would be lost that may matter: `force=flag`, `*args`, what torch does not know."""
+    if any(keyword.arg != "force" for keyword in call.keywords):
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return not given or (len(given) == 1 and isinstance(given[0], ast.Constant) and not given[0].value)
+
+
+# What a later link must be for the earlier one to be proved a tensor's own: an object with a `.to("cpu")` of its own (a
+# batch, detection results) hands its tensors out by attributes, keys and methods other than these.
+_SHAPES_AND_TYPES = frozenset(
+    "bool byte char clone contiguous cpu cuda diagonal double expand expand_as flatten flip float half int long"
+    " moveaxis movedim narrow permute ravel repeat reshape roll select short squeeze swapaxes t tile to transpose type"
+    " type_as unflatten unfold unsqueeze view view_as".split()
+)
+_ARITHMETIC = frozenset(
+    "abs add all any argmax argmin argsort bitwise_not ceil clamp clip cos cumsum div eq exp floor ge gt le"
+    " log log10 log1p log2 log_softmax logical_not lt max mean median min mul ne neg norm pow prod relu round rsqrt"
+    " sigmoid sign sin softmax sqrt square std sub sum tanh trunc var".split()
+)
+_VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag"))
+
+
+def _is_on_the_same_tensor(link: Link, chain: Chain, candidate: Candidate) -> bool:
+    """Whether every link from this one to `.numpy` works on one tensor and adds no grad to it."""
+    base: ast.expr = link.node
+    for later in chain.after(link):
+        if later.base is not base or not _keeps_a_tensor(later):  # an `await` between two links is no link
+            return False
+        base = later.node
+    return base is candidate.receiver
+
+
+def _keeps_a_tensor(link: Link) -> bool:
+    node = link.node
+    if isinstance(node, ast.Subscript):
+        return _is_tensor_index(node.slice)
+    if isinstance(node, ast.Attribute):
+        return node.attr in _VIEWS
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return name in _SHAPES_AND_TYPES or (name in _ARITHMETIC and not link.may_add_grad)
+
+
+def _is_tensor_index(index: ast.expr) -> bool:
+    """A slice, a number, `...`, or several at once; a name may hold the key of a mapping."""
+    if isinstance(index, ast.UnaryOp):
+        return _is_tensor_index(index.operand)
+    return isinstance(index, (ast.Slice, ast.Tuple)) or (
+        isinstance(index, ast.Constant) and not isinstance(index.value, (str, bytes))
+    )
