@@ -1,0 +1,96 @@
+"""A fixture's text in; its options and the findings that it expects out. CONTRIBUTING.md describes the format."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "fixtures"
+
+# Executable ones with a driver of their own.
+OTHERS = {"runtime"}
+
+OPTIONS = {"--strict", "--unsafe-fixes", "--style=force"}
+
+_DIRECTIVE = re.compile(r"# (options|python): (.+)")
+_COMMENT = re.compile(r"# (TNP\d+: .+?)(?= +# |$)")
+_EXPECTATION = re.compile(
+    r"(?P<code>TNP\d{3}): (?:(?P<row>\d+):)?(?P<column>\d+)(?: (?P<applicability>unsafe|display-only))?"
+)
+
+
+class Expected(NamedTuple):
+    """One finding: its place is that of the name `numpy`, row and column from 1, the column in code points."""
+
+    row: int
+    column: int
+    code: str
+    applicability: str
+
+
+class Fixture(NamedTuple):
+    path: Path
+    options: frozenset[str]
+    python: tuple[int, ...]
+    expected: list[Expected]
+
+    @property
+    def name(self) -> str:
+        return self.path.relative_to(FOLDER).as_posix()
+
+    @property
+    def twin(self) -> Path:
+        return self.path.with_name(f"{self.path.stem}.fixed.py")
+
+    @property
+    def fixable(self) -> list[Expected]:
+        """What `tonumpy fix` with the fixture's options repairs."""
+        allowed = {"safe", "unsafe"} if "--unsafe-fixes" in self.options else {"safe"}
+        return [each for each in self.expected if each.applicability in allowed]
+
+
+def read_fixtures() -> list[Fixture]:
+    return [
+        read_fixture(path)
+        for path in sorted(FOLDER.rglob("*.py"))
+        if not path.name.endswith(".fixed.py") and path.relative_to(FOLDER).parts[0] not in OTHERS
+    ]
+
+
+def read_fixture(path: Path) -> Fixture:
+    # surrogateescape: a fixture may be in any encoding; what is read here is ASCII or stands before it on the line
+    lines = path.read_bytes().decode("utf-8-sig", "surrogateescape").splitlines()
+    directives = _directives(lines)
+    options = frozenset(directives.get("options", "").split())
+    assert options <= OPTIONS, f"{path}: unknown options {sorted(options - OPTIONS)}"
+    python = tuple(map(int, directives.get("python", "3.0").split(".")))
+    expected = [each for row, line in enumerate(lines, 1) for each in _expectations(line, row, path)]
+    return Fixture(path, options, python, sorted(expected))
+
+
+def _directives(lines: list[str]) -> dict[str, str]:
+    """The comments at the head of the file that name options or the oldest Python that can parse it."""
+    found: dict[str, str] = {}
+    for line in lines:
+        match = _DIRECTIVE.fullmatch(line)
+        if match is None:
+            break
+        found[match[1]] = match[2]
+    return found
+
+
+def _expectations(line: str, row: int, path: Path) -> list[Expected]:
+    comment = _COMMENT.search(line)
+    if comment is None:
+        # a noqa comment names codes too, but without a colon after them
+        assert not re.search(r"# *TNP\d*\b *:", line), f"{path}:{row}: not an expectation: {line.strip()}"
+        return []
+    found = []
+    for part in comment[1].split("; "):
+        match = _EXPECTATION.fullmatch(part)
+        assert match, f"{path}:{row}: not an expectation: {part}"
+        place = int(match["row"] or row), int(match["column"])
+        found.append(Expected(*place, match["code"], match["applicability"] or "safe"))
+    return found

@@ -1,0 +1,66 @@
+"""The rules' pages: each is the rule's own docstring, and its examples are what the rule and the repair make of them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tonumpy import check_source, fix_source
+from tonumpy.rules import Rule, all_rules
+
+ROOT = Path(__file__).parent.parent
+HEADINGS = ["What it does", "Why is this bad", "Example", "Use instead", "Fix safety"]
+
+each_rule = pytest.mark.parametrize("rule", all_rules(), ids=[rule.code for rule in all_rules()])
+
+
+def sections(rule: Rule) -> dict[str, str]:
+    """The text under each heading of a page."""
+    _, *parts = re.split(r"^## (.+)\n", rule.page, flags=re.M)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def code_block(section: str) -> str:
+    (block,) = re.findall(r"^```python\n(.*?)^```$", section, flags=re.M | re.S)
+    return str(block)
+
+
+def test_the_pages_are_up_to_date() -> None:
+    run = subprocess.run(
+        [sys.executable, "scripts/write_rule_pages.py", "--check"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", ""), "python scripts/write_rule_pages.py brings them up to date"
+
+
+@each_rule
+def test_a_page_has_its_headings(rule: Rule) -> None:
+    assert list(sections(rule)) == HEADINGS
+    assert rule.page.startswith("# ")
+    assert f"({rule.code})\n" in rule.page
+
+
+@each_rule
+def test_the_example_is_flagged(rule: Rule) -> None:
+    example = code_block(sections(rule)["Example"])
+    assert [finding.code for finding in check_source(example, select=[rule.code])] == [rule.code]
+
+
+@each_rule
+def test_the_fix_makes_of_the_example_what_to_use_instead(rule: Rule) -> None:
+    found = sections(rule)
+    assert fix_source(code_block(found["Example"]), select=[rule.code]) == code_block(found["Use instead"])
+
+
+@each_rule
+def test_what_to_use_instead_is_silent(rule: Rule) -> None:
+    assert check_source(code_block(sections(rule)["Use instead"]), strict=True) == []
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"

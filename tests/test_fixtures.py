@@ -1,0 +1,165 @@
+"""Every fixture: its findings, the bytes of its repair, and the agreement of the command and flake8 on it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from fixture_format import FOLDER, ROOT, Expected, Fixture, read_fixture, read_fixtures
+
+from tonumpy.config import Settings
+from tonumpy.findings import Finding, Style
+from tonumpy.inference.project import Project
+from tonumpy.noqa import suppress
+from tonumpy.pipeline import check, fix
+from tonumpy.rules import all_rules
+from tonumpy.source import Source
+
+FIXTURES = [fixture for fixture in read_fixtures() if sys.version_info >= fixture.python]
+
+each_fixture = pytest.mark.parametrize("fixture", FIXTURES, ids=[fixture.name for fixture in FIXTURES])
+
+
+def settings_of(fixture: Fixture) -> Settings:
+    style: Style = "force" if "--style=force" in fixture.options else "links"
+    return Settings(strict="--strict" in fixture.options, style=style)
+
+
+def findings_in(data: bytes, fixture: Fixture) -> list[Finding]:
+    source = Source(data, str(fixture.path))
+    return suppress(source, check(source, settings_of(fixture), Project()))
+
+
+def fixed(data: bytes, fixture: Fixture) -> bytes:
+    source = Source(data, str(fixture.path))
+    result = fix(source, settings_of(fixture), Project(), unsafe="--unsafe-fixes" in fixture.options)
+    return source.encode(result.text)
+
+
+def places(findings: Iterable[Finding]) -> list[Expected]:
+    """What a fixture says of findings; a finding without a fix is as good as one that is only shown."""
+    return sorted(
+        Expected(*each.start, each.code, each.fix.applicability if each.fix else "display-only") for each in findings
+    )
+
+
+@each_fixture
+def test_findings(fixture: Fixture) -> None:
+    assert places(findings_in(fixture.path.read_bytes(), fixture)) == fixture.expected
+
+
+@each_fixture
+def test_fix(fixture: Fixture, update_fixtures: bool) -> None:
+    before = fixture.path.read_bytes()
+    after = fixed(before, fixture)
+    if update_fixtures:
+        write_twin(fixture, before, after)
+    assert fixture.twin.exists() == bool(fixture.fixable), "a twin belongs where a fix applies, only there"
+    assert after == (fixture.twin.read_bytes() if fixture.fixable else before)
+    ast.parse(after)
+    assert fixed(after, fixture) == after, "a second run changes something"
+    left = Counter(each.code for each in fixture.expected) - Counter(each.code for each in fixture.fixable)
+    assert Counter(each.code for each in findings_in(after, fixture)) == left
+
+
+def write_twin(fixture: Fixture, before: bytes, after: bytes) -> None:
+    if after != before:
+        fixture.twin.write_bytes(after)
+    else:
+        fixture.twin.unlink(missing_ok=True)
+
+
+@cache
+def reported_by_command(options: frozenset[str]) -> dict[Path, list[Expected]]:
+    """One real run of `tonumpy check`; what only `fix` knows is left out."""
+    paths = [str(fixture.path) for fixture in FIXTURES if fixture.options == options]
+    command = [sys.executable, "-m", "tonumpy", "check", "--isolated", "--output-format", "json"]
+    run = subprocess.run([*command, *options & {"--strict"}, *paths], capture_output=True, text=True, cwd=ROOT)
+    assert run.stderr == ""
+    found: dict[Path, list[Expected]] = {}
+    for each in json.loads(run.stdout):
+        start = each["location"]
+        applicability = each["fix"]["applicability"] if each["fix"] else "display-only"
+        place = Expected(start["row"], start["column"], each["code"], applicability)
+        found.setdefault(Path(each["filename"]), []).append(place)
+    return found
+
+
+@cache
+def reported_by_flake8(options: frozenset[str]) -> dict[Path, list[tuple[int, int, str]]]:
+    """One real run of flake8, which knows nothing of applicability."""
+    paths = [str(fixture.path) for fixture in FIXTURES if fixture.options == options]
+    command = [sys.executable, "-m", "flake8", "--isolated", "--select=TNP"]
+    form = "--format=%(path)s|%(row)d|%(col)d|%(code)s"
+    strict = ["--tonumpy-strict"] if "--strict" in options else []
+    run = subprocess.run([*command, form, *strict, *paths], capture_output=True, text=True, cwd=ROOT)
+    assert run.stderr == ""
+    found: dict[Path, list[tuple[int, int, str]]] = {}
+    for line in run.stdout.splitlines():
+        path, row, column, code = line.split("|")
+        found.setdefault(Path(path), []).append((int(row), int(column), code))
+    return found
+
+
+@each_fixture
+def test_the_command_agrees(fixture: Fixture) -> None:
+    assert sorted(reported_by_command(fixture.options).get(fixture.path, [])) == fixture.expected
+
+
+@each_fixture
+def test_flake8_agrees(fixture: Fixture) -> None:
+    found = reported_by_flake8(fixture.options).get(fixture.path, [])
+    assert sorted(found) == [(each.row, each.column, each.code) for each in fixture.expected]
+
+
+@pytest.mark.parametrize("options", sorted({fixture.options for fixture in FIXTURES}, key=sorted), ids=" ".join)
+def test_the_command_writes_the_twins(options: frozenset[str], tmp_path: Path) -> None:
+    fixtures = [fixture for fixture in FIXTURES if fixture.options == options]
+    for fixture in fixtures:
+        copy = tmp_path / fixture.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(fixture.path, copy)
+    run = subprocess.run(
+        [sys.executable, "-m", "tonumpy", "fix", "--isolated", "--quiet", *options, "."],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert run.stderr == ""
+    for fixture in fixtures:
+        expected = fixture.twin if fixture.fixable else fixture.path
+        assert (tmp_path / fixture.name).read_bytes() == expected.read_bytes(), fixture.name
+
+
+@pytest.mark.parametrize("code", [rule.code for rule in all_rules()])
+def test_every_rule_has_a_flagged_and_a_clean_fixture(code: str) -> None:
+    own = [fixture for fixture in FIXTURES if fixture.path.parent.name == code]
+    assert any(each.code == code for fixture in own for each in fixture.expected)
+    assert any(not fixture.expected for fixture in own)
+
+
+def test_clean_fixtures_are_named_so() -> None:
+    for fixture in FIXTURES:
+        assert fixture.path.name.startswith("clean_") == (not fixture.expected), fixture.name
+
+
+def test_no_twin_is_left_alone() -> None:
+    known = {fixture.twin for fixture in read_fixtures()}
+    twins = {path for path in FOLDER.rglob("*.fixed.py") if path.relative_to(FOLDER).parts[0] != "runtime"}
+    assert twins <= known
+
+
+def test_a_misspelt_expectation_is_refused(tmp_path: Path) -> None:
+    for comment in ("TNP101: x", "TNP101:12", "TNP101: 12 safe", "TNP101: 12;TNP102: 13", "TNP10: 12"):
+        path = tmp_path / "misspelt.py"
+        path.write_text(f"x.numpy()  # {comment}\n")
+        with pytest.raises(AssertionError, match="not an expectation"):
+            read_fixture(path)
