@@ -26,8 +26,8 @@ class Rule(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """The first line of the page without its `#`."""
-        return self.page.splitlines()[0].lstrip("# ").rstrip(".")
+        """The first line of the page without its `#` and its code."""
+        return self.page.splitlines()[0].removeprefix("# ").removesuffix(f" ({self.code})")
 
 
 @cache
