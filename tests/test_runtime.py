@@ -1,0 +1,74 @@
+"""Executable fixtures on real torch: the original fails as foretold, and what tonumpy makes of it works everywhere."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+pytest.importorskip("torch")
+
+import accelerator
+import devices
+import mutants
+from runtime_matrix import Fixture, find_fixtures, run_matrix
+
+from tonumpy import fix_source
+
+FIXTURES = find_fixtures()
+_DEVICES = [pytest.param(device, marks=pytest.mark.cuda if device == "cuda" else ()) for device in devices.DEVICES]
+_BY_NAME = {fixture.name: fixture for fixture in FIXTURES}
+
+
+def _require(device: str) -> None:
+    reason = devices.unavailable(device)
+    if reason:
+        cells = sum(1 for fixture in FIXTURES for _ in fixture.cells(device))
+        pytest.skip(f"{reason}: none of the {2 * cells} cells of the matrix were run on {device}")
+
+
+@pytest.mark.parametrize("style", ["links", "force"])
+@pytest.mark.parametrize("device", _DEVICES)
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.name)
+def test_repaired_code_works_where_the_original_raised(
+    fixture: Fixture, device: str, style: Literal["links", "force"]
+) -> None:
+    _require(device)
+    repaired = fix_source(fixture.text, unsafe=True, style=style)
+    cells = run_matrix(fixture, device, repaired, forced=style == "force")
+    assert cells
+    assert not [str(cell) for cell in cells if cell.problem]
+
+
+@pytest.mark.parametrize(
+    ("mutant", "harmless"),
+    [
+        (mutants.does_nothing, ()),
+        # A state dict and a decorator leave no tensor with grad: `.detach()` is written, and not needed.
+        (mutants.drops_detach, ("runtime/state_dict", "runtime/under_no_grad")),
+        (mutants.drops_cpu, ()),
+        (mutants.repairs_only_the_first, ()),
+        (mutants.links_the_wrong_receiver, ()),
+    ],
+)
+def test_the_matrix_catches_a_broken_rewriter(mutant: mutants.Mutant, harmless: tuple[str, ...]) -> None:
+    """In every fixture that the mutant spoils."""
+    _require(accelerator.DEVICE)
+    spoiled, caught = [], []
+    for fixture in FIXTURES:
+        repaired = fix_source(fixture.text, unsafe=True)
+        broken = mutant(fixture.text, repaired)
+        if fixture.name in harmless or mutants.same_code(broken, repaired):
+            continue
+        spoiled.append(fixture.name)
+        if any(cell.problem for device in ("cpu", accelerator.DEVICE) for cell in run_matrix(fixture, device, broken)):
+            caught.append(fixture.name)
+    assert spoiled
+    assert caught == spoiled
+
+
+@pytest.mark.parametrize("mutant", [mutants.copies, mutants.casts])
+def test_the_matrix_sees_memory_and_dtype(mutant: mutants.Mutant) -> None:
+    bare = _BY_NAME["runtime/bare"]
+    broken = mutant(bare.text, fix_source(bare.text, unsafe=True))
+    assert any(cell.problem for cell in run_matrix(bare, "cpu", broken))
