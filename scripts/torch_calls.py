@@ -1,0 +1,315 @@
+"""PyTorch's operator database, and simple generated calls, in; what each call of a public name did out."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_flatten, tree_map
+
+from torch_names import OPERATORS, canonical_names, public_attributes
+
+# How the tensors that a sample brings are changed before the call.
+#   plain      as they are
+#   grad       every floating point tensor requires grad;  first, rest: only the first one, all but the first one
+#   meta       on the meta device
+#   strided    the same values with other strides, and conjugated where complex
+#   promoted   every tensor and number but the first tensor of a larger dtype
+# and what is asked of the call besides:
+#   default device   the default device is meta;  default dtype: it is float64
+#   device=, dtype=, requires_grad=   given as keywords: meta, float64, True
+Run = str
+_PROBES: tuple[Run, ...] = ("default device", "default dtype", "device=", "dtype=", "requires_grad=")
+_RUNS_BY_DTYPE: dict[torch.dtype, tuple[Run, ...]] = {
+    torch.float32: ("plain", "grad", "first", "rest", "meta", "strided", "promoted", *_PROBES),
+    torch.float64: ("plain", "grad"),
+    torch.complex64: ("plain", "grad", "meta", "strided"),
+    torch.bfloat16: ("plain",),
+    torch.int64: ("plain", "meta", "promoted"),
+    torch.uint8: ("plain",),
+    torch.bool: ("plain", "promoted"),
+}
+
+
+class Output(NamedTuple):
+    """One value that a call returned. `shares` and `is_input` speak of the tensors (and arrays) that were given."""
+
+    kind: str
+    device: str = ""
+    requires_grad: bool = False
+    dtype: str = ""
+    shares: bool = False
+    is_input: bool = False
+
+
+class Observation(NamedTuple):
+    """One call. `container` is "" for a single value; `given` tells which arguments there were, by position or name."""
+
+    name: str
+    run: Run
+    container: str
+    fields: tuple[str, ...]
+    outputs: tuple[Output, ...]
+    first_dtype: str
+    input_devices: tuple[str, ...]
+    inputs_require_grad: bool
+    given: tuple[tuple[int | str, str], ...]
+    written: tuple[int | str, ...]
+
+
+class Recorder:
+    """Runs calls and keeps what they did."""
+
+    def __init__(self) -> None:
+        self.names, self.aliases = canonical_names()
+        self.failures: collections.Counter[str] = collections.Counter()
+        self.hopeless: collections.defaultdict[str, set[Run]] = collections.defaultdict(set)
+
+    def call(self, value: Callable[..., Any], run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Observation]:
+        """What a call did, under the name of the callable, or else under those of the public functions it calls itself."""
+        name = self.names.get(value)
+        args, kwargs = _changed(run, args, kwargs, in_place=is_in_place(name or ""))
+        if name is not None:
+            if run not in self.hopeless[name]:
+                try:
+                    with _asked(run):
+                        yield observe(name, run, value, args, kwargs)[0]
+                except Exception:
+                    self.failures[name] += 1
+                    if run.endswith("="):  # a function that does not know a keyword will not learn it
+                        self.hopeless[name].add(run)
+        elif not run.endswith("="):
+            listener = _Listener(self.names, run)
+            with contextlib.suppress(Exception), _asked(run), listener:
+                value(*args, **kwargs)
+            yield from listener.heard
+
+
+class _Listener(TorchFunctionMode):
+    """Hears the public functions that a wrapper calls."""
+
+    def __init__(self, names: dict[Any, str], run: Run) -> None:
+        super().__init__()
+        self.names, self.run, self.heard = names, run, list[Observation]()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = self.names.get(func)
+        if name is None:
+            return func(*args, **(kwargs or {}))
+        observation, result = observe(name, self.run, func, args, kwargs or {})
+        self.heard.append(observation)
+        return result
+
+
+def is_in_place(name: str) -> bool:
+    last = name.rpartition(".")[2]
+    in_place_operator = last in OPERATORS and last.startswith("__i") and last not in ("__int__", "__invert__", "__index__", "__iter__")
+    return in_place_operator or (last.endswith("_") and not last.endswith("__")) or last == "__setitem__"
+
+
+def observe(
+    name: str, run: Run, value: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Observation, Any]:
+    flat = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, (torch.Tensor, np.ndarray))]
+    tensors = [leaf for leaf in flat if isinstance(leaf, torch.Tensor)]
+    versions = [_version(tensor) for tensor in tensors]
+    places = [*enumerate(args), *kwargs.items()]
+    owners = [place for place, argument in places for leaf in tree_flatten(argument)[0] if isinstance(leaf, torch.Tensor)]
+    devices = tuple(sorted({t.device.type for t in tensors}))
+    require = any(t.requires_grad for t in tensors)
+    first = str(tensors[0].dtype) if tensors else ""
+    memory = {_memory(leaf) for leaf in flat}
+    result = value(*args, **kwargs)
+    container, fields, values = _unpacked(result)
+    outputs = tuple(
+        Output(
+            "tensor",
+            v.device.type,
+            v.requires_grad,
+            str(v.dtype),
+            _memory(v) in memory,
+            any(v is t for t in tensors),
+        )
+        if isinstance(v, torch.Tensor)
+        else Output("array", dtype=str(v.dtype), shares=_memory(v) in memory)
+        if isinstance(v, np.ndarray)
+        else Output(type(v).__name__)
+        for v in values
+    )
+    written = [owner for owner, tensor, version in zip(owners, tensors, versions, strict=True) if _version(tensor) != version]
+    given = tuple((place, _description(argument)) for place, argument in places)
+    seen = Observation(name, run, container, fields, outputs, first, devices, require, given, tuple(dict.fromkeys(written)))
+    return seen, result
+
+
+def _unpacked(result: Any) -> tuple[str, tuple[str, ...], tuple[Any, ...]]:
+    if not isinstance(result, (tuple, list)) or not any(isinstance(each, torch.Tensor) for each in result):
+        return "", (), (result,)
+    fields = getattr(result, "_fields", ())
+    if not fields and type(result).__module__ == "torch.return_types":
+        fields = tuple(f for f in type(result).__match_args__)
+    return "list" if isinstance(result, list) else "tuple", tuple(fields), tuple(result)
+
+
+def _description(argument: Any) -> str:
+    if isinstance(argument, (bool, type(None))):
+        return str(argument)
+    if isinstance(argument, torch.Tensor):
+        return "tensor"
+    return type(argument).__name__
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return -1 if tensor.is_inference() else tensor._version
+
+
+def _memory(value: torch.Tensor | np.ndarray[Any, Any]) -> int:
+    """What identifies the memory of a value; an array is identified as the CPU tensor would be."""
+    if isinstance(value, np.ndarray):
+        return int(value.__array_interface__["data"][0])
+    if value.layout is not torch.strided:
+        return id(value)
+    if value.device.type == "cpu":
+        return value.untyped_storage().data_ptr() or -value.untyped_storage()._cdata
+    return int(value.untyped_storage()._cdata)
+
+
+_WIDER = {torch.bool: torch.float32, torch.uint8: torch.float32, torch.int64: torch.float32, torch.float32: torch.complex128}
+
+
+def _changed(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_place: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    seen = 0
+
+    def change(leaf: Any) -> Any:
+        nonlocal seen
+        if not isinstance(leaf, torch.Tensor):
+            if run == "promoted" and isinstance(leaf, int) and not isinstance(leaf, bool):
+                return leaf + 0.5
+            return leaf
+        seen += 1
+        leaf = leaf.detach()
+        differentiable = leaf.is_floating_point() or leaf.is_complex()
+        if run == "meta":
+            leaf = leaf.to("meta")
+        elif run == "strided" and leaf.layout is torch.strided:
+            if leaf.ndim >= 2 and leaf.numel():
+                leaf = leaf.transpose(0, -1).contiguous().transpose(0, -1)
+            elif leaf.ndim == 1 and leaf.numel():
+                leaf = torch.stack([leaf, leaf], 1)[:, 0]
+            if leaf.is_complex():
+                leaf = leaf.conj().resolve_conj().conj()
+        elif run == "promoted" and seen > 1:
+            leaf = leaf.to(_WIDER.get(leaf.dtype, leaf.dtype))
+        elif differentiable and (run == "grad" or (run == "first" and seen == 1) or (run == "rest" and seen > 1)):
+            leaf = leaf.detach().requires_grad_()
+        return leaf.clone() if in_place else leaf
+
+    kwargs = {key: v for key, v in kwargs.items() if key not in ("device", "requires_grad")}
+    args, kwargs = tree_map(change, (args, kwargs))
+    if run.endswith("="):
+        kwargs[run[:-1]] = _ASKED[run]
+    return args, kwargs
+
+
+_ASKED: dict[Run, Any] = {"device=": "meta", "dtype=": torch.float64, "requires_grad=": True}
+
+
+@contextlib.contextmanager
+def _asked(run: Run) -> Iterator[None]:
+    if run == "default device":
+        with torch.device("meta"):
+            yield
+    elif run == "default dtype":
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(before)
+    else:
+        yield
+
+
+def database_calls(recorder: Recorder) -> Iterator[Observation]:
+    """Every sample of every entry of PyTorch's operator database, with its method, in-place and operator variants."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from torch.testing._internal.common_methods_invocations import op_db
+
+        by_last = collections.defaultdict(list)
+        for value, name in recorder.names.items():
+            by_last[name.rpartition(".")[2]].append(value)
+        for entry in op_db:
+            variants = _variants(entry, by_last)
+            for dtype, runs in _RUNS_BY_DTYPE.items():
+                if dtype not in entry.dtypes:
+                    continue
+                _seed()
+                for sample in entry.sample_inputs("cpu", dtype, requires_grad=False):
+                    args, kwargs = (sample.input, *sample.args), sample.kwargs
+                    for value in variants:
+                        for run in runs:
+                            yield from recorder.call(value, run, args, kwargs)
+
+
+def _variants(entry: Any, by_last: dict[str, list[Callable[..., Any]]]) -> list[Callable[..., Any]]:
+    """The variants that the entry names, and the public callables of the same last name: its samples fit them, or the calls fail."""
+    found = [entry.op, entry.method_variant, entry.inplace_variant]
+    for operator in (entry.operator_variant, entry.inplace_operator_variant):
+        if operator is not None:
+            found.append(getattr(torch.Tensor, f"__{operator.__name__}__", None))
+    for alias in entry.aliases:
+        found += [alias.op, alias.method_variant, alias.inplace_variant]
+    last = entry.name.rpartition(".")[2]
+    found += [*by_last[last], *by_last[f"{last}_"]]
+    return [value for value in dict.fromkeys(found) if value is not None]
+
+
+def _seed() -> None:
+    torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
+
+
+def attribute_reads(recorder: Recorder) -> Iterator[Observation]:
+    """Every attribute of tensors of several dtypes, shapes and histories; their names are `torch.Tensor.X` like a method's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some attributes are deprecated, others warn for tensors of more than two dimensions
+        for dtype, runs in _RUNS_BY_DTYPE.items():
+            for shape in ((), (3,), (2, 3), (2, 3, 4)):
+                for name in public_attributes():
+                    for run in (run for run in runs if not run.endswith("=")):
+                        _seed()
+                        (tensor,), _ = _changed(run, (torch.ones(shape, dtype=dtype),), {}, in_place=False)
+                        for history in _histories(tensor):
+                            try:
+                                with _asked(run):
+                                    yield observe(f"torch.Tensor.{name}", run, _Getter(name), (history,), {})[0]
+                            except Exception:
+                                recorder.failures[f"torch.Tensor.{name}"] += 1
+
+
+class _Getter:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, tensor: torch.Tensor) -> Any:
+        return getattr(tensor, self.name)
+
+
+def _histories(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The tensor itself; where it requires grad also with a `.grad`, and with one that can itself be differentiated."""
+    yield tensor
+    if tensor.requires_grad and not tensor.is_complex():
+        for differentiable in (False, True):
+            leaf = tensor.detach().clone().requires_grad_()
+            (leaf**2).sum().backward(create_graph=differentiable)
+            yield leaf
+            leaf.grad = None  # otherwise the graph and the leaf keep each other alive

@@ -1,0 +1,235 @@
+"""Observations in; what holds of a public name in every one of them out, and which observations break a claim."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from torch_calls import Observation, Output
+from torch_stubs import Signature, may_alias
+
+
+class OutputClaims(NamedTuple):
+    kind: str
+    device: str | None
+    grad: str | None
+    dtype: str | None
+    memory: str | None
+
+
+class ResultClaims(NamedTuple):
+    """What is returned when exactly the deciding parameters `when` are given. `container` is "", "tuple", "list" or "sequence"."""
+
+    when: tuple[str, ...]
+    container: str
+    fields: tuple[str, ...]
+    outputs: tuple[OutputClaims, ...]
+
+
+class Claims(NamedTuple):
+    """`deciders` are the parameters (with their positions) that choose among the results."""
+
+    results: tuple[ResultClaims, ...]
+    deciders: tuple[tuple[str, int | None], ...]
+    takes: tuple[str, ...]
+    writes: tuple[str, ...]
+    may_write: tuple[str, ...]
+
+
+# A result of such a kind is one of several Python numbers, whichever the dtype asks for.
+_NUMBERS = {"int", "float", "complex", "bool"}
+_FLOATS = {"torch.float32", "torch.float64", "torch.bfloat16", "torch.float16"}
+_DIFFERENTIABLE = _FLOATS | {"torch.complex64", "torch.complex128"}
+# Fewer calls than this do not show that an operator without a telling schema never returns its input.
+_ENOUGH_TO_SAY_NEW = 8
+
+
+def claims_of(name: str, observations: Sequence[Observation], signatures: Sequence[Signature]) -> Claims:
+    takes = _takes(observations)
+    plain = [o for o in observations if not o.run.endswith("=")]
+    told = [o for o in plain if len(o.outputs) != 1 or o.outputs[0].kind != "NoneType"] or plain
+    deciders, groups = _grouped(told, signatures)
+    results = tuple(_result(name, when, group, takes) for when, group in sorted(groups.items()))
+    always, sometimes = _written(plain, signatures)
+    return Claims(results, deciders, takes, always, sometimes)
+
+
+def _takes(observations: Iterable[Observation]) -> tuple[str, ...]:
+    """The keywords that are understood: the result shows what they asked for."""
+    shown: dict[str, Callable[[Output], bool]] = {
+        "device=": lambda output: output.device == "meta",
+        "dtype=": lambda output: output.dtype == "torch.float64",
+        "requires_grad=": lambda output: output.requires_grad,
+        "inplace=": lambda output: output.is_input,
+    }
+    found = {o.run[:-1] for o in observations if o.run in shown and any(shown[o.run](each) for each in o.outputs)}
+    return tuple(sorted(found))
+
+
+Groups = dict[tuple[str, ...], list[Observation]]
+
+
+def _grouped(
+    observations: list[Observation], signatures: Sequence[Signature]
+) -> tuple[tuple[tuple[str, int | None], ...], Groups]:
+    """The fewest parameters that decide the shape of the result, and the observations by which of these were given."""
+    places = _places(observations, signatures)
+    for shape, is_given in ((_exact_shape, _is_switched_on), (_loose_shape, _is_given)):
+        if len({shape(o) for o in observations}) == 1:
+            return (), {(): observations}
+        for count in (1, 2):
+            for chosen in itertools.combinations(places, count):
+                groups: Groups = defaultdict(list)
+                for o in observations:
+                    groups[tuple(p for p, position in chosen if is_given(o, p, position))].append(o)
+                if all(len({shape(o) for o in group}) == 1 for group in groups.values()):
+                    return chosen, groups
+    return (), {(): observations}
+
+
+def _exact_shape(o: Observation) -> object:
+    return (o.container, o.fields, len(o.outputs), tuple(_kind([each]) for each in o.outputs))
+
+
+def _loose_shape(o: Observation) -> object:
+    return (bool(o.container), o.fields)
+
+
+def _places(observations: Iterable[Observation], signatures: Sequence[Signature]) -> list[tuple[str, int | None]]:
+    found: dict[tuple[str, int | None], None] = {}
+    for signature in signatures:
+        for position, (parameter, annotation) in enumerate(zip(signature.parameters, signature.annotations, strict=True)):
+            if annotation != "Tensor":
+                found[parameter, position] = None
+    named = {p for p, _ in found}
+    keywords = sorted({place for o in observations for place, _ in o.given if isinstance(place, str) and place not in named})
+    return [*found, *((keyword, None) for keyword in keywords)]
+
+
+def _is_switched_on(o: Observation, parameter: str, position: int | None) -> bool:
+    return any(place in (parameter, position) and what == "True" for place, what in o.given)
+
+
+def _is_given(o: Observation, parameter: str, position: int | None) -> bool:
+    """Given and not switched off; a tensor in that place is the argument of another overload."""
+    return any(place in (parameter, position) and what not in ("False", "None", "tensor") for place, what in o.given)
+
+
+def _result(name: str, when: tuple[str, ...], group: list[Observation], takes: tuple[str, ...]) -> ResultClaims:
+    containers, fields = {o.container for o in group}, {o.fields for o in group}
+    lengths = {len(o.outputs) for o in group}
+    if containers == {""}:
+        return ResultClaims(when, "", (), (_output(name, [(o, o.outputs[0]) for o in group], takes),))
+    if "" in containers:
+        return ResultClaims(when, "", (), (OutputClaims("unknown", None, None, None, None),))
+    if len(lengths) == 1 and containers == {"tuple"} and (len(fields) == 1):
+        outputs = [_output(name, [(o, o.outputs[i]) for o in group], takes) for i in range(lengths.pop())]
+        return ResultClaims(when, "tuple", fields.pop(), tuple(outputs))
+    every = [(o, each) for o in group for each in o.outputs]
+    return ResultClaims(when, "sequence", (), (_output(name, every, takes),))
+
+
+Seen = list[tuple[Observation, Output]]
+
+
+def _output(name: str, seen: Seen, takes: tuple[str, ...]) -> OutputClaims:
+    kind = _kind([output for _, output in seen])
+    if kind not in ("tensor", "array"):
+        return OutputClaims(kind, None, None, None, None)
+    if kind == "array":
+        return OutputClaims(kind, None, None, None, _memory(name, seen))
+    return OutputClaims(kind, _device(seen), _grad(seen, takes), _dtype(seen), _memory(name, seen))
+
+
+def _kind(outputs: Iterable[Output]) -> str:
+    kinds = {output.kind for output in outputs}
+    kinds = {"tensor" if kind == "Parameter" else kind for kind in kinds}
+    if len(kinds) == 1:
+        return kinds.pop()
+    return "number" if kinds <= _NUMBERS else "unknown"
+
+
+def _device(seen: Seen) -> str | None:
+    """Follows its inputs, or the default device, or neither: the two are moved one at a time."""
+    moved = {output.device for o, output in seen if o.run == "meta" and o.input_devices == ("meta",)}
+    default = {output.device for o, output in seen if o.run == "default device"}
+    unfed = any(not o.input_devices for o, _ in seen)
+    fed = any(o.input_devices for o, _ in seen)
+    unfed_default = {output.device for o, output in seen if o.run == "default device" and not o.input_devices}
+    fed_default = {output.device for o, output in seen if o.run == "default device" and o.input_devices}
+    if moved == {"meta"} and fed_default <= {"cpu"} and (not unfed or unfed_default == {"meta"}):
+        return "same"
+    if (moved == {"cpu"} or not fed) and default == {"meta"}:
+        return "argument"
+    if (moved == {"cpu"} or not fed) and default == {"cpu"}:
+        return "cpu"
+    return None
+
+
+def _grad(seen: Seen, takes: tuple[str, ...]) -> str | None:
+    here = [(o, output) for o, output in seen if o.run != "meta"]
+    unasked = {output.requires_grad for o, output in here if not o.inputs_require_grad}
+    asked = {output.requires_grad for o, output in here if o.inputs_require_grad}
+    if unasked == {True}:
+        return "always"
+    if True in unasked:
+        return None
+    if asked == {True}:
+        return "inputs"
+    if asked == {True, False}:
+        return "some inputs"
+    if "requires_grad" in takes:
+        return "argument"
+    fed = any(o.input_devices for o, _ in here)
+    can_carry = any(output.dtype in _DIFFERENTIABLE for _, output in here)
+    return "never" if asked == {False} or not fed or not can_carry else None
+
+
+def _dtype(seen: Seen) -> str | None:
+    if any(what == "dtype" for o, _ in seen for place, what in o.given if place != "dtype"):
+        return None  # a dtype by position: whether one is given cannot be told by the keywords
+    free = [(o, output) for o, output in seen if all(place != "dtype" for place, _ in o.given)]
+    given = {o.first_dtype for o, _ in free}
+    usual = {output.dtype for o, output in free if o.run != "default dtype"}
+    unusual = {output.dtype for o, output in free if o.run == "default dtype"}
+    fed = any(given)
+    if len(usual) == 1 and (not fed or len(given) > 1):
+        dtype = usual.pop()
+        if unusual <= {dtype}:
+            return dtype.removeprefix("torch.")
+        return "default" if unusual == {"torch.float64"} and dtype == "torch.float32" else None
+    if len(given) > 1 and all(output.dtype == o.first_dtype for o, output in free):
+        return "same"
+    floats = [(o, output) for o, output in free if o.first_dtype in _FLOATS]
+    if len({o.first_dtype for o, _ in floats}) > 1 and all(output.dtype == o.first_dtype for o, output in floats):
+        return "same float"
+    return None
+
+
+def _memory(name: str, seen: Seen) -> str | None:
+    shares = {output.shares for _, output in seen}
+    if all(output.is_input and o.written for o, output in seen):
+        return "inplace"
+    if shares == {True}:
+        return "view"
+    aliased = may_alias(name)
+    if True in shares or aliased:
+        return "may view"
+    return "new" if aliased is False or len(seen) >= _ENOUGH_TO_SAY_NEW else None
+
+
+def _written(observations: list[Observation], signatures: Sequence[Signature]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    places = {place for o in observations for place in o.written}
+    always = {p for p in places if all(p in o.written for o in observations if any(p == place for place, _ in o.given))}
+    return _named(always, signatures), _named(places - always, signatures)
+
+
+def _named(places: Iterable[int | str], signatures: Sequence[Signature]) -> tuple[str, ...]:
+    def name(place: int | str) -> str:
+        if isinstance(place, str):
+            return place
+        return next((s.parameters[place] for s in signatures if len(s.parameters) > place), str(place))
+
+    return tuple(sorted({name(place) for place in places}))

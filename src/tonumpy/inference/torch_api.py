@@ -1,0 +1,119 @@
+"""A public torch name in; what calling it, or reading it from a tensor, returns out: torch_api.json with types."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from typing import Any, NamedTuple, cast
+
+
+class Output(NamedTuple):
+    """One value that a call returns. None stands for unknown.
+
+    kind    "tensor", "array" (NumPy's), "number" (a Python number, by the dtype), "NoneType", or the name of a Python type
+    device  "same" as that of the tensors given (the default device where none is), "argument" (the default device: a
+            factory), "cpu" whatever is given
+    grad    "inputs": requires grad exactly if a floating point tensor given does; "some inputs": only if one does, not
+            for every one; "never"; "argument": only if `requires_grad=True` is given; "always"
+    dtype   "same" as that of the first tensor given, "same float": the same if that is floating point, "default": the
+            default floating point dtype, or a dtype's name
+    memory  "view" of a tensor (or array) given, "may view", "new", "inplace": a tensor given, written to
+
+    `Callable.takes` names the keywords that override this where they are given.
+    """
+
+    kind: str
+    device: str | None = None
+    grad: str | None = None
+    dtype: str | None = None
+    memory: str | None = None
+
+
+class Result(NamedTuple):
+    """What a call returns when, of the deciding parameters, exactly those in `when` are given (and not False or None).
+
+    container  "": `outputs` is the one value; "tuple": a tuple of `outputs`, named by `fields` where it is a named
+               tuple; "sequence": a tuple or list of any length of values like the one in `outputs`
+    """
+
+    outputs: tuple[Output, ...]
+    container: str = ""
+    fields: tuple[str, ...] = ()
+    when: tuple[str, ...] = ()
+
+
+class Decider(NamedTuple):
+    """A parameter that decides which result a call has. A tensor at its position belongs to another overload: not given."""
+
+    parameter: str
+    position: int | None
+
+
+class Callable(NamedTuple):
+    """A function or a method; for a method, position 0 is the tensor itself.
+
+    More than one result without deciders does not occur; `results` has one entry for each combination of deciders seen.
+    takes      of "device", "dtype", "requires_grad" and "inplace", the keywords that are understood
+    writes     the parameters whose tensors are written, "self" in a method; `may_write`: depending on other arguments
+    """
+
+    name: str
+    results: tuple[Result, ...]
+    deciders: tuple[Decider, ...] = ()
+    takes: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    may_write: tuple[str, ...] = ()
+
+    def results_given(self, given: frozenset[str], unknown: frozenset[str] = frozenset()) -> tuple[Result, ...]:
+        """The results a call may have when the deciders in `given` are given and of those in `unknown` it is not known."""
+        return tuple(
+            result for result in self.results if given <= {*result.when} <= given | unknown
+        )
+
+
+@cache
+def function(name: str) -> Callable | None:
+    """`torch.argmax`, `torch.nn.functional.relu`, `torch.Tensor.argmax`; every public alias of them too."""
+    facts = _facts()
+    name = facts["aliases"].get(name, name)
+    entry = facts["callables"].get(name)
+    return None if entry is None else _callable(name, entry)
+
+
+def tensor_method(name: str) -> Callable | None:
+    """`argmax`, `__add__`."""
+    return function(f"torch.Tensor.{name}")
+
+
+@cache
+def tensor_attribute(name: str) -> Output | None:
+    """`T`, `data`, `shape`: read without a call."""
+    entry = _facts()["attributes"].get(name)
+    return None if entry is None else Output(*entry)
+
+
+@cache
+def _facts() -> dict[str, Any]:
+    path = os.path.join(os.path.dirname(__file__), "torch_api.json")
+    with open(path, encoding="utf-8") as file:
+        return cast("dict[str, Any]", json.load(file))
+
+
+def _callable(name: str, entry: dict[str, Any]) -> Callable:
+    return Callable(
+        name,
+        tuple(
+            Result(
+                tuple(Output(*output) for output in result["outputs"]),
+                result.get("container", ""),
+                tuple(result.get("fields", ())),
+                tuple(result.get("when", ())),
+            )
+            for result in entry["results"]
+        ),
+        tuple(Decider(*decider) for decider in entry.get("deciders", ())),
+        tuple(entry.get("takes", ())),
+        tuple(entry.get("writes", ())),
+        tuple(entry.get("may_write", ())),
+    )
