@@ -13,15 +13,17 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Candidate(NamedTuple):
-    """A call `receiver.numpy(...)` in the statement that holds it.
+    """A call `receiver.numpy(...)`.
 
     `scopes` are the module, classes and functions around it, outermost first; lambdas and comprehensions are not among them.
+    `statement` is the innermost statement that holds it (for a condition, the whole `if` or loop).
     `string` is the f-string that holds the call: before Python 3.12 the positions inside it cannot be trusted.
     """
 
     call: ast.Call
     attribute: ast.Attribute
     scopes: tuple[Scope, ...]
+    statement: ast.stmt
     string: ast.JoinedStr | None
 
     @property
@@ -69,24 +71,28 @@ def _search_block(
         for field, value in ast.iter_fields(statement):
             # Decorators, defaults, bases and annotations run in the scope outside.
             here = inner if field == "body" else scopes
-            _search_field(value, here, rows, found)
+            _search_field(value, here, statement, rows, found)
 
 
-def _search_field(value: object, scopes: tuple[Scope, ...], rows: list[int], found: list[Candidate]) -> None:
+def _search_field(
+    value: object, scopes: tuple[Scope, ...], statement: ast.stmt, rows: list[int], found: list[Candidate]
+) -> None:
     if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
         _search_block(value, scopes, rows, found)
     elif isinstance(value, list):
         for item in value:
             if isinstance(item, (ast.ExceptHandler, ast.match_case)):
                 for _, part in ast.iter_fields(item):
-                    _search_field(part, scopes, rows, found)
+                    _search_field(part, scopes, statement, rows, found)
             elif isinstance(item, ast.AST):
-                _search_expression(item, scopes, found)
+                _search_expression(item, scopes, statement, found)
     elif isinstance(value, ast.AST):
-        _search_expression(value, scopes, found)
+        _search_expression(value, scopes, statement, found)
 
 
-def _search_expression(root: ast.AST, scopes: tuple[Scope, ...], found: list[Candidate]) -> None:
+def _search_expression(
+    root: ast.AST, scopes: tuple[Scope, ...], statement: ast.stmt, found: list[Candidate]
+) -> None:
     """Depth first and left to right, the receiver of a call before the call: the order of the text."""
     stack: list[tuple[ast.AST, ast.JoinedStr | None, bool]] = [(root, None, False)]
     while stack:
@@ -94,7 +100,7 @@ def _search_expression(root: ast.AST, scopes: tuple[Scope, ...], found: list[Can
         if leaving:
             assert isinstance(node, ast.Call)
             assert isinstance(node.func, ast.Attribute)
-            found.append(Candidate(node, node.func, scopes, string))
+            found.append(Candidate(node, node.func, scopes, statement, string))
             continue
         if isinstance(node, ast.JoinedStr) and string is None:
             string = node

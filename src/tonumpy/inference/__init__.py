@@ -6,12 +6,81 @@ from collections.abc import Sequence
 
 from tonumpy.candidates import Candidate
 from tonumpy.chains import chain_of
-from tonumpy.conversions import Conversion
-from tonumpy.inference.project import Project
+from tonumpy.conversions import Certainty, Conversion, Fact
+from tonumpy.inference.analysis import Analysis
+from tonumpy.inference.frame import Observation, Targets
+from tonumpy.inference.project import Module, Project
+from tonumpy.inference.symbols import names_read
+from tonumpy.inference.values import (
+    Arguments,
+    Constant,
+    Plain,
+    Tensor,
+    Unknown,
+    join_fact,
+    members,
+)
 from tonumpy.source import Source
+
+_UNREACHED = Observation(Unknown("code that is not reached"), (), Arguments(()), None)
+_TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)
 
 
 def infer(source: Source, candidates: Sequence[Candidate], project: Project) -> list[Conversion]:
-    if "import torch" not in source.text or "tensorflow" in source.text:
-        return []
-    return [Conversion(each, chain_of(each.receiver), "likely", None, None, None) for each in candidates]
+    """Conversions in the order of the candidates; those of values that are surely no torch tensors are left out."""
+    module = Module(source, project)
+    observed = observe(module, candidates)
+    conversions = []
+    for candidate in candidates:
+        conversion = _conversion(module, candidate, observed.get(id(candidate.call), _UNREACHED))
+        if conversion is not None:
+            conversions.append(conversion)
+    return conversions
+
+
+def observe(module: Module, candidates: Sequence[Candidate]) -> dict[int, Observation]:
+    """What each candidate works on, by the id of its call. Each function that holds candidates is run once."""
+    analysis = Analysis()
+    by_scope: dict[int, list[Candidate]] = {}
+    for candidate in candidates:
+        by_scope.setdefault(id(candidate.scopes[-1]), []).append(candidate)
+    observed: dict[int, Observation] = {}
+    for group in by_scope.values():
+        targets = Targets(
+            frozenset(id(candidate.call) for candidate in group),
+            frozenset(id(candidate.statement) for candidate in group),
+        )
+        names = {name for candidate in group for name in names_read(candidate.statement)}
+        try:
+            frame = analysis.entry_frame(module, group[0].scopes, targets, names)
+        except RecursionError:
+            observed.update((id(candidate.call), _TOO_DEEP) for candidate in group)
+            continue
+        observed.update(frame.observations)
+    return observed
+
+
+def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conversion | None:
+    """What the rules judge; None where the receiver is surely no torch tensor."""
+    certainty: Certainty | None = None
+    facts: list[tuple[Fact, Fact]] = []
+    is_doubtful = False
+    for value in members(seen.receiver):
+        if isinstance(value, Tensor):
+            facts.append((value.on_cpu, value.requires_grad))
+            certainty = "likely" if value.certainty == "likely" or certainty == "likely" else "tensor"
+        elif isinstance(value, Unknown):
+            facts.append((value.on_cpu, value.requires_grad))
+            is_doubtful = True
+        elif not isinstance(value, (Plain, Constant)):
+            return None  # something that has a `numpy` of its own
+    if not facts:
+        return None
+    if certainty is None or is_doubtful:
+        if not module.is_only_torch and certainty is None:
+            return None
+        certainty = "possible"
+    cpu, grad = facts[0]
+    for other_cpu, other_grad in facts[1:]:
+        cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
+    return Conversion(candidate, chain_of(candidate.receiver), certainty, cpu, grad, seen.grad_mode)

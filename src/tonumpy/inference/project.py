@@ -1,7 +1,178 @@
-"""File names in; the modules of the same repository out."""
+"""File names and import statements in; the modules of the same repository out, each read at most once."""
 
 from __future__ import annotations
 
+import ast
+import os
+import re
+import sys
+from collections import OrderedDict
+from functools import cached_property
+
+from tonumpy.findings import SourceError
+from tonumpy.inference.frameworks import FOREIGN, imported_roots, is_only_torch
+from tonumpy.inference.symbols import Import, imports_of, statements_of
+from tonumpy.source import Source
+
+MAX_MODULES = 64  # what a process keeps parsed: bounds its memory, however many files it checks
+MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
+MAX_ANCESTORS = 7
+
+_MAIN_GUARD = re.compile(r"^if\s+\(?\s*__name__\s*==", re.M)
+_NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
+
+
+class Module:
+    """One module of the repository: its tree and the names that its body binds."""
+
+    def __init__(self, source: Source, project: Project) -> None:
+        self.source = source
+        self.filename = source.filename
+        self.project = project
+        self.tree = source.tree
+
+    @classmethod
+    def namespace(cls, folder: str, project: Project) -> Module:
+        """A folder without __init__.py: binds nothing, but has submodules."""
+        return cls(Source.from_text("", os.path.join(folder, "__init__.py")), project)
+
+    @property
+    def is_package(self) -> bool:
+        return os.path.basename(self.filename) == "__init__.py"
+
+    @property
+    def folder(self) -> str:
+        return os.path.dirname(self.filename)
+
+    @cached_property
+    def roots(self) -> frozenset[str]:
+        return imported_roots(self.source.text)
+
+    @cached_property
+    def is_only_torch(self) -> bool:
+        return is_only_torch(self.roots)
+
+    @cached_property
+    def is_script(self) -> bool:
+        """Run as a program, so that the calls of its functions are all in sight."""
+        return _MAIN_GUARD.search(self.source.text) is not None
+
+    @cached_property
+    def bindings(self) -> dict[str, list[ast.stmt | Import]]:
+        """Everything that binds a name in the module's own body, in order; `*` holds its star imports."""
+        found: dict[str, list[ast.stmt | Import]] = {}
+        for statement in statements_of(self.tree.body):
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                for name, imported in imports_of(statement):
+                    found.setdefault(name, []).append(imported)
+            elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                found.setdefault(statement.name, []).append(statement)
+            elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.With)):
+                for name in _names_stored(statement):
+                    found.setdefault(name, []).append(statement)
+        return found
+
+    def submodule(self, name: str) -> Module | None:
+        return self.project.module_at(os.path.join(self.folder, name)) if self.is_package else None
+
+    def resolve(self, imported: Import) -> Module | None:
+        """The module of the repository that an import names (`from` part only), or None."""
+        if imported.level:
+            folder = self.folder
+            for _ in range(imported.level - 1):
+                folder = os.path.dirname(folder)
+            path = os.path.join(folder, *imported.module.split(".")) if imported.module else folder
+            return self.project.module_at(path)
+        return self.project.find(imported.module, self.folder)
+
+
+def _names_stored(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign, ast.For)):
+        targets = [statement.target]
+    else:
+        assert isinstance(statement, ast.With)
+        targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+    return [
+        node.id
+        for target in targets
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+
 
 class Project:
-    """The modules that have been read so far; one object serves all files of a run."""
+    """The modules that have been read so far. One object serves all files of a run; it holds trees, never facts,
+    so the facts found for one file do not depend on the files checked before it."""
+
+    def __init__(self) -> None:
+        self._modules: OrderedDict[str, Module | None] = OrderedDict()
+        self._roots: dict[tuple[str, str], str | None] = {}
+
+    def module_at(self, path: str) -> Module | None:
+        """The module at a path without its `.py`, or the package in that folder."""
+        if path in self._modules:
+            self._modules.move_to_end(path)
+            return self._modules[path]
+        module = self._read(path)
+        self._modules[path] = module
+        if len(self._modules) > MAX_MODULES:
+            self._modules.popitem(last=False)
+        return module
+
+    def _read(self, path: str) -> Module | None:
+        for filename in (os.path.join(path, "__init__.py"), f"{path}.py"):
+            try:
+                if os.path.getsize(filename) > MAX_BYTES:
+                    return None
+                with open(filename, "rb") as file:
+                    return Module(Source(file.read(), filename), self)
+            except OSError:
+                continue
+            except SourceError:
+                return None  # its own check reports it
+        return Module.namespace(path, self) if os.path.isdir(path) else None
+
+    def find(self, dotted: str, folder: str) -> Module | None:
+        """The module that `import dotted` means for a file in `folder`, if it belongs to the same repository."""
+        root, *rest = dotted.split(".")
+        if not root or root in _NEVER_OURS:
+            return None
+        base = self._root_folder(root, folder)
+        return None if base is None else self.module_at(os.path.join(base, root, *rest))
+
+    def _root_folder(self, root: str, folder: str) -> str | None:
+        """The nearest folder above the file (or its `src`) that holds the package or module `root`."""
+        key = (root, folder)
+        if key not in self._roots:
+            self._roots[key] = next(
+                (base for base in _search_folders(folder) if _holds_module(base, root)),
+                None,
+            )
+        return self._roots[key]
+
+
+def _search_folders(folder: str) -> list[str]:
+    found = []
+    current = os.path.abspath(folder)
+    for _ in range(MAX_ANCESTORS):
+        found += [current, os.path.join(current, "src")]
+        parent = os.path.dirname(current)
+        if parent == current or os.path.exists(os.path.join(current, ".git")):
+            break
+        current = parent
+    return found
+
+
+def _holds_module(folder: str, name: str) -> bool:
+    path = os.path.join(folder, name)
+    if os.path.isfile(f"{path}.py") or os.path.isfile(os.path.join(path, "__init__.py")):
+        return True
+    # A namespace package counts only where it holds Python itself: any folder may share a package's name.
+    try:
+        return os.path.isdir(path) and any(entry.endswith(".py") for entry in os.listdir(path))
+    except OSError:
+        return False
+
+

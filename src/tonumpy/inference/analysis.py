@@ -1,0 +1,497 @@
+"""One file's questions and their answers: runs function bodies on demand, each at most once for the same arguments.
+
+Everything here lives as long as the check of one file, so that what is found does not depend on other files' checks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence as Items
+
+from tonumpy.conversions import Fact
+from tonumpy.inference import callers, classes, libraries
+from tonumpy.inference.annotations import value_of_annotation
+from tonumpy.inference.assignment import grad_mode_of_context
+from tonumpy.inference.expressions import evaluate, settle
+from tonumpy.inference.flow import execute
+from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
+from tonumpy.inference.frameworks import foreign_root
+from tonumpy.inference.project import Module
+from tonumpy.inference.symbols import Flow, FunctionNode, Import, flow_of, imports_of, names_in
+from tonumpy.inference.values import (
+    NONE,
+    NOTHING,
+    Arguments,
+    BoundMethod,
+    Class,
+    Constant,
+    Foreign,
+    Function,
+    Instance,
+    ModuleValue,
+    Nothing,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    join,
+    join_all,
+    members,
+    tensor_facts,
+    with_facts,
+)
+
+MAX_DEPTH = 8  # of calls entered from a candidate's function
+MAX_STATEMENTS = 40_000  # for one file; what is asked beyond them is answered "unknown"
+
+_EMPTY_FLOW = Flow(frozenset(), frozenset(), {})
+
+
+class Analysis:
+    def __init__(self) -> None:
+        self._statements_left = MAX_STATEMENTS
+        self._flows: dict[int, Flow] = {}
+        self._calls: dict[tuple[object, ...], Value] = {}
+        self._active: list[tuple[object, ...]] = []
+        self._globals: dict[tuple[str, str], Value] = {}
+        self._module_frames: dict[str, Frame] = {}
+        self._closures: dict[int, Frame] = {}
+        self._entries: dict[int, tuple[dict[str, Value], Fact]] = {}
+        self.classes = classes.ClassFacts(self)
+        self.callers = callers.Callers(self)
+
+    # Running bodies
+
+    def spend(self) -> None:
+        self._statements_left -= 1
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self._statements_left <= 0
+
+    def flow(self, node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> Flow:
+        known = self._flows.get(id(node))
+        if known is None:
+            if isinstance(node, ast.Lambda):
+                known = Flow(frozenset(parameter_names(node.args)), frozenset(), {})
+            elif isinstance(node, (ast.ClassDef, ast.Module)):
+                known = flow_of(node.body, [])
+            else:
+                known = flow_of(node.body, parameter_names(node.args))
+            self._flows[id(node)] = known
+        return known
+
+    def entry_frame(
+        self, module: Module, scopes: Items[ast.AST], targets: Targets, names: set[str]
+    ) -> Frame:
+        """Run the innermost of the scopes as if it were entered from outside; `names` are what the targets read."""
+        node = scopes[-1]
+        assert isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        flow = self.flow(node)
+        owner, closure = self.surroundings(module, scopes)
+        relevant = flow.slice(names)
+        if isinstance(node, (ast.Module, ast.ClassDef)):
+            frame = Frame(self, module, flow, None, closure, True if isinstance(node, ast.Module) else None, relevant, targets)
+        else:
+            parameters, grad_mode = self.entry_state(module, scopes)
+            frame = Frame(self, module, flow, owner, closure, grad_mode, relevant, targets)
+            for name, value in parameters.items():
+                frame.bind(name, value)
+        execute(frame, node.body)
+        return frame
+
+    def surroundings(self, module: Module, scopes: Items[ast.AST]) -> tuple[Class | None, Frame | None]:
+        """The class whose method the innermost scope is, and the frame of the function around it."""
+        owner = None
+        if len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef):
+            owner = Class(scopes[-2], module)
+        for depth in range(len(scopes) - 2, 0, -1):
+            outer = scopes[depth]
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return owner or self._method_owner(module, scopes[: depth + 1]), self._closure_frame(
+                    module, scopes[: depth + 1], scopes[depth + 1]
+                )
+        return owner, None
+
+    def _method_owner(self, module: Module, scopes: Items[ast.AST]) -> Class | None:
+        """`self` inside a function nested in a method is still the method's."""
+        return self.surroundings(module, scopes)[0]
+
+    def _closure_frame(self, module: Module, scopes: Items[ast.AST], inner: ast.AST) -> Frame:
+        known = self._closures.get(id(inner))
+        if known is None:
+            known = self.entry_frame(module, scopes, NO_TARGETS, names_in(inner))
+            self._closures[id(inner)] = known
+        return known
+
+    def entry_state(self, module: Module, scopes: Items[ast.AST]) -> tuple[dict[str, Value], Fact]:
+        """What the parameters of a function are when it is entered, and whether grad mode is on then."""
+        node = scopes[-1]
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        known = self._entries.get(id(node))
+        if known is None:
+            owner, closure = self.surroundings(module, scopes)
+            function = Function(node, module, owner, closure)
+            # While the callers are asked, a recursive question gets an answer without them.
+            self._entries[id(node)] = (self._declared_parameters(function), self._decorated_mode(function, None))
+            declared = self._entries[id(node)][0]
+            arguments, caller_mode = self.callers.of(module, scopes, function)
+            parameters = {
+                name: self.combine_annotation(arguments[name], value) if name in arguments else value
+                for name, value in declared.items()
+            }
+            known = (parameters, self._decorated_mode(function, caller_mode))
+            self._entries[id(node)] = known
+        return known
+
+    def _declared_parameters(self, function: Function) -> dict[str, Value]:
+        frame = self._definition_frame(function)
+        arguments = function.node.args
+        found: dict[str, Value] = {}
+        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            value = value_of_annotation(parameter.annotation, lambda node: evaluate(frame, node))
+            if isinstance(value, Unknown):
+                value = Unknown("parameter")
+            found[parameter.arg] = value
+        if arguments.vararg:
+            inner = value_of_annotation(arguments.vararg.annotation, lambda node: evaluate(frame, node))
+            found[arguments.vararg.arg] = Sequence(None, Unknown("parameter") if isinstance(inner, Unknown) else inner)
+        if arguments.kwarg:
+            found[arguments.kwarg.arg] = Unknown("parameter")
+        for parameter, default in defaults_of(arguments):
+            if isinstance(default, ast.Constant) and default.value is not None and isinstance(found[parameter], Unknown):
+                # A parameter whose default is a number or a string takes those.
+                found[parameter] = Plain(type(default.value).__name__)
+            elif isinstance(default, ast.Constant) and default.value is None:
+                found[parameter] = join(found[parameter], NONE)
+        first = self._first_parameter(function)
+        if first is not None and function.owner is not None:
+            found[first] = Instance(function.owner)
+        library = libraries.hook_parameters(self, function)
+        found.update({name: value for name, value in library.items() if name in found})
+        return found
+
+    def _first_parameter(self, function: Function) -> str | None:
+        """`self` of a method; None for plain functions, static and class methods."""
+        node = function.node
+        if function.owner is None or isinstance(node, ast.Lambda) or node not in function.owner.node.body:
+            return None
+        if decorator_names(node) & {"staticmethod", "classmethod"}:
+            return None
+        parameters = parameter_names(node.args)
+        return parameters[0] if parameters else None
+
+    def _decorated_mode(self, function: Function, caller_mode: Fact) -> Fact:
+        """Grad mode inside a function: what its decorators make of the mode in which it is called."""
+        if isinstance(function.node, ast.Lambda):
+            return caller_mode
+        frame = self._definition_frame(function)
+        mode = caller_mode
+        for decorator in function.node.decorator_list:
+            made = grad_mode_of_context(frame, decorator)
+            if made in ("on", "off"):
+                return made == "on"
+            if made == "unknown":
+                mode = None
+        if function.owner is not None and libraries.runs_without_grad(self, function.owner, function.node.name):
+            return False
+        return mode
+
+    def _definition_frame(self, function: Function) -> Frame:
+        """Where decorators, annotations and defaults of a function are evaluated."""
+        return function.closure or self.module_scope(function.module)
+
+    def module_scope(self, module: Module) -> Frame:
+        """A frame that sees the module's names and has no variables of its own."""
+        return Frame(self, module, _EMPTY_FLOW, None, None, True, set(), NO_TARGETS)
+
+    # Calls
+
+    def call_function(self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact) -> Value:
+        """What a function of the repository returns for these arguments."""
+        key = (id(function.node), id(function.closure), receiver, arguments, grad_mode)
+        try:
+            known = self._calls.get(key)
+        except TypeError:  # a literal that cannot be hashed
+            return self._declared_return(function, "call")
+        if known is not None:
+            return known
+        if key in self._active:
+            return NOTHING
+        same_function = sum(1 for active in self._active if active[0] == key[0])
+        if self.is_exhausted or len(self._active) >= MAX_DEPTH or same_function >= 2:
+            return self._declared_return(function, "call too deep to follow")
+        self._active.append(key)
+        try:
+            result = self._run_call(function, receiver, arguments, grad_mode)
+        finally:
+            self._active.pop()
+        self._calls[key] = result
+        return result
+
+    def _run_call(self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact) -> Value:
+        node = function.node
+        mode = self._decorated_mode(function, grad_mode)
+        flow = self.flow(node)
+        if isinstance(node, ast.Lambda):
+            frame = Frame(self, function.module, flow, function.owner, function.closure, mode, None, NO_TARGETS)
+            for name, value in self.bind_arguments(function, receiver, arguments).items():
+                frame.bind(name, value)
+            return settle(evaluate(frame, node.body))
+        wanted = {name for statement in ast.walk(node) if isinstance(statement, _RESULTS) for name in names_in(statement)}
+        frame = Frame(self, function.module, flow, function.owner, function.closure, mode, flow.slice(wanted), NO_TARGETS)
+        for name, value in self.bind_arguments(function, receiver, arguments).items():
+            frame.bind(name, value)
+        falls_through = execute(frame, node.body)
+        returned = settle(frame.returned)
+        if frame.is_generator:
+            returned = Sequence(None, frame.yielded)
+        elif falls_through:
+            returned = join(returned, NONE)
+        declared = value_of_annotation(node.returns, lambda part: evaluate(self._definition_frame(function), part))
+        if frame.is_generator or isinstance(returned, Nothing):
+            return returned
+        if _is_abstract(node):
+            return with_facts(declared, requires_grad=False) if grad_mode is False else declared
+        return self.combine_annotation(returned, declared)
+
+    def _declared_return(self, function: Function, why: str) -> Value:
+        node = function.node
+        if isinstance(node, ast.Lambda) or node.returns is None:
+            return Unknown(why)
+        return value_of_annotation(node.returns, lambda part: evaluate(self._definition_frame(function), part))
+
+    def bind_arguments(self, function: Function, receiver: Value | None, arguments: Arguments) -> dict[str, Value]:
+        """Each parameter with what the call gives it: an argument, its default, or what its annotation says."""
+        node = function.node
+        parameters = [parameter.arg for parameter in (*node.args.posonlyargs, *node.args.args)]
+        values = dict(self._declared_parameters(function))
+        given: dict[str, Value] = {}
+        positional = list(arguments.positional) if receiver is None else [receiver, *arguments.positional]
+        given.update(zip(parameters, positional, strict=False))
+        if node.args.vararg:
+            given[node.args.vararg.arg] = Sequence(tuple(positional[len(parameters) :]), join_all(positional[len(parameters) :]))
+        given.update({name: value for name, value in arguments.named if name in values})
+        frame = self._definition_frame(function)
+        if not arguments.has_star:
+            for name, default in defaults_of(node.args):
+                if name not in given:
+                    given[name] = evaluate(frame, default)
+        for name, value in given.items():
+            if name in values:
+                values[name] = self.combine_annotation(value, values[name])
+        return values
+
+    def combine_annotation(self, seen: Value, declared: Value) -> Value:
+        """What was seen of a value, with the kind that its annotation promises where nothing was seen."""
+        if isinstance(declared, (Unknown, Nothing)):
+            return seen
+        if isinstance(seen, Union) and any(isinstance(member, Unknown) for member in seen.members):
+            return join_all(self.combine_annotation(member, declared) for member in seen.members)
+        if isinstance(seen, Tensor) and isinstance(declared, Tensor):
+            certainty = seen.certainty if declared.certainty != "tensor" else "tensor"
+            return seen._replace(dtype=seen.dtype or declared.dtype, certainty=certainty)
+        if not isinstance(seen, Unknown):
+            return seen
+        cpu, grad = tensor_facts(seen)
+        # Another value of a declared union stays possible; only the tensors in it share the facts.
+        return with_facts(declared, cpu, grad)
+
+    # Names
+
+    def global_value(self, module: Module, name: str) -> Value:
+        """What a module-level name holds when a function reads it, or the builtin of that name."""
+        return self._module_name(module, name) or (
+            Symbol(f"builtins.{name}") if name in _BUILTINS else Unknown(f"name {name}")
+        )
+
+    def member_of_module(self, module: Module, name: str) -> Value:
+        """`module.name` for a module of the repository."""
+        found = self._module_name(module, name)
+        if found is not None:
+            return found
+        submodule = module.submodule(name)
+        return Unknown(f"name {name} of a module") if submodule is None else ModuleValue(submodule)
+
+    def _module_name(self, module: Module, name: str) -> Value | None:
+        key = (module.filename, name)
+        if key in self._globals:
+            return self._globals[key]
+        bindings = module.bindings.get(name)
+        if bindings is None:
+            return self._star_import(module, name)
+        self._globals[key] = Unknown(f"name {name} that depends on itself")
+        value = self._bound_globally(module, name, bindings)
+        self._globals[key] = value
+        return value
+
+    def _bound_globally(self, module: Module, name: str, bindings: list[ast.stmt | Import]) -> Value:
+        simple = [binding for binding in bindings if isinstance(binding, (Import, ast.ClassDef, *_FUNCTIONS))]
+        if len(simple) == len(bindings):
+            # `try: import a` / `except ImportError: a = None` and overloads: every definition counts, Nones do not.
+            found = [
+                self.import_value(module, binding)
+                if isinstance(binding, Import)
+                else self.definition(binding, module, None, None)  # type: ignore[arg-type]
+                for binding in (bindings if isinstance(bindings[0], Import) else bindings[-1:])
+            ]
+            return join_all(found)
+        if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and bindings[0] in module.tree.body:
+            targets = bindings[0].targets
+            if len(targets) == 1 and isinstance(targets[0], ast.Name):
+                frame = self.module_scope(module)
+                if not _may_change_in_place(bindings[0].value):
+                    return settle(evaluate(frame, bindings[0].value))
+        frame = self._module_frame(module)
+        value = frame.env.get(name) or frame.bound.get(name)
+        return Unknown(f"name {name}") if value is None else value
+
+    def _module_frame(self, module: Module) -> Frame:
+        """The module's own body, run once with every name."""
+        known = self._module_frames.get(module.filename)
+        if known is None:
+            known = Frame(self, module, self.flow(module.tree), None, None, True, None, NO_TARGETS)
+            self._module_frames[module.filename] = known
+            if not self.is_exhausted:
+                execute(known, module.tree.body)
+        return known
+
+    def _star_import(self, module: Module, name: str) -> Value | None:
+        for star in module.bindings.get("*", ()):
+            assert isinstance(star, Import)
+            source = module.resolve(star)
+            key = ("star", module.filename, name)
+            if source is not None and key not in self._active:
+                self._active.append(key)
+                try:
+                    found = self._module_name(source, name)
+                finally:
+                    self._active.pop()
+                if found is not None:
+                    return found
+            elif source is None and not star.level and not name.startswith("_") and name not in _BUILTINS:
+                if star.module.partition(".")[0] == "torch" or foreign_root(star.module):
+                    return self.symbol(f"{star.module}.{name}")
+        return None
+
+    def import_value(self, module: Module, imported: Import) -> Value:
+        """What an import binds: a module, class or function of the repository, or a library's symbol."""
+        source = module.resolve(imported)
+        if imported.name is None:
+            if source is None:
+                return self.symbol(imported.module.partition(".")[0] if imported.binds_root else imported.module)
+            if imported.binds_root:
+                root = module.project.find(imported.module.partition(".")[0], module.folder)
+                return Unknown("import") if root is None else ModuleValue(root)
+            return ModuleValue(source)
+        if source is None:
+            if imported.level:
+                return Unknown("import of a module that is not there")
+            return self.symbol(f"{imported.module}.{imported.name}")
+        if len(self._active) > MAX_DEPTH * 2:
+            return Unknown("import too deep to follow")
+        key = ("import", source.filename, imported.name)
+        if key in self._active:
+            return Unknown("import that depends on itself")
+        self._active.append(key)
+        try:
+            return self.member_of_module(source, imported.name)
+        finally:
+            self._active.pop()
+
+    def imported_values(self, module: Module, statement: ast.Import | ast.ImportFrom) -> list[tuple[str, Value]]:
+        return [(name, self.import_value(module, imported)) for name, imported in imports_of(statement) if name != "*"]
+
+    def symbol(self, name: str) -> Value:
+        """A library's name: another framework's is foreign, a constant of torch is what it is."""
+        root = foreign_root(name)
+        if root is not None:
+            return Foreign(root)
+        return Symbol(name)
+
+    def definition(
+        self,
+        node: FunctionNode | ast.ClassDef,
+        module: Module,
+        owner: Class | None,
+        frame: Frame | None,
+    ) -> Value:
+        if isinstance(node, ast.ClassDef):
+            return Class(node, module)
+        return Function(node, module, owner, frame)
+
+    def constant_test(self, test: ast.expr) -> bool | None:
+        if isinstance(test, ast.Constant):
+            return bool(test.value)
+        if isinstance(test, (ast.Name, ast.Attribute)) and (test.id if isinstance(test, ast.Name) else test.attr) == "TYPE_CHECKING":
+            return False
+        return None
+
+    # Objects: see classes.py and libraries.py
+
+    def attribute_of_instance(self, value: Instance, name: str) -> Value:
+        return self.classes.attribute(value, name)
+
+    def attribute_of_class(self, value: Class, name: str) -> Value:
+        return self.classes.class_attribute(value, name)
+
+    def is_subclass(self, cls: Class, parent: Class) -> bool:
+        return any(base == parent for base in self.classes.ancestors(cls))
+
+    def extends_tensor(self, cls: Class) -> bool:
+        return "torch.Tensor" in self.classes.library_bases(cls)
+
+    def bound_method_call(self, method: BoundMethod, arguments: Arguments, grad_mode: Fact) -> Value:
+        return self.call_function(method.function, method.receiver, arguments, grad_mode)
+
+
+_RESULTS = (ast.Return, ast.Yield, ast.YieldFrom)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+
+
+def parameter_names(arguments: ast.arguments) -> list[str]:
+    names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return names + [extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra]
+
+
+def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    with_default = positional[len(positional) - len(arguments.defaults) :]
+    found = [(parameter.arg, default) for parameter, default in zip(with_default, arguments.defaults, strict=True)]
+    found += [
+        (parameter.arg, default)
+        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is not None
+    ]
+    return found
+
+
+def decorator_names(node: FunctionNode) -> set[str]:
+    names = set()
+    for decorator in node.decorator_list:
+        function = decorator.func if isinstance(decorator, ast.Call) else decorator
+        names.add(function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", ""))
+    return names
+
+
+def _is_abstract(node: FunctionNode) -> bool:
+    """A body that says nothing: a docstring, `pass`, `...` or `raise NotImplementedError`."""
+    return all(
+        isinstance(statement, (ast.Pass, ast.Raise))
+        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        for statement in node.body
+    )
+
+
+def _may_change_in_place(value: ast.expr) -> bool:
+    """A container's later changes matter: `CACHE = {}` at the top says nothing of what is in it when it is read."""
+    return isinstance(value, (ast.Dict, ast.List, ast.Set)) or (
+        isinstance(value, ast.Call) and getattr(value.func, "id", None) in ("dict", "list", "set", "defaultdict", "OrderedDict")
+    )
+
+
+_ = (Constant, members, Plain)

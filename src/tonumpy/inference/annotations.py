@@ -1,0 +1,158 @@
+"""An annotation in; the value that it promises out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from tonumpy.inference.values import (
+    NONE,
+    NOTHING,
+    Class,
+    Device,
+    Foreign,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+    join_all,
+    sequence_of,
+)
+from tonumpy.inference.frameworks import foreign_root
+
+_PLAIN = frozenset("int float bool str bytes complex slice type range bytearray object_".split())
+_SEQUENCES = frozenset(
+    "list List tuple Tuple set Set frozenset FrozenSet Sequence MutableSequence Iterable Iterator Collection Generator deque"
+    " AsyncIterator AsyncIterable Deque".split()
+)
+_MAPPINGS = frozenset("dict Dict Mapping MutableMapping OrderedDict defaultdict DefaultDict".split())
+_WRAPPERS = frozenset("Annotated Final ClassVar Required NotRequired ReadOnly".split())
+_TENSOR_NAMES = frozenset(("torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor", "torch.HalfTensor"))
+_INTEGER_TENSORS = {
+    "torch.LongTensor": "int64",
+    "torch.IntTensor": "int32",
+    "torch.ShortTensor": "int16",
+    "torch.ByteTensor": "uint8",
+    "torch.CharTensor": "int8",
+    "torch.BoolTensor": "bool",
+}
+_JAXTYPING_INTEGERS = frozenset("Int Int8 Int16 Int32 Int64 UInt UInt8 Integer Bool Shaped_".split())
+_JAXTYPING = frozenset("Float Float32 Float64 Float16 BFloat16 Num Shaped Inexact Complex Real".split())
+
+Resolve = Callable[[ast.expr], Value]
+
+
+def value_of_annotation(node: ast.expr | None, resolve: Resolve) -> Value:
+    """What a parameter, variable or result with this annotation is; Unknown where the annotation does not say.
+
+    `resolve` evaluates the names in it.
+    """
+    if node is None:
+        return Unknown("no annotation")
+    if isinstance(node, ast.Constant):
+        if node.value is None:
+            return NONE
+        if isinstance(node.value, str):
+            try:
+                return value_of_annotation(ast.parse(node.value.strip(), mode="eval").body, resolve)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                return Unknown("annotation that cannot be read")
+        return Unknown("annotation")
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return join(value_of_annotation(node.left, resolve), value_of_annotation(node.right, resolve))
+    if isinstance(node, ast.Subscript):
+        return _subscripted(node, resolve)
+    return value_of_class(resolve(node), _last_name(node))
+
+
+def value_of_class(cls: Value, name: str | None) -> Value:
+    """An object of a class, given what the class's name evaluates to."""
+    if isinstance(cls, Class):
+        return Instance(cls)
+    if isinstance(cls, Foreign):
+        return cls
+    if not isinstance(cls, Symbol):
+        return Unknown("annotation")
+    full, short = cls.name, cls.name.rpartition(".")[2]
+    if full in _TENSOR_NAMES:
+        return Tensor()
+    if full in _INTEGER_TENSORS:
+        return Tensor(None, False, _INTEGER_TENSORS[full])
+    if full in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+        return Tensor(None, None)
+    if full == "torch.device":
+        return Device(None)
+    root = foreign_root(full)
+    if root:
+        return Foreign(root)
+    if full.startswith(("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.")) or full in ("torch.Size", "torch.dtype"):
+        return _builtin(short) if full.startswith("builtins.") else Plain(full)
+    if full.startswith("typing.") or full.startswith("collections."):
+        return _typing(short)
+    if full.startswith("torch.") or full.startswith("torchvision."):
+        return LibraryObject(full)
+    return LibraryObject(full) if "." in full else Unknown("annotation")
+
+
+def _builtin(name: str) -> Value:
+    if name in _SEQUENCES:
+        return Sequence(None, Unknown("item of a container whose items are not annotated"))
+    if name in _MAPPINGS:
+        return Mapping((), Unknown("value of a dict that is not annotated"))
+    return Plain(name) if name in _PLAIN else Unknown("annotation")
+
+
+def _typing(name: str) -> Value:
+    if name in _SEQUENCES | _MAPPINGS:
+        return _builtin(name)
+    if name in ("Callable", "Hashable", "Text", "AnyStr", "SupportsInt", "SupportsFloat"):
+        return Unknown("callable") if name == "Callable" else Plain(name)
+    return Unknown(f"annotated {name}")
+
+
+def _subscripted(node: ast.Subscript, resolve: Resolve) -> Value:
+    name = _last_name(node.value)
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if name == "Optional":
+        return join(value_of_annotation(parts[0], resolve), NONE)
+    if name == "Union":
+        return join_all(value_of_annotation(part, resolve) for part in parts)
+    if name in _WRAPPERS:
+        return value_of_annotation(parts[0], resolve)
+    if name == "Literal":
+        return Plain("literal")
+    if name in ("tuple", "Tuple"):
+        return _tuple(parts, resolve)
+    if name in _SEQUENCES:
+        return Sequence(None, value_of_annotation(parts[0], resolve))
+    if name in _MAPPINGS:
+        return Mapping((), value_of_annotation(parts[-1], resolve))
+    if name == "Callable":
+        return Unknown("callable")
+    if (name in _JAXTYPING or name in _JAXTYPING_INTEGERS) and len(parts) == 2:
+        array = value_of_annotation(parts[0], resolve)
+        if isinstance(array, Tensor) and name in _JAXTYPING_INTEGERS:
+            return Tensor(None, False, "integral")
+        return array
+    return value_of_annotation(node.value, resolve)
+
+
+def _tuple(parts: list[ast.expr], resolve: Resolve) -> Value:
+    if len(parts) == 2 and isinstance(parts[1], ast.Constant) and parts[1].value is Ellipsis:
+        return Sequence(None, value_of_annotation(parts[0], resolve))
+    items = [value_of_annotation(part, resolve) for part in parts if not _is_empty_tuple(part)]
+    return sequence_of(items) if items else Sequence((), NOTHING)
+
+
+def _is_empty_tuple(node: ast.expr) -> bool:
+    return isinstance(node, ast.Tuple) and not node.elts
+
+
+def _last_name(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None

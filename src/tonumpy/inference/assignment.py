@@ -1,0 +1,247 @@
+"""A target and a value in; the frame's variables changed: assignment, unpacking, augmented assignment, `with ... as`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.inference.expressions import evaluate, item_of, settle
+from tonumpy.inference.operators import combine
+from tonumpy.inference.symbols import path_of, root_name
+from tonumpy.inference.values import (
+    NOTHING,
+    Constant,
+    Instance,
+    Mapping,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    join,
+    join_all,
+    members,
+    tensor_facts,
+    with_facts,
+)
+
+if TYPE_CHECKING:
+    from tonumpy.inference.frame import Frame
+
+
+def assign(frame: Frame, target: ast.expr, value: Value) -> None:
+    value = settle(value)
+    if isinstance(target, ast.Name):
+        frame.bind(target.id, value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for part, item in zip(target.elts, unpack(value, target.elts), strict=True):
+            assign(frame, part.value if isinstance(part, ast.Starred) else part, item)
+    elif isinstance(target, ast.Attribute):
+        _assign_attribute(frame, target, value)
+    elif isinstance(target, ast.Subscript):
+        _assign_item(frame, target, value)
+
+
+def assign_in_comprehension(frame: Frame, target: ast.expr, value: Value) -> None:
+    """A comprehension's variables live in its own layer and are no variables of the function."""
+    value = settle(value)
+    if isinstance(target, ast.Name):
+        frame.env.set(target.id, value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for part, item in zip(target.elts, unpack(value, target.elts), strict=True):
+            assign_in_comprehension(frame, part.value if isinstance(part, ast.Starred) else part, item)
+
+
+def unpack(value: Value, targets: list[ast.expr]) -> list[Value]:
+    """What each of the targets gets when the value is unpacked onto them."""
+    if isinstance(value, Union):
+        parts = [unpack(member, targets) for member in value.members if not isinstance(member, Constant)]
+        return [join_all(values) for values in zip(*parts, strict=True)] if parts else [NOTHING] * len(targets)
+    stars = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]
+    if isinstance(value, Sequence) and value.items is not None:
+        items = list(value.items)
+        if not stars and len(items) == len(targets):
+            return items
+        if len(stars) == 1 and len(items) >= len(targets) - 1:
+            first, rest = stars[0], len(targets) - stars[0] - 1
+            middle = items[first : len(items) - rest]
+            return [*items[:first], Sequence(tuple(middle), join_all(middle)), *items[len(items) - rest :]]
+    item = item_of(value)
+    return [Sequence(None, item) if index in stars else item for index in range(len(targets))]
+
+
+def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:
+    path = path_of(target)
+    if path is None:
+        return
+    owner, _, name = path.rpartition(".")
+    if name == "requires_grad":
+        _set_requires_grad(frame, owner, value)
+        return
+    if name in ("data", "grad"):
+        return  # `p.data = ...` keeps the tensor and its grad; the device of what is put there is not followed
+    frame.bind(path, value)
+
+
+def _set_requires_grad(frame: Frame, owner: str, value: Value) -> None:
+    known = frame.env.get(owner)
+    if known is not None:
+        truth = value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
+        if truth is None:
+            known = with_unknown_grad(known)
+        frame.refine(owner, with_facts(known, requires_grad=truth))
+
+
+def with_unknown_grad(value: Value) -> Value:
+    return value._replace(requires_grad=None) if isinstance(value, (Tensor, Unknown)) else value
+
+
+def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
+    """`container[key] = value`: a dict or list gains a value, a tensor is written in place."""
+    name = root_name(target)
+    path = path_of(target.value)
+    if path is None or name is None:
+        inner = target.value
+        while isinstance(inner, ast.Subscript):
+            inner = inner.value
+        path = path_of(inner)
+        if path is None:
+            return
+        nested = True
+    else:
+        nested = False
+    container = evaluate(frame, target.value if not nested else _innermost(target))
+    key = evaluate(frame, target.slice)
+    frame.bind(path, stored(container, key, value, nested, frame))
+
+
+def _innermost(node: ast.Subscript) -> ast.expr:
+    inner: ast.expr = node
+    while isinstance(inner, ast.Subscript):
+        inner = inner.value
+    return inner
+
+
+def stored(container: Value, key: Value, value: Value, nested: bool, frame: Frame) -> Value:
+    """What a container is after a value has been stored in it."""
+    if isinstance(container, Union):
+        return join_all(stored(member, key, value, nested, frame) for member in container.members)
+    if isinstance(container, Mapping):
+        if nested:
+            entries = tuple((name, _deepen(entry, value)) for name, entry in container.entries)
+            return Mapping(entries, _deepen(container.other, value))
+        if isinstance(key, Constant):
+            kept = tuple((name, entry) for name, entry in container.entries if name != key.value)
+            return Mapping((*kept, (key.value, value)), container.other)
+        return Mapping(container.entries, join(container.other, value))
+    if isinstance(container, Sequence):
+        if nested:
+            return Sequence(None, _deepen(container.element, value))
+        return Sequence(None, join(container.element, value))
+    if isinstance(container, Tensor):
+        return written(container, value, frame)
+    if isinstance(container, Unknown):
+        cpu, grad = tensor_facts(value)
+        keeps_grad = container.requires_grad is False and grad is False
+        return Unknown(container.why, container.on_cpu if cpu is container.on_cpu else None, False if keeps_grad else None)
+    return container
+
+
+def _deepen(inner: Value, value: Value) -> Value:
+    if isinstance(inner, (Mapping, Sequence)):
+        element = inner.other if isinstance(inner, Mapping) else inner.element
+        joined = join(element, value)
+        return Mapping(inner.entries, joined) if isinstance(inner, Mapping) else Sequence(None, joined)
+    return inner
+
+
+def written(tensor: Tensor, value: Value, frame: Frame) -> Tensor:
+    """A tensor after `tensor[...] = value`: it stays where it is, but takes part in the value's graph."""
+    grad = tensor_facts(value)[1]
+    if frame.grad_mode is False or grad is False or isinstance(value, (Constant, Symbol)):
+        return tensor
+    return tensor._replace(requires_grad=True if grad and tensor.dtype is None else tensor.requires_grad or None)
+
+
+def augment(frame: Frame, statement: ast.AugAssign) -> None:
+    target = statement.target
+    value = settle(evaluate(frame, statement.value))
+    if isinstance(target, ast.Subscript):
+        _assign_item(frame, target, value)
+        return
+    before = settle(evaluate(frame, target))
+    if isinstance(before, Sequence) and isinstance(value, (Sequence, Unknown)):
+        assign(frame, target, Sequence(None, join(before.element, item_of(value))))
+        return
+    parts = []
+    for member in members(before):
+        if isinstance(member, Tensor):
+            # In place: the device and dtype stay, the grad comes from both sides.
+            result = combine((member, value), frame.grad_mode)
+            grad = result.requires_grad if isinstance(result, Tensor) else None
+            parts.append(member._replace(requires_grad=grad) if not _may_replace(value) else result)
+        else:
+            parts.append(combine((member, value), frame.grad_mode))
+    assign(frame, target, join_all(parts))
+
+
+def _may_replace(value: Value) -> bool:
+    return isinstance(value, Instance)
+
+
+GRAD_CONTEXTS = {
+    "torch.no_grad": False,
+    "torch.inference_mode": False,
+    "torch.autograd.no_grad": False,
+    "torch.autograd.inference_mode": False,
+    "torch.autograd.grad_mode.no_grad": False,
+    "torch.autograd.grad_mode.inference_mode": False,
+    "torch.enable_grad": True,
+    "torch.autograd.enable_grad": True,
+    "torch.autograd.grad_mode.enable_grad": True,
+}
+
+
+def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
+    """What `with node as x` binds; grad mode is changed where the context manager does that."""
+    mode = grad_mode_of_context(frame, node)
+    if mode != "unchanged":
+        frame.set_grad_mode(None if mode == "unknown" else mode == "on")
+        return Unknown("context")
+    return settle(evaluate(frame, node)) if evaluate_it else Unknown("context")
+
+
+def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
+    """What a context manager or decorator makes of grad mode: "on", "off", "unknown" or "unchanged"."""
+    if isinstance(node, ast.IfExp):
+        modes = {grad_mode_of_context(frame, node.body), grad_mode_of_context(frame, node.orelse)}
+        return modes.pop() if len(modes) == 1 else "unknown"
+    function = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(function, (ast.Name, ast.Attribute)):
+        return "unchanged"
+    if not _may_be_grad_context(function):
+        return "unchanged"
+    symbol = evaluate(frame, function)
+    if not isinstance(symbol, Symbol):
+        return "unchanged"
+    arguments = node.args + [keyword.value for keyword in node.keywords] if isinstance(node, ast.Call) else []
+    if symbol.name.endswith("set_grad_enabled"):
+        return _mode_of(evaluate(frame, arguments[0])) if arguments else "unknown"
+    if symbol.name not in GRAD_CONTEXTS:
+        return "unchanged"
+    if symbol.name.endswith("inference_mode") and arguments:
+        mode = _mode_of(evaluate(frame, arguments[0]))
+        return {"on": "off", "off": "unchanged"}.get(mode, "unknown")
+    return "on" if GRAD_CONTEXTS[symbol.name] else "off"
+
+
+def _may_be_grad_context(node: ast.Name | ast.Attribute) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id
+    return isinstance(node, ast.Name) or name in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
+
+
+def _mode_of(value: Value) -> str:
+    if isinstance(value, Constant) and isinstance(value.value, bool):
+        return "on" if value.value else "off"
+    return "unknown"

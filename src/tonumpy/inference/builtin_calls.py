@@ -1,0 +1,169 @@
+"""Python's own functions and containers: arguments in, result out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.inference.operators import combine
+from tonumpy.inference.values import (
+    NONE,
+    NOTHING,
+    Arguments,
+    Constant,
+    Function,
+    Instance,
+    Mapping,
+    Nothing,
+    Plain,
+    Sequence,
+    Unknown,
+    Value,
+    join,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from tonumpy.inference.frame import Frame
+
+_COPIES = frozenset("list tuple set frozenset sorted reversed iter".split())
+_PLAIN = frozenset(
+    "len int float str bool bytes repr abs_ range_ isinstance issubclass hasattr id hash round pow_ divmod ord chr hex oct bin"
+    " callable print input open type format all any complex bytearray memoryview dir slice object".split()
+)
+
+
+def call(frame: Frame, name: str, arguments: Arguments) -> Value:
+    """A builtin function or class."""
+    from tonumpy.inference.calls import call_value
+    from tonumpy.inference.expressions import attribute_of, item_of, settle
+
+    given = arguments.positional
+    first = given[0] if given else None
+    if name in _PLAIN:
+        return NONE if name == "print" else Plain(name)
+    if name == "range":
+        return Sequence(None, Plain("int"))
+    if name == "dict":
+        return _dict(arguments)
+    if first is None:
+        return Sequence((), NOTHING) if name in _COPIES else Unknown(f"call of {name}")
+    if name in _COPIES:
+        if isinstance(first, Sequence):
+            keeps_order = name in ("list", "tuple", "iter")
+            return Sequence(first.items if keeps_order else None, first.element)
+        return Sequence(None, item_of(first))
+    if name in ("next", "min", "max"):
+        values = [item_of(first)] if len(given) == 1 or name == "next" else list(given)
+        if name == "next":
+            values += given[1:]
+        return join_all(value for value in values if value != NONE)
+    if name == "zip":
+        items = tuple(item_of(value) for value in given)
+        return Sequence(None, Sequence(items, join_all(items)))
+    if name == "enumerate":
+        pair = (Plain("int"), item_of(first))
+        return Sequence(None, Sequence(pair, join_all(pair)))
+    if name == "map":
+        results = [call_value(frame, first, Arguments(tuple(item_of(value) for value in given[1:])))]
+        return Sequence(None, join_all(results))
+    if name == "filter" and len(given) == 2:
+        return Sequence(None, item_of(given[1]))
+    if name == "sum":
+        return combine((item_of(first), *given[1:2]), frame.grad_mode)
+    if name in ("abs", "pow"):
+        return combine(given, frame.grad_mode)
+    if name == "getattr" and len(given) >= 2 and isinstance(given[1], Constant) and isinstance(given[1].value, str):
+        found = settle(attribute_of(frame, first, given[1].value))
+        return join_all((found, *given[2:3])) if len(given) > 2 else found
+    if name == "vars":
+        return Mapping((), Unknown("attribute"))
+    return Unknown(f"call of {name}", None, False if frame.grad_mode is False else None)
+
+
+def _dict(arguments: Arguments) -> Value:
+    from tonumpy.inference.expressions import item_of
+
+    other: Value = NOTHING
+    entries: list[tuple[object, Value]] = []
+    for value in arguments.positional:
+        if isinstance(value, Mapping):
+            entries, other = list(value.entries), value.other
+        elif isinstance(value, Sequence):
+            pair = value.element
+            other = join(other, pair.items[1] if isinstance(pair, Sequence) and pair.items and len(pair.items) == 2 else item_of(pair))
+        else:
+            other = join(other, item_of(value) if isinstance(value, Unknown) else Unknown("value of a dict"))
+    if arguments.has_star:
+        other = join(other, Unknown("value of a dict"))
+    return Mapping((*entries, *arguments.named), other)
+
+
+def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:
+    given = arguments.positional
+    if isinstance(receiver, Mapping):
+        inner = join_all(receiver.values())
+        if name == "items":
+            return Sequence(None, Sequence((Plain("key"), inner), join(Plain("key"), inner)))
+        if name == "values":
+            return Sequence(None, inner)
+        if name == "keys":
+            return Sequence(None, Plain("key"))
+        if name in ("get", "pop", "setdefault") and given:
+            found = receiver.get(given[0].value) if isinstance(given[0], Constant) else inner
+            if isinstance(found, Nothing):
+                found = Unknown("value of a dict")
+            return join_all((found, *given[1:2]))
+        if name == "copy":
+            return receiver
+        if name in ("to", "cpu", "cuda"):
+            return Unknown(f"{name} of a dict")
+    else:
+        if name in ("pop", "popleft", "__getitem__"):
+            return receiver.element
+        if name in ("copy", "reverse", "sort"):
+            return Sequence(None, receiver.element)
+        if name in ("index", "count"):
+            return Plain("int")
+        if name == "numpy":
+            return Plain("numpy")
+    return NONE if name in _CHANGING else Unknown(f"method {name} of a container")
+
+
+_CHANGING = frozenset("append extend insert add update clear remove appendleft extendleft discard sort reverse pop".split())
+
+
+def changed_container(receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value | None:
+    """The container after a method that changes it; None where it stays as it was."""
+    from tonumpy.inference.expressions import item_of
+
+    given = arguments.positional
+    if isinstance(receiver, Sequence):
+        if name in ("append", "add", "appendleft") and len(given) == 1:
+            return Sequence(None, join(receiver.element, given[0]))
+        if name == "insert" and len(given) == 2:
+            return Sequence(None, join(receiver.element, given[1]))
+        if name in ("extend", "update", "extendleft") and len(given) == 1:
+            return Sequence(None, join(receiver.element, item_of(given[0])))
+        if name == "clear":
+            return Sequence((), NOTHING)
+        return Sequence(None, receiver.element) if name in ("pop", "remove", "sort", "reverse", "popleft") else None
+    if name == "update":
+        entries = dict(receiver.entries)
+        other = receiver.other
+        for value in given:
+            if isinstance(value, Mapping):
+                entries.update(value.entries)
+                other = join(other, value.other)
+            else:
+                other = join(other, Unknown("value of a dict"))
+        entries.update(arguments.named)
+        return Mapping(tuple(entries.items()), other)
+    if name == "setdefault" and len(given) == 2:
+        if isinstance(given[0], Constant):
+            kept = tuple((key, value) for key, value in receiver.entries if key != given[0].value)
+            return Mapping((*kept, (given[0].value, join(receiver.get(given[0].value), given[1]))), receiver.other)
+        return Mapping(receiver.entries, join(receiver.other, given[1]))
+    return None
+
+
+_ = (Function, Instance)

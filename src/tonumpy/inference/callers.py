@@ -1,0 +1,169 @@
+"""A function whose every call is in sight in; what its parameters are given, and grad mode at its calls, out."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Sequence as Items
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.conversions import Fact
+from tonumpy.inference.frame import Targets
+from tonumpy.inference.symbols import names_read
+from tonumpy.inference.values import Function, Instance, Value, join, join_fact
+
+if TYPE_CHECKING:
+    from tonumpy.inference.analysis import Analysis
+    from tonumpy.inference.project import Module
+
+MAX_CALLS = 24  # of one function; more are not looked at
+MAX_DEPTH = 4  # callers of callers
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Reference(NamedTuple):
+    """A place that names a function; `call` is None where it is passed on without being called."""
+
+    call: ast.Call | None
+    scopes: tuple[ast.AST, ...]
+    statement: ast.stmt
+
+
+class Callers:
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._references: dict[str, dict[str, list[Reference]]] = {}
+        self._depth = 0
+
+    def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> tuple[dict[str, Value], Fact]:
+        """The join of the arguments of all calls by parameter, and of grad mode at them; ({}, None) where some call
+        may be out of sight."""
+        node = function.node
+        assert isinstance(node, _FUNCTIONS)
+        if self._depth >= MAX_DEPTH or not _all_calls_are_in_sight(module, scopes, node):
+            return {}, None
+        references = [
+            reference
+            for reference in self.references(module).get(node.name, ())
+            if node not in reference.scopes  # its own recursive calls pass on what it was given
+        ]
+        calls = [reference.call for reference in references if reference.call is not None]
+        if not references or len(calls) != len(references) or len(calls) > MAX_CALLS:
+            return {}, None
+        self._depth += 1
+        try:
+            return self._join(module, function, references)
+        finally:
+            self._depth -= 1
+
+    def _join(self, module: Module, function: Function, references: list[Reference]) -> tuple[dict[str, Value], Fact]:
+        by_scope: dict[int, list[Reference]] = {}
+        for reference in references:
+            by_scope.setdefault(id(reference.scopes[-1]), []).append(reference)
+        joined: dict[str, Value] = {}
+        modes: list[Fact] = []
+        for group in by_scope.values():
+            calls = [reference.call for reference in group if reference.call is not None]
+            targets = Targets(
+                frozenset(id(call) for call in calls), frozenset(id(reference.statement) for reference in group)
+            )
+            names = {name for reference in group for name in names_read(reference.statement)}
+            frame = self._analysis.entry_frame(module, group[0].scopes, targets, names)
+            for call in calls:
+                seen = frame.observations.get(id(call))
+                if seen is None:
+                    if self._analysis.is_exhausted:
+                        return {}, None
+                    continue  # the flow does not reach this call
+                receiver = Instance(function.owner) if function.owner and isinstance(call.func, ast.Attribute) else None
+                for name, value in self._analysis.bind_arguments(function, receiver, seen.arguments).items():
+                    joined[name] = join(joined[name], value) if name in joined else value
+                modes.append(seen.grad_mode)
+        if not modes:
+            return {}, None
+        mode = modes[0]
+        for other in modes[1:]:
+            mode = join_fact(mode, other)
+        return joined, mode
+
+    def references(self, module: Module) -> dict[str, list[Reference]]:
+        """Every place in a module that names something, by the last part of the name. One walk, on the first question."""
+        known = self._references.get(module.filename)
+        if known is None:
+            known = {}
+            _collect(module.tree.body, (module.tree,), known)
+            self._references[module.filename] = known
+        return known
+
+
+def _all_calls_are_in_sight(module: Module, scopes: Items[ast.AST], node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    if len(scopes) > 1 and isinstance(scopes[-2], _FUNCTIONS):
+        return True
+    if any(not _keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
+        return False
+    if node.name.startswith("_") and not node.name.endswith("__"):
+        return True
+    return module.is_script or is_test_module(module.filename)
+
+
+def is_test_module(filename: str) -> bool:
+    """Nobody imports the module of a test but the test runner."""
+    name = os.path.basename(filename)
+    return (name.startswith("test_") and name.endswith(".py")) or name.endswith("_test.py")
+
+
+def _keeps_calls_in_sight(decorator: ast.expr) -> bool:
+    """Decorators that do not register the function with somebody else who calls it."""
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in (
+        "staticmethod", "classmethod", "no_grad", "inference_mode", "enable_grad", "cache", "lru_cache", "wraps", "contextmanager",
+        "jit", "script", "torch_compile", "compile",
+    )  # fmt: skip
+
+
+def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], found: dict[str, list[Reference]]) -> None:
+    for statement in statements:
+        inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *_FUNCTIONS)) else scopes
+        for field, value in ast.iter_fields(statement):
+            _collect_field(value, inner if field == "body" else scopes, statement, found)
+
+
+def _collect_field(
+    value: object, scopes: tuple[ast.AST, ...], statement: ast.stmt, found: dict[str, list[Reference]]
+) -> None:
+    if isinstance(value, list):
+        if value and isinstance(value[0], ast.stmt):
+            _collect(value, scopes, found)
+            return
+        for item in value:
+            _collect_field(item, scopes, statement, found)
+    elif isinstance(value, (ast.ExceptHandler, ast.match_case)):
+        for _, part in ast.iter_fields(value):
+            _collect_field(part, scopes, statement, found)
+    elif isinstance(value, ast.AST):
+        _collect_expression(value, scopes, statement, found)
+
+
+def _collect_expression(
+    root: ast.AST, scopes: tuple[ast.AST, ...], statement: ast.stmt, found: dict[str, list[Reference]]
+) -> None:
+    called: set[int] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call):
+            name = _last_name(node.func)
+            if name is not None:
+                called.add(id(node.func))
+                found.setdefault(name, []).append(Reference(node, scopes, statement))
+        elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and isinstance(node.ctx, ast.Load):
+            name = _last_name(node)
+            if name is not None:
+                found.setdefault(name, []).append(Reference(None, scopes, statement))
+        stack.extend(ast.iter_child_nodes(node))
+
+
+def _last_name(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None

@@ -1,0 +1,296 @@
+"""A chain of calls, attributes and subscripts in; its value out, with what the calls do to their receivers."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.inference import builtin_calls, libraries, torch_api
+from tonumpy.inference.frame import Observation
+from tonumpy.inference.operators import TORCH_WORDS, call_tensor_method, call_torch_function
+from tonumpy.inference.symbols import path_of
+from tonumpy.inference.values import (
+    NONE,
+    NOTHING,
+    Arguments,
+    BoundMethod,
+    Class,
+    Constant,
+    Foreign,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Method,
+    ModuleValue,
+    Nothing,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from tonumpy.inference.frame import Frame
+
+
+def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript) -> Value:
+    """`a.b[0].c(x).d()` from the inside out, in a loop: a chain may be longer than Python's stack is deep."""
+    from tonumpy.inference.expressions import attribute_of, evaluate, settle, subscript_of
+
+    links: list[ast.Call | ast.Attribute | ast.Subscript] = []
+    inner: ast.expr = node
+    while True:
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            links.append(inner)
+            inner = inner.func.value
+        elif isinstance(inner, (ast.Attribute, ast.Subscript)):
+            links.append(inner)
+            inner = inner.value
+        else:
+            break
+    value = _call_of_expression(frame, inner) if isinstance(inner, ast.Call) else evaluate(frame, inner)
+    path = inner.id if isinstance(inner, ast.Name) else None
+    seen: list[tuple[int, Value]] = [(id(inner), value)]
+    for link in reversed(links):
+        if isinstance(link, ast.Attribute):
+            path = None if path is None else f"{path}.{link.attr}"
+            known = frame.env.get(path) if path is not None else None
+            value = attribute_of(frame, settle(value), link.attr) if known is None else known
+        elif isinstance(link, ast.Subscript):
+            value = subscript_of(frame, settle(value), evaluate(frame, link.slice), isinstance(link.slice, ast.Slice))
+            path = None
+        else:
+            assert isinstance(link.func, ast.Attribute)
+            known = frame.env.get(f"{path}.{link.func.attr}") if path is not None else None
+            arguments = evaluate_arguments(frame, link)
+            receiver = settle(value)
+            if id(link) in frame.targets.calls:
+                frame.observe(link, Observation(receiver, tuple(seen), arguments, frame.grad_mode))
+            if known is not None:
+                value = call_value(frame, known, arguments)
+            else:
+                value = call_method(frame, receiver, link.func.attr, arguments)
+                _change_receiver(frame, link, receiver, path, arguments, value)
+            path = None
+        seen.append((id(link), value))
+    return value
+
+
+def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
+    from tonumpy.inference.expressions import evaluate, settle
+
+    positional: list[Value] = []
+    has_star = False
+    for argument in call.args:
+        if isinstance(argument, ast.Starred):
+            starred = settle(evaluate(frame, argument.value))
+            if isinstance(starred, Sequence) and starred.items is not None:
+                positional.extend(starred.items)
+            else:
+                has_star = True
+        elif not has_star:
+            positional.append(settle_unless_callable(evaluate(frame, argument)))
+        else:
+            evaluate(frame, argument)
+    named: list[tuple[str, Value]] = []
+    for keyword in call.keywords:
+        value = evaluate(frame, keyword.value)
+        if keyword.arg is not None:
+            named.append((keyword.arg, settle_unless_callable(value)))
+        elif isinstance(value, Mapping) and isinstance(value.other, Nothing):
+            named.extend((key, entry) for key, entry in value.entries if isinstance(key, str))
+        else:
+            has_star = True
+    return Arguments(tuple(positional), tuple(named), has_star)
+
+
+def settle_unless_callable(value: Value) -> Value:
+    """An argument `x.shape` is a value; `model.step` may be passed to be called."""
+    from tonumpy.inference.expressions import settle
+
+    return settle(value)
+
+
+def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
+    """A call whose function is no attribute: `f(x)`, `fs[0](x)`, `(lambda y: y)(x)`."""
+    from tonumpy.inference.expressions import evaluate
+
+    function = evaluate(frame, call.func)
+    if function == Symbol("builtins.super"):
+        return _super(frame)
+    arguments = evaluate_arguments(frame, call)
+    if id(call) in frame.targets.calls:
+        frame.observe(call, Observation(function, (), arguments, frame.grad_mode))
+    return call_value(frame, function, arguments)
+
+
+def _super(frame: Frame) -> Value:
+    if frame.owner is None:
+        return Unknown("super")
+    bases = frame.analysis.classes.ancestors(frame.owner)[1:]
+    return Instance(bases[0]) if bases else libraries.object_of_bases(frame.analysis.classes.library_bases(frame.owner))
+
+
+def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
+    """What calling a value gives."""
+    if isinstance(function, Union):
+        return join_all(call_value(frame, member, arguments) for member in function.members if member != NONE)
+    if isinstance(function, Function):
+        return frame.analysis.call_function(function, None, arguments, frame.grad_mode)
+    if isinstance(function, BoundMethod):
+        return frame.analysis.call_function(function.function, function.receiver, arguments, frame.grad_mode)
+    if isinstance(function, Class):
+        return _construct(frame, function, arguments)
+    if isinstance(function, Instance):
+        for name in ("__call__", "forward"):
+            method = frame.analysis.classes.method(function.cls, name)
+            if method is not None:
+                return frame.analysis.call_function(method, function, arguments, frame.grad_mode)
+        return _fresh("call of an object", frame)
+    if isinstance(function, Symbol):
+        return call_symbol(frame, function.name, arguments)
+    if isinstance(function, Method):
+        return call_method(frame, function.receiver, function.name, arguments)
+    if isinstance(function, LibraryObject):
+        return libraries.call_object(frame, function, "__call__", arguments)
+    if isinstance(function, (Foreign, Plain)):
+        return function
+    if isinstance(function, Nothing):
+        return NOTHING
+    if isinstance(function, Unknown):
+        return _fresh(f"call of {function.why}" if not function.why.startswith("call") else function.why, frame)
+    return _fresh("call", frame)
+
+
+def _fresh(why: str, frame: Frame) -> Unknown:
+    """The result of a call of which nothing is known: what is computed while grad mode is off does not require grad."""
+    return Unknown(why, None, False if frame.grad_mode is False else None)
+
+
+def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
+    root = frame.analysis.classes.is_foreign(cls)
+    if root is not None and frame.analysis.classes.method(cls, "numpy") is None:
+        return Foreign(root)
+    if frame.analysis.extends_tensor(cls):
+        return Tensor()
+    return Instance(cls, None if arguments.has_star else arguments)
+
+
+def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
+    """A call of a library's function or class."""
+    if name.startswith("builtins."):
+        return builtin_calls.call(frame, name[len("builtins.") :], arguments)
+    promised = libraries.call_function(frame, name, arguments)
+    if promised is not None:
+        return promised
+    if name.startswith("torch."):
+        if name.startswith("torch.Tensor.") and arguments.positional:
+            rest = Arguments(arguments.positional[1:], arguments.named, arguments.has_star)
+            return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
+        result = call_torch_function(name, arguments, frame.grad_mode)
+        if result is not None:
+            return result
+    if libraries.gives_plain_values(name):
+        return Plain(name)
+    short = name.rpartition(".")[2]
+    if short[:1].isupper():
+        return libraries.construct(frame, name, arguments)
+    return _fresh(f"call of {name}", frame)
+
+
+def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
+    """What `receiver.name(...)` gives."""
+    from tonumpy.inference.expressions import attribute_of, item_of
+
+    if isinstance(receiver, Union):
+        return join_all(call_method(frame, member, name, arguments) for member in receiver.members if member != NONE)
+    if isinstance(receiver, Tensor):
+        result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
+        return _fresh(f"method {name} of a tensor", frame) if result is None else result
+    if isinstance(receiver, Unknown):
+        return _call_unknown(frame, receiver, name, arguments)
+    if isinstance(receiver, Symbol):
+        return call_value(frame, frame.analysis.symbol(f"{receiver.name}.{name}"), arguments)
+    if isinstance(receiver, (ModuleValue, Class)):
+        return call_value(frame, attribute_of(frame, receiver, name), arguments)
+    if isinstance(receiver, Instance):
+        method = attribute_of(frame, receiver, name)
+        if isinstance(method, Method):
+            return libraries.call_inherited(frame, receiver, name, arguments)
+        return call_value(frame, method, arguments)
+    if isinstance(receiver, (Sequence, Mapping)):
+        return builtin_calls.call_container_method(frame, receiver, name, arguments)
+    if isinstance(receiver, LibraryObject):
+        return libraries.call_object(frame, receiver, name, arguments)
+    if isinstance(receiver, Foreign):
+        return receiver
+    if isinstance(receiver, (Plain, Constant)):
+        return Plain(f"result of {name}")
+    if isinstance(receiver, Nothing):
+        return NOTHING
+    if name in ("__next__", "next"):
+        return item_of(receiver)
+    return _fresh(f"method {name}", frame)
+
+
+_PLAIN_METHODS = frozenset(
+    "numpy item tolist size dim numel nelement stride data_ptr keys format strip lower upper startswith endswith join encode"
+    " decode splitlines astype".split()
+)
+
+
+def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
+    """A method of a value of unknown kind. In a module that knows no framework but torch, words of torch are believed."""
+    if name in _PLAIN_METHODS:
+        return Plain(f"result of {name}")
+    if name in ("items", "values", "get", "pop", "setdefault", "copy", "popitem"):
+        inner = Unknown(f"{name} of an unknown value", receiver.on_cpu, receiver.requires_grad)
+        if name == "items":
+            return Sequence(None, Sequence((Plain("key"), inner), inner))
+        return Sequence(None, inner) if name == "values" else inner
+    if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
+        return _fresh(f"method {name} of {receiver.why}" if "method" not in receiver.why else receiver.why, frame)
+    result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
+    if result is None:
+        return _fresh(f"method {name}", frame)
+    if isinstance(result, Tensor):
+        if name in TORCH_WORDS and frame.module.is_only_torch:
+            return result._replace(certainty="likely")
+        return Unknown(receiver.why, result.on_cpu, result.requires_grad)
+    return result
+
+
+def _change_receiver(
+    frame: Frame, call: ast.Call, receiver: Value, path: str | None, arguments: Arguments, result: Value
+) -> None:
+    """What a method call does to the variable it is called on: `items.append(x)`, `t.detach_()`, `model.cuda()`."""
+    assert isinstance(call.func, ast.Attribute)
+    name = call.func.attr
+    if isinstance(receiver, (Sequence, Mapping)):
+        changed = builtin_calls.changed_container(receiver, name, arguments)
+        if changed is not None:
+            _store_back(frame, call.func.value, path, changed)
+    elif path is None:
+        return
+    elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
+        frame.refine(path, result)
+    elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
+        if libraries.changes_module_in_place(name) and isinstance(receiver, LibraryObject):
+            frame.refine(path, result)
+
+
+def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) -> None:
+    from tonumpy.inference.assignment import assign
+
+    if path is not None and path_of(node) == path:
+        frame.refine(path, changed)
+        for journal in frame.journals:
+            journal[path] = join_all((journal.get(path, NOTHING), changed))
+        frame.bound[path] = join_all((frame.bound.get(path, NOTHING), changed))
+    elif isinstance(node, ast.Subscript):
+        assign(frame, node, changed)

@@ -1,0 +1,374 @@
+"""An expression and a frame in; what is known of the expression's value out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tonumpy.inference import libraries
+from tonumpy.inference.calls import call_value, evaluate_chain
+from tonumpy.inference.environment import Environment
+from tonumpy.inference.narrowing import narrow
+from tonumpy.inference.operators import attribute_of_tensor, combine
+from tonumpy.inference.values import (
+    NOTHING,
+    Arguments,
+    Class,
+    Constant,
+    Foreign,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Method,
+    ModuleValue,
+    Nothing,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    join,
+    join_all,
+    sequence_of,
+    tensor_facts,
+)
+
+if TYPE_CHECKING:
+    from tonumpy.inference.frame import Frame
+
+
+def evaluate(frame: Frame, node: ast.expr) -> Value:
+    if isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        return evaluate_chain(frame, node)
+    handler = _HANDLERS.get(type(node))
+    return handler(frame, node) if handler else Unknown(type(node).__name__)
+
+
+def _constant(_: Frame, node: ast.Constant) -> Value:
+    return Constant(node.value)
+
+
+def _name(frame: Frame, node: ast.Name) -> Value:
+    return frame.lookup(node.id)
+
+
+def attribute_of(frame: Frame, value: Value, name: str) -> Value:
+    """What `value.name` is."""
+    if isinstance(value, Union):
+        found = [attribute_of(frame, member, name) for member in value.members if not isinstance(member, Constant)]
+        return join_all(found) if found else Unknown(f"attribute {name}")
+    if isinstance(value, Tensor):
+        return attribute_of_tensor(value, name) or Method(value, name)
+    if isinstance(value, Symbol):
+        return frame.analysis.symbol(f"{value.name}.{name}")
+    if isinstance(value, ModuleValue):
+        return frame.analysis.member_of_module(value.module, name)
+    if isinstance(value, Instance):
+        return frame.analysis.attribute_of_instance(value, name)
+    if isinstance(value, Class):
+        return frame.analysis.attribute_of_class(value, name)
+    if isinstance(value, Foreign):
+        return value
+    if isinstance(value, Sequence) and value.items is not None and name in value.fields:
+        return value.items[value.fields.index(name)]
+    if isinstance(value, LibraryObject):
+        return libraries.attribute(value, name)
+    if isinstance(value, Unknown):
+        # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
+        if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
+            return Plain(name)
+        return Method(value, name)
+    return Method(value, name)
+
+
+def settle(value: Value) -> Value:
+    """An attribute that is not called is a value, no method: what is known of its owner's tensors holds for it too."""
+    if isinstance(value, Union):
+        return join_all(settle(member) for member in value.members)
+    if isinstance(value, Method):
+        if isinstance(value.receiver, Unknown):
+            return Unknown(f"attribute {value.name}", value.receiver.on_cpu, value.receiver.requires_grad)
+        if isinstance(value.receiver, LibraryObject):
+            return Unknown(f"attribute {value.name} of {value.receiver.name}", *tensor_facts(value.receiver))
+        if isinstance(value.receiver, Plain):
+            return Plain("attribute")
+    return value
+
+
+def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Value:
+    if isinstance(value, Union):
+        parts = [member for member in value.members if not isinstance(member, Constant)]
+        return join_all(subscript_of(frame, member, index, is_slice) for member in parts)
+    if isinstance(value, Sequence):
+        if is_slice:
+            return Sequence(None, value.element)
+        if value.items is not None and isinstance(index, Constant) and type(index.value) is int:
+            if -len(value.items) <= index.value < len(value.items):
+                return value.items[index.value]
+            return value.element
+        return value.element
+    if isinstance(value, Mapping):
+        if isinstance(index, Constant):
+            found = value.get(index.value)
+            return Unknown("value of a dict") if isinstance(found, Nothing) else found
+        return join_all(value.values())
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, Unknown):
+        return Unknown("item of an unknown value" if "item" not in value.why else value.why, *value[1:])
+    if isinstance(value, Instance):
+        getter = frame.analysis.attribute_of_instance(value, "__getitem__")
+        return call_value(frame, getter, Arguments((index,)))
+    if isinstance(value, (Foreign, Plain)):
+        return value
+    if isinstance(value, LibraryObject):
+        return libraries.item(value)
+    return Unknown("item")
+
+
+def item_of(value: Value) -> Value:
+    """What iterating over a value yields."""
+    value = settle(value)
+    if isinstance(value, Union):
+        return join_all(item_of(member) for member in value.members if not isinstance(member, Constant))
+    if isinstance(value, Sequence):
+        return value.element
+    if isinstance(value, Mapping):
+        return Plain("key")
+    if isinstance(value, Unknown):
+        return Unknown("item of an unknown value" if "item" not in value.why else value.why, *value[1:])
+    if isinstance(value, (Tensor, Foreign, Plain)):
+        return value
+    if isinstance(value, LibraryObject):
+        return libraries.item(value)
+    if isinstance(value, Constant):
+        return Constant(value.value) if not isinstance(value.value, str) else Plain("str")
+    return Unknown("item")
+
+
+def _tuple(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
+    items: list[Value] = []
+    is_counted = not isinstance(node, ast.Set)
+    for part in node.elts:
+        if isinstance(part, ast.Starred):
+            starred = settle(evaluate(frame, part.value))
+            if isinstance(starred, Sequence) and starred.items is not None:
+                items.extend(starred.items)
+                continue
+            is_counted = False
+            items.append(item_of(starred))
+        else:
+            items.append(settle(evaluate(frame, part)))
+    whole = sequence_of(items)
+    return whole if is_counted else Sequence(None, whole.element)
+
+
+def _dict(frame: Frame, node: ast.Dict) -> Value:
+    entries: dict[Any, Value] = {}
+    other: Value = NOTHING
+    for key, part in zip(node.keys, node.values, strict=True):
+        value = settle(evaluate(frame, part))
+        if key is None:
+            if isinstance(value, Mapping):
+                entries.update(value.entries)
+                other = join(other, value.other)
+            else:
+                other = join(other, item_of(value) if isinstance(value, Unknown) else Unknown("value of a dict"))
+            continue
+        name = evaluate(frame, key)
+        if isinstance(name, Constant):
+            entries[name.value] = value
+        else:
+            other = join(other, value)
+    return Mapping(tuple(entries.items()), other)
+
+
+def _binary(frame: Frame, node: ast.BinOp) -> Value:
+    # A long sum leans to the left: a + b + c + ... is walked, not descended into.
+    operations: list[ast.BinOp] = []
+    left: ast.expr = node
+    while isinstance(left, ast.BinOp):
+        operations.append(left)
+        left = left.left
+    value = settle(evaluate(frame, left))
+    for operation in reversed(operations):
+        value = _binary_values(frame, value, settle(evaluate(frame, operation.right)), operation.op)
+    return value
+
+
+def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operator) -> Value:
+    if isinstance(operator, ast.Add) and isinstance(left, Sequence) and isinstance(right, Sequence):
+        items = None if left.items is None or right.items is None else left.items + right.items
+        return Sequence(items, join(left.element, right.element))
+    if isinstance(operator, ast.Mult) and (isinstance(left, Sequence) or isinstance(right, Sequence)):
+        return Sequence(None, left.element if isinstance(left, Sequence) else right.element)  # type: ignore[union-attr]
+    if isinstance(operator, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, str):
+        return Plain("str")
+    return combine((left, right), frame.grad_mode)
+
+
+def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
+    value = settle(evaluate(frame, node.operand))
+    if isinstance(node.op, ast.Not):
+        return Plain("bool")
+    if isinstance(value, Constant) and isinstance(value.value, (int, float)) and isinstance(node.op, ast.USub):
+        return Constant(-value.value)
+    return combine((value,), frame.grad_mode)
+
+
+def _compare(frame: Frame, node: ast.Compare) -> Value:
+    values = [settle(evaluate(frame, part)) for part in (node.left, *node.comparators)]
+    if any(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
+        return Plain("bool")
+    result = combine(tuple(values), frame.grad_mode)
+    if isinstance(result, Tensor):
+        return result._replace(dtype="bool", requires_grad=False)
+    if isinstance(result, Unknown):
+        return Unknown("comparison", result.on_cpu, False)
+    return result
+
+
+def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
+    base = frame.env
+    found: list[Value] = []
+    for part in node.values:
+        found.append(settle(evaluate(frame, part)))
+        frame.env = Environment(frame.env)
+        narrow(frame, part, isinstance(node.op, ast.And))
+    frame.env = base
+    return join_all(found)
+
+
+def _conditional(frame: Frame, node: ast.IfExp) -> Value:
+    base = frame.env
+    evaluate(frame, node.test)
+    known = frame.analysis.constant_test(node.test)
+    results: list[Value] = []
+    for branch, truth in ((node.body, True), (node.orelse, False)):
+        if known is not None and known is not truth:
+            continue
+        frame.env = Environment(base)
+        narrow(frame, node.test, truth)
+        results.append(settle(evaluate(frame, branch)))
+    frame.env = base
+    return join_all(results)
+
+
+def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+    base = _enter_generators(frame, node.generators)
+    element = settle(evaluate(frame, node.elt))
+    frame.env = base
+    return Sequence(None, element)
+
+
+def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
+    base = _enter_generators(frame, node.generators)
+    evaluate(frame, node.key)
+    element = settle(evaluate(frame, node.value))
+    frame.env = base
+    return Mapping((), element)
+
+
+def _enter_generators(frame: Frame, generators: list[ast.comprehension]) -> Environment:
+    from tonumpy.inference.assignment import assign_in_comprehension
+
+    base = frame.env
+    for generator in generators:
+        item = item_of(evaluate(frame, generator.iter))
+        frame.env = Environment(frame.env)
+        assign_in_comprehension(frame, generator.target, item)
+        for condition in generator.ifs:
+            evaluate(frame, condition)
+            narrow(frame, condition, True)
+    return base
+
+
+def _lambda(frame: Frame, node: ast.Lambda) -> Value:
+    if frame.targets.calls:
+        _look_into_lambda(frame, node)
+    return Function(node, frame.module, frame.owner, frame)
+
+
+def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
+    """A candidate inside a lambda is judged once with parameters of which nothing is known."""
+    if not any(id(inner) in frame.targets.calls for inner in ast.walk(node.body)):
+        return
+    base = frame.env
+    frame.env = Environment(base)
+    arguments = node.args
+    for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        frame.env.set(parameter.arg, Unknown("parameter of a lambda"))
+    evaluate(frame, node.body)
+    frame.env = base
+
+
+def _walrus(frame: Frame, node: ast.NamedExpr) -> Value:
+    value = settle(evaluate(frame, node.value))
+    frame.bind(node.target.id, value)
+    return value
+
+
+def _await(frame: Frame, node: ast.Await) -> Value:
+    return evaluate(frame, node.value)
+
+
+def _starred(frame: Frame, node: ast.Starred) -> Value:
+    return item_of(evaluate(frame, node.value))
+
+
+def _string(frame: Frame, node: ast.JoinedStr | ast.FormattedValue) -> Value:
+    if isinstance(node, ast.FormattedValue):
+        evaluate(frame, node.value)
+        if node.format_spec is not None:
+            evaluate(frame, node.format_spec)
+    else:
+        for part in node.values:
+            evaluate(frame, part)
+    return Plain("str")
+
+
+def _slice(frame: Frame, node: ast.Slice) -> Value:
+    for part in (node.lower, node.upper, node.step):
+        if part is not None:
+            evaluate(frame, part)
+    return Plain("slice")
+
+
+def _yield(frame: Frame, node: ast.Yield | ast.YieldFrom) -> Value:
+    frame.is_generator = True
+    if node.value is not None:
+        value = settle(evaluate(frame, node.value))
+        frame.yielded = join(frame.yielded, item_of(value) if isinstance(node, ast.YieldFrom) else value)
+    return Unknown("what is sent to a generator")
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Tuple: _tuple,
+    ast.List: _tuple,
+    ast.Set: _tuple,
+    ast.Dict: _dict,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BoolOp: _boolean,
+    ast.IfExp: _conditional,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _dict_comprehension,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _walrus,
+    ast.Await: _await,
+    ast.Starred: _starred,
+    ast.JoinedStr: _string,
+    ast.FormattedValue: _string,
+    ast.Slice: _slice,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield,
+}

@@ -1,0 +1,407 @@
+"""Statements in; their effect on a frame out: assignments, branches, loops, `with`, `try`, `match`, returns."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tonumpy.inference.annotations import value_of_annotation
+from tonumpy.inference.assignment import assign, augment, enter_context
+from tonumpy.inference.environment import GRAD_MODE, Environment
+from tonumpy.inference.expressions import evaluate, item_of
+from tonumpy.inference.frame import Loop
+from tonumpy.inference.narrowing import narrow, pattern_value
+from tonumpy.inference.symbols import bound_names, names_in, root_name
+from tonumpy.inference.values import (
+    Constant,
+    Plain,
+    Unknown,
+    Value,
+    join,
+    same,
+    with_facts,
+)
+
+if TYPE_CHECKING:
+    from tonumpy.inference.frame import Frame
+
+# A loop's variables settle within two or three passes; what still changes after these is given up as unknown.
+MAX_PASSES = 6
+
+# Whether the flow goes on behind the statement.
+Continues = bool
+
+
+def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
+    return all(execute_statement(frame, statement) for statement in body)
+
+
+def execute_statement(frame: Frame, statement: ast.stmt) -> Continues:
+    frame.analysis.spend()
+    handler = _HANDLERS.get(type(statement))
+    return handler(frame, statement) if handler else True
+
+
+def _wanted(frame: Frame, statement: ast.stmt, names: Sequence[str]) -> bool:
+    return (
+        frame.relevant is None
+        or id(statement) in frame.targets.statements
+        or any(name in frame.relevant for name in names)
+    )
+
+
+def _assign(frame: Frame, statement: ast.Assign) -> Continues:
+    names = [name for target in statement.targets for name in bound_names(target)]
+    if not _wanted(frame, statement, names):
+        for walrus in _walruses(statement.value):
+            if frame.is_relevant(walrus.target.id):
+                evaluate(frame, walrus)
+        return True
+    value = evaluate(frame, statement.value)
+    for target in statement.targets:
+        assign(frame, target, value)
+    return True
+
+
+def _walruses(node: ast.expr) -> list[ast.NamedExpr]:
+    if isinstance(node, (ast.Name, ast.Constant)):
+        return []
+    return [inner for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
+
+
+def _annotated_assign(frame: Frame, statement: ast.AnnAssign) -> Continues:
+    if not _wanted(frame, statement, list(bound_names(statement.target))):
+        return True
+    declared = value_of_annotation(statement.annotation, lambda node: evaluate(frame, node))
+    if statement.value is None:
+        if isinstance(statement.target, ast.Name):
+            frame.bind(statement.target.id, declared)
+        return True
+    value = evaluate(frame, statement.value)
+    # The annotation helps where the expression says nothing; it never overrules what was seen.
+    assign(frame, statement.target, frame.analysis.combine_annotation(value, declared))
+    return True
+
+
+def _augmented_assign(frame: Frame, statement: ast.AugAssign) -> Continues:
+    if _wanted(frame, statement, list(bound_names(statement.target))):
+        augment(frame, statement)
+    return True
+
+
+def _expression(frame: Frame, statement: ast.Expr) -> Continues:
+    node = statement.value.value if isinstance(statement.value, ast.Await) else statement.value
+    if isinstance(node, (ast.Yield, ast.YieldFrom)):
+        evaluate(frame, node)
+    elif isinstance(node, ast.Call):
+        changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
+        name = _last_name(node.func)
+        sets_mode = name in ("set_grad_enabled", "_set_grad_enabled")
+        if sets_mode or _wanted(frame, statement, [changed] if changed else []):
+            evaluate(frame, node)
+        elif any(frame.is_relevant(walrus.target.id) for walrus in _walruses(node)):
+            evaluate(frame, node)
+        if name == "exit" and root_name(node.func) == "sys" or (isinstance(node.func, ast.Name) and name == "exit"):
+            return False
+    elif id(statement) in frame.targets.statements:
+        evaluate(frame, node)
+    return True
+
+
+def _last_name(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
+def _return(frame: Frame, statement: ast.Return) -> Continues:
+    value = Constant(None) if statement.value is None else evaluate(frame, statement.value)
+    frame.returned = join(frame.returned, value)
+    return False
+
+
+def _raise(frame: Frame, statement: ast.Raise) -> Continues:
+    if id(statement) in frame.targets.statements and statement.exc is not None:
+        evaluate(frame, statement.exc)
+    return False
+
+
+def _assert(frame: Frame, statement: ast.Assert) -> Continues:
+    if id(statement) in frame.targets.statements:
+        evaluate(frame, statement.test)
+    narrow(frame, statement.test, True)
+    return True
+
+
+def _delete(frame: Frame, statement: ast.Delete) -> Continues:
+    for target in statement.targets:
+        if isinstance(target, ast.Name) and frame.is_relevant(target.id):
+            frame.bind(target.id, Unknown(f"deleted {target.id}"))
+    return True
+
+
+def _definition(frame: Frame, statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Continues:
+    if id(statement) in frame.targets.statements:
+        for decorator in statement.decorator_list:
+            evaluate(frame, decorator)
+        if not isinstance(statement, ast.ClassDef):
+            for default in (*statement.args.defaults, *statement.args.kw_defaults):
+                if default is not None:
+                    evaluate(frame, default)
+        else:
+            for base in (*statement.bases, *(keyword.value for keyword in statement.keywords)):
+                evaluate(frame, base)
+    if frame.is_relevant(statement.name) or frame.relevant is None:
+        frame.bind(statement.name, frame.analysis.definition(statement, frame.module, frame.owner, frame))
+    return True
+
+
+def _import(frame: Frame, statement: ast.Import | ast.ImportFrom) -> Continues:
+    for name, value in frame.analysis.imported_values(frame.module, statement):
+        if frame.is_relevant(name):
+            frame.bind(name, value)
+    return True
+
+
+def _branches(frame: Frame, runs: Sequence[Callable[[], Continues]]) -> Continues:
+    """Run alternatives from the same start and go on with the join of those that reach their end."""
+    base = frame.env
+    ends: list[dict[str, Value]] = []
+    for run in runs:
+        frame.env = Environment(base)
+        if run():
+            ends.append(frame.env.changes_since(base))
+    frame.env = base
+    if not ends:
+        return False
+    base.merge(ends)
+    return True
+
+
+def _if(frame: Frame, statement: ast.If) -> Continues:
+    if id(statement) in frame.targets.statements or _walruses(statement.test):
+        evaluate(frame, statement.test)
+    known = frame.analysis.constant_test(statement.test)
+    lacks_accelerator = _asks_for_accelerator(frame, statement.test)
+
+    def then() -> Continues:
+        narrow(frame, statement.test, True)
+        return execute(frame, statement.body)
+
+    def otherwise() -> Continues:
+        narrow(frame, statement.test, False)
+        if lacks_accelerator is not None and not statement.orelse:
+            # Without an accelerator everything is on the CPU: also what the other branch had to bring there.
+            for name in {name for inner in statement.body for name in _rebound(inner)}:
+                value = frame.env.get(name)
+                if value is not None:
+                    frame.refine(name, with_facts(value, on_cpu=True))
+        return execute(frame, statement.orelse)
+
+    if known is not None:
+        return execute(frame, statement.body if known else statement.orelse)
+    return _branches(frame, (then, otherwise))
+
+
+def _rebound(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, ast.Assign):
+        return [name for target in statement.targets for name in bound_names(target)]
+    return []
+
+
+def _asks_for_accelerator(frame: Frame, test: ast.expr) -> bool | None:
+    """True for `if torch.cuda.is_available():` and for a variable that holds the answer."""
+    if not isinstance(test, (ast.Call, ast.Name, ast.Attribute)):
+        return None
+    if isinstance(test, ast.Call):
+        return True if _last_name(test.func) == "is_available" else None
+    value = evaluate(frame, test)
+    return True if isinstance(value, Plain) and value.what == "accelerator is available" else None
+
+
+def _loop(
+    frame: Frame, statement: ast.For | ast.AsyncFor | ast.While, start_pass: Callable[[], Continues]
+) -> Continues:
+    """Run a loop's body until what comes round no longer changes what its head has seen.
+
+    Only the outermost loop repeats: an inner loop runs once a pass and remembers what came round it, so nesting costs
+    a sum and not a product.
+    """
+    key = id(statement)
+    outermost = not frame.loops
+    base = frame.env
+    for number in range(MAX_PASSES):
+        frame.env = Environment(base)
+        if outermost:
+            frame.back_edge_changed = False
+        loop = Loop(frame.env)
+        head = frame.env
+        for name, value in frame.back_edges.get(key, {}).items():
+            head.widen(name, value)
+        frame.loops.append(loop)
+        frame.env = Environment(head)
+        goes_on = start_pass() and execute(frame, statement.body)
+        rounds = [frame.env.changes_since(head)] if goes_on else []
+        frame.loops.pop()
+        for changes in (*rounds, *loop.continues):
+            for name, value in changes.items():
+                settled = Unknown("changes in a loop") if number == MAX_PASSES - 1 else value
+                if _remember(frame, key, name, settled):
+                    frame.back_edge_changed = True
+                head.widen(name, value)
+        if not outermost or not frame.back_edge_changed:
+            break
+    frame.env = Environment(head)
+    ends = []
+    if not (isinstance(statement, ast.While) and frame.analysis.constant_test(statement.test) is True):
+        if isinstance(statement, ast.While):
+            narrow(frame, statement.test, False)
+        if execute(frame, statement.orelse):
+            ends.append(frame.env.changes_since(base))
+    ends.extend({**head.values, **changes} for changes in loop.breaks)
+    frame.env = base
+    if not ends:
+        return False
+    base.merge(ends)
+    return True
+
+
+def _remember(frame: Frame, loop: int, name: str, value: Value) -> bool:
+    """Add to what came round a loop; whether it was new."""
+    memory = frame.back_edges.setdefault(loop, {})
+    before = memory.get(name)
+    joined = value if before is None else join(before, value)
+    memory[name] = joined
+    return not same(before, joined)
+
+
+def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
+    names = list(bound_names(statement.target))
+    wanted = _wanted(frame, statement, names)
+
+    def start_pass() -> Continues:
+        if wanted:
+            assign(frame, statement.target, item_of(evaluate(frame, statement.iter)))
+        return True
+
+    return _loop(frame, statement, start_pass)
+
+
+def _while(frame: Frame, statement: ast.While) -> Continues:
+    def start_pass() -> Continues:
+        if id(statement) in frame.targets.statements or _walruses(statement.test):
+            evaluate(frame, statement.test)
+        narrow(frame, statement.test, True)
+        return True
+
+    return _loop(frame, statement, start_pass)
+
+
+def _break(frame: Frame, _: ast.Break) -> Continues:
+    if frame.loops:
+        frame.loops[-1].breaks.append(frame.env.changes_since(frame.loops[-1].base))
+    return False
+
+
+def _continue(frame: Frame, _: ast.Continue) -> Continues:
+    if frame.loops:
+        frame.loops[-1].continues.append(frame.env.changes_since(frame.loops[-1].base))
+    return False
+
+
+def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
+    before = frame.env.get(GRAD_MODE)
+    suppresses = False
+    for item in statement.items:
+        target = item.optional_vars
+        names = list(bound_names(target)) if target is not None else []
+        suppresses = suppresses or _last_name(getattr(item.context_expr, "func", item.context_expr)) == "suppress"
+        entered = enter_context(frame, item.context_expr, evaluate_it=_wanted(frame, statement, names))
+        if target is not None and _wanted(frame, statement, names):
+            assign(frame, target, entered)
+    if suppresses:
+        goes_on = _branches(frame, (lambda: execute(frame, statement.body), lambda: True))
+    else:
+        goes_on = execute(frame, statement.body)
+    if before is not None:
+        frame.env.set(GRAD_MODE, before)
+    return goes_on
+
+
+def _try(frame: Frame, statement: ast.Try) -> Continues:
+    base = frame.env
+    journal: dict[str, Value] = {}
+    frame.journals.append(journal)
+
+    def body() -> Continues:
+        goes_on = execute(frame, statement.body)
+        frame.journals.remove(journal)
+        return goes_on and execute(frame, statement.orelse)
+
+    def handling(handler: ast.ExceptHandler) -> Callable[[], Continues]:
+        def run() -> Continues:
+            for name, value in journal.items():
+                before = base.get(name)
+                frame.env.set(name, value if before is None else join(before, value))
+            if handler.name:
+                frame.bind(handler.name, Plain("exception"))
+            return execute(frame, handler.body)
+
+        return run
+
+    goes_on = _branches(frame, (body, *(handling(handler) for handler in statement.handlers)))
+    ends_here = not execute(frame, statement.finalbody)
+    return goes_on and not ends_here
+
+
+def _match(frame: Frame, statement: ast.Match) -> Continues:
+    subject_names = names_in(statement.subject)
+    subject = (
+        evaluate(frame, statement.subject)
+        if frame.relevant is None or id(statement) in frame.targets.statements or subject_names & frame.relevant
+        else Unknown("match")
+    )
+
+    def matching(case: ast.match_case) -> Callable[[], Continues]:
+        def run() -> Continues:
+            pattern_value(frame, statement.subject, subject, case.pattern)
+            if case.guard is not None:
+                if id(statement) in frame.targets.statements:
+                    evaluate(frame, case.guard)
+                narrow(frame, case.guard, True)
+            return execute(frame, case.body)
+
+        return run
+
+    last = statement.cases[-1]
+    exhaustive = last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
+    runs = [matching(case) for case in statement.cases]
+    return _branches(frame, runs if exhaustive else [*runs, lambda: True])
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[[Frame, ast.stmt], Continues]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated_assign,
+    ast.AugAssign: _augmented_assign,
+    ast.Expr: _expression,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+    ast.FunctionDef: _definition,
+    ast.AsyncFunctionDef: _definition,
+    ast.ClassDef: _definition,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Match: _match,
+}  # type: ignore[dict-item]  # each handler takes the statement class of its key
+if hasattr(ast, "TryStar"):
+    _HANDLERS[ast.TryStar] = _try  # type: ignore[assignment]

@@ -1,0 +1,160 @@
+"""One activation of a function, class or module body: where it stands, what its names hold, what is observed in it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.conversions import Fact
+from tonumpy.inference.environment import GRAD_MODE, Environment
+from tonumpy.inference.values import (
+    NOTHING,
+    Arguments,
+    Class,
+    Constant,
+    Unknown,
+    Value,
+    join,
+)
+
+if TYPE_CHECKING:
+    from tonumpy.inference.analysis import Analysis
+    from tonumpy.inference.project import Module
+    from tonumpy.inference.symbols import Flow
+
+
+class Observation(NamedTuple):
+    """What a call of interest was found to work on, joined over every time the flow passed it."""
+
+    receiver: Value
+    links: tuple[tuple[int, Value], ...]  # id of each node of the receiver's chain, with its value
+    arguments: Arguments
+    grad_mode: Fact
+
+
+class Targets(NamedTuple):
+    """The calls to observe, by the id of their nodes, and the statements that hold them."""
+
+    calls: frozenset[int] = frozenset()
+    statements: frozenset[int] = frozenset()
+
+
+NO_TARGETS = Targets()
+
+
+class Loop:
+    """The environments in which the innermost loop was left or started anew from its middle."""
+
+    def __init__(self, base: Environment) -> None:
+        self.base = base
+        self.breaks: list[dict[str, Value]] = []
+        self.continues: list[dict[str, Value]] = []
+
+
+class Frame:
+    """The state of the flow through one body. Created, run and dropped by Analysis."""
+
+    def __init__(
+        self,
+        analysis: Analysis,
+        module: Module,
+        flow: Flow,
+        owner: Class | None,
+        closure: Frame | None,
+        grad_mode: Fact,
+        relevant: set[str] | None,
+        targets: Targets,
+    ) -> None:
+        self.analysis = analysis
+        self.module = module
+        self.flow = flow
+        self.owner = owner
+        self.closure = closure
+        self.relevant = relevant  # None: every name
+        self.targets = targets
+        self.env = Environment()
+        self.set_grad_mode(grad_mode)
+        self.observations: dict[int, Observation] = {}
+        self.bound: dict[str, Value] = {}  # the join of everything that a name ever held: what a closure may see
+        self.returned: Value = NOTHING
+        self.yielded: Value = NOTHING
+        self.is_generator = False
+        self.journals: list[dict[str, Value]] = []  # one for each `try` body being run: what an exception may find
+        self.loops: list[Loop] = []
+        self.back_edges: dict[int, dict[str, Value]] = {}  # what came round each loop so far
+        self.back_edge_changed = False
+        self.path_roots: set[str] = set()
+
+    @property
+    def grad_mode(self) -> Fact:
+        mode = self.env.get(GRAD_MODE)
+        return mode.value if isinstance(mode, Constant) else None
+
+    def set_grad_mode(self, mode: Fact) -> None:
+        self.env.set(GRAD_MODE, Unknown("grad mode") if mode is None else Constant(mode))
+
+    def is_relevant(self, name: str | None) -> bool:
+        return self.relevant is None or name in self.relevant
+
+    def bind(self, name: str, value: Value) -> None:
+        """Give a name (or an attribute path) a new value."""
+        self.env.set(name, value)
+        if name in self.path_roots:
+            self.env.forget_paths(name)
+        root, dot, _ = name.partition(".")
+        while dot:
+            self.path_roots.add(root)
+            rest = name[len(root) + 1 :]
+            part, dot, _ = rest.partition(".")
+            root = f"{root}.{part}"
+        before = self.bound.get(name)
+        self.bound[name] = value if before is None else join(before, value)
+        for journal in self.journals:
+            journal[name] = join(journal.get(name, NOTHING), value)
+
+    def refine(self, name: str, value: Value) -> None:
+        """What a test has shown of a name; the name still holds the same object, so its attributes stay known."""
+        self.env.set(name, value)
+        root, dot, _ = name.rpartition(".")
+        while dot:
+            self.path_roots.add(root)
+            root, dot, _ = root.rpartition(".")
+
+    def lookup(self, name: str) -> Value:
+        if name in self.flow.local_names:
+            value = self.env.get(name)
+            if value is not None:
+                return value
+            return Unknown(f"variable {name}")
+        value = self.env.get(name)  # a comprehension's own variable, or a test's refinement of a global
+        if value is not None:
+            return value
+        frame = self.closure
+        while frame is not None:
+            if name in frame.flow.local_names:
+                return frame.bound.get(name) or frame.lookup(name)
+            frame = frame.closure
+        return self.analysis.global_value(self.module, name)
+
+    def observe(self, call: ast.Call, observation: Observation) -> None:
+        before = self.observations.get(id(call))
+        self.observations[id(call)] = observation if before is None else _join_observations(before, observation)
+
+
+def _join_observations(first: Observation, second: Observation) -> Observation:
+    links = tuple((node, join(one, other)) for (node, one), (_, other) in zip(first.links, second.links, strict=True))
+    return Observation(
+        join(first.receiver, second.receiver),
+        links,
+        join_arguments(first.arguments, second.arguments),
+        first.grad_mode if first.grad_mode is second.grad_mode else None,
+    )
+
+
+def join_arguments(first: Arguments, second: Arguments) -> Arguments:
+    """Both are arguments of the same call, so they have the same shape, unless a * took them apart differently."""
+    if len(first.positional) != len(second.positional) or [k for k, _ in first.named] != [k for k, _ in second.named]:
+        return Arguments((), (), has_star=True)
+    positional = tuple(join(one, other) for one, other in zip(first.positional, second.positional, strict=True))
+    named = tuple((name, join(one, other)) for (name, one), (_, other) in zip(first.named, second.named, strict=True))
+    return Arguments(positional, named, first.has_star or second.has_star)

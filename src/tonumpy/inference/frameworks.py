@@ -1,0 +1,37 @@
+"""A module's text in; which array frameworks it imports out."""
+
+from __future__ import annotations
+
+import re
+
+# Roots of packages whose values have a `.numpy()` that is right as it stands, or that mimic torch's API.
+# oneflow says what torch says, but `oneflow.Tensor.numpy()` moves to the CPU by itself, so it counts as foreign too.
+FOREIGN = frozenset(
+    "tensorflow tensorflow_probability tensorflow_datasets tensorflow_hub tensorflow_addons tensorflow_text tf_keras keras"
+    " keras_core keras_cv keras_nlp keras_hub paddle paddlenlp paddleseg paddledet ppdet mindspore jax jaxlib flax haiku optax"
+    " brax equinox tinygrad mxnet gluonnlp gluoncv oneflow cupy megengine jittor cntk theano chainer dask polars pyarrow"
+    " pyspark mlx sonnet trax t5x treex numpyro onnxruntime".split()
+)
+# Of these, the ones whose values carry `.numpy()`: only they make an unknown receiver doubtful.
+_RIVALS = FOREIGN - frozenset("onnxruntime polars pyarrow pyspark dask cupy numpyro theano chainer brax optax".split())
+
+_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]*(?:[ \t]*(?:as[ \t]+\w+)?[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)", re.M)
+_TORCH = re.compile(r"torch|pytorch_lightning|lightning|pyro|gpytorch|botorch|fastai|timm|kornia|monai|accelerate")
+
+
+def imported_roots(text: str) -> frozenset[str]:
+    """The first names of everything that a text imports absolutely, at whatever depth."""
+    return frozenset(
+        name.split()[0].split(".")[0] for match in _IMPORT.finditer(text) for name in match[1].split(",")
+    )
+
+
+def is_only_torch(roots: frozenset[str]) -> bool:
+    """Whether torch is imported and is the only array framework there."""
+    return any(_TORCH.match(root) for root in roots) and not roots & _RIVALS
+
+
+def foreign_root(name: str) -> str | None:
+    """The root of a dotted name if it is another framework's."""
+    root = name.partition(".")[0]
+    return root if root in FOREIGN else None

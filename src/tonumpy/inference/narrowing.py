@@ -1,0 +1,291 @@
+"""A condition and whether it holds in; what it shows of the names in it written to the frame."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.conversions import Fact
+from tonumpy.inference.annotations import value_of_class
+from tonumpy.inference.operators import cpu_of_device
+from tonumpy.inference.symbols import path_of
+from tonumpy.inference.values import (
+    NONE,
+    Class,
+    Constant,
+    Foreign,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    join_all,
+    members,
+    with_facts,
+)
+
+if TYPE_CHECKING:
+    from tonumpy.inference.frame import Frame
+
+
+def narrow(frame: Frame, test: ast.expr, holds: bool) -> None:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        narrow(frame, test.operand, not holds)
+    elif isinstance(test, ast.BoolOp):
+        if isinstance(test.op, ast.And) is holds:
+            for part in test.values:
+                narrow(frame, part, holds)
+    elif isinstance(test, ast.Call):
+        _narrow_by_call(frame, test, holds)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        _narrow_by_comparison(frame, test, holds)
+    elif isinstance(test, ast.Attribute):
+        _narrow_by_attribute(frame, test, holds)
+    elif isinstance(test, ast.NamedExpr):
+        narrow(frame, test.value, holds)
+        narrow(frame, test.target, holds)
+    elif isinstance(test, ast.Name) and holds:
+        _drop(frame, test, NONE)
+
+
+def _current(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
+    """The path of a subject that a test may refine, with what is known of it."""
+    from tonumpy.inference.expressions import evaluate, settle
+
+    if isinstance(subject, ast.NamedExpr):
+        subject = subject.target
+    path = path_of(subject)
+    if path is None or not (frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2]))):
+        return None
+    return path, settle(evaluate(frame, subject))
+
+
+def _keep(frame: Frame, path: str, kept: list[Value]) -> None:
+    if kept:
+        frame.refine(path, join_all(kept))
+
+
+def _drop(frame: Frame, subject: ast.expr, dropped: Value) -> None:
+    current = _current(frame, subject)
+    if current is not None and isinstance(current[1], Union):
+        _keep(frame, current[0], [member for member in current[1].members if member != dropped])
+
+
+def _narrow_by_call(frame: Frame, test: ast.Call, holds: bool) -> None:
+    from tonumpy.inference.expressions import evaluate
+
+    name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", None)
+    if name == "isinstance" and len(test.args) == 2:
+        current = _current(frame, test.args[0])
+        if current is not None:
+            classes = _classes(frame, test.args[1])
+            _narrow_by_classes(frame, *current, classes, holds)
+    elif name in ("is_tensor", "is_torch_tensor") and len(test.args) == 1:
+        current = _current(frame, test.args[0])
+        if current is not None and isinstance(evaluate(frame, test.func), Symbol):
+            _narrow_by_classes(frame, *current, [Symbol("torch.Tensor")], holds)
+    elif name == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
+        _narrow_by_hasattr(frame, test.args[0], test.args[1].value, holds)
+    elif name == "is_floating_point" and isinstance(test.func, ast.Attribute) and not holds:
+        current = _current(frame, test.func.value)
+        if current is not None and not isinstance(current[1], Symbol):
+            frame.refine(current[0], with_facts(current[1], requires_grad=False))
+
+
+def _classes(frame: Frame, node: ast.expr) -> list[Value]:
+    from tonumpy.inference.expressions import evaluate
+
+    if isinstance(node, ast.Tuple):
+        return [value for part in node.elts for value in _classes(frame, part)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _classes(frame, node.left) + _classes(frame, node.right)
+    value = evaluate(frame, node)
+    if isinstance(value, Sequence) and value.items is not None:
+        return list(value.items)
+    return list(members(value))
+
+
+def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value], holds: bool) -> None:
+    kept: list[Value] = []
+    for member in members(value):
+        verdicts = [_is_instance(frame, member, cls) for cls in classes]
+        if holds:
+            if True in verdicts:
+                kept.append(member)
+            elif None in verdicts:
+                # An object of the class asked for, with what was known of its tensors.
+                for cls, verdict in zip(classes, verdicts, strict=True):
+                    if verdict is None:
+                        kept.append(_as_instance(member, cls))
+        elif True not in verdicts:
+            kept.append(member)
+    if holds and not kept:
+        kept = [_as_instance(Unknown("isinstance"), cls) for cls in classes]
+    _keep(frame, path, kept)
+
+
+def _as_instance(value: Value, cls: Value) -> Value:
+    found = value_of_class(cls, None)
+    if isinstance(value, Unknown):
+        if isinstance(found, Unknown):
+            return value
+        return with_facts(found, value.on_cpu, value.requires_grad)
+    return value if isinstance(found, Unknown) else found
+
+
+def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
+    name = cls.name if isinstance(cls, Symbol) else ""
+    is_tensor_class = name.startswith("torch.") and name.endswith("Tensor")
+    if isinstance(value, Unknown):
+        return None
+    if isinstance(value, Nothing):
+        return False
+    if isinstance(value, Tensor):
+        if is_tensor_class:
+            return True if name == "torch.Tensor" else None
+        return None if name.startswith("torch.") or isinstance(cls, (Class, Unknown)) else False
+    if isinstance(value, Plain):
+        return False if is_tensor_class or isinstance(cls, (Class, Foreign)) else None
+    if isinstance(value, Constant):
+        if is_tensor_class:
+            return False
+        kind = type(value.value).__name__
+        return (name.rpartition(".")[2] == kind) if name.startswith("builtins.") else False
+    if isinstance(value, Sequence):
+        return name.rpartition(".")[2] in ("list", "tuple", "set", "Sequence", "Iterable", "Collection") or None if not is_tensor_class else False
+    if isinstance(value, Mapping):
+        return name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping", "OrderedDict") or (False if is_tensor_class or "list" in name or "tuple" in name else None)
+    if isinstance(value, Foreign):
+        return True if isinstance(cls, Foreign) else False
+    if isinstance(value, Instance):
+        if isinstance(cls, Class):
+            return True if frame.analysis.is_subclass(value.cls, cls) else None
+        return False if is_tensor_class and not frame.analysis.extends_tensor(value.cls) else None
+    if isinstance(value, LibraryObject):
+        return True if value.name == name else None if not is_tensor_class else False
+    return None
+
+
+def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: bool) -> None:
+    current = _current(frame, subject)
+    if current is None:
+        return
+    path, value = current
+    torch_only = name in ("detach", "requires_grad", "is_cuda", "cpu")
+    kept: list[Value] = []
+    for member in members(value):
+        has = isinstance(member, Tensor) if torch_only and not isinstance(member, Unknown) else None
+        if has is False and isinstance(member, (Foreign, Instance, LibraryObject)):
+            has = None
+        if has is None or has is holds:
+            if isinstance(member, Unknown) and holds and torch_only and frame.module.is_only_torch:
+                kept.append(Tensor(member.on_cpu, member.requires_grad, None, "likely"))
+            else:
+                kept.append(member)
+    _keep(frame, path, kept)
+
+
+def _narrow_by_attribute(frame: Frame, test: ast.Attribute, holds: bool) -> None:
+    if test.attr in ("is_cuda", "is_cpu", "requires_grad", "is_mps"):
+        current = _current(frame, test.value)
+        if current is None:
+            return
+        path, value = current
+        if test.attr == "requires_grad":
+            frame.refine(path, with_facts(value, requires_grad=holds))
+        elif test.attr == "is_cpu":
+            frame.refine(path, with_facts(value, on_cpu=holds))
+        elif not (test.attr == "is_mps" and not holds):
+            frame.refine(path, with_facts(value, on_cpu=not holds))
+    elif holds:
+        _drop(frame, test, NONE)
+
+
+def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
+    from tonumpy.inference.expressions import evaluate
+
+    left, operator, right = test.left, test.ops[0], test.comparators[0]
+    positive = isinstance(operator, (ast.Is, ast.Eq))
+    if not positive and not isinstance(operator, (ast.IsNot, ast.NotEq)):
+        return
+    if isinstance(right, ast.Constant) and right.value is None:
+        current = _current(frame, left)
+        if current is not None:
+            path, value = current
+            if positive is holds:
+                if NONE in members(value):
+                    frame.refine(path, NONE)
+            else:
+                _keep(frame, path, [member for member in members(value) if member != NONE])
+        return
+    if isinstance(left, ast.Call) and getattr(left.func, "id", None) == "type" and len(left.args) == 1:
+        current = _current(frame, left.args[0])
+        if current is not None:
+            _narrow_by_classes(frame, *current, _classes(frame, right), positive is holds)
+        return
+    subject = _subject_of_device(left)
+    if subject is None:
+        return
+    current = _current(frame, subject)
+    is_cpu = cpu_of_device(evaluate(frame, right))
+    if current is None or is_cpu is None:
+        return
+    path, value = current
+    if positive is holds:
+        frame.refine(path, with_facts(value, on_cpu=is_cpu))
+    elif is_cpu:
+        frame.refine(path, with_facts(value, on_cpu=False))
+    # Not on this accelerator says nothing: it may be another one.
+    elif isinstance(right, ast.Constant) and right.value == "cuda":
+        frame.refine(path, with_facts(value, on_cpu=True))
+
+
+def _subject_of_device(node: ast.expr) -> ast.expr | None:
+    """`x` for `x.device`, `x.device.type` and `str(x.device)`."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "str" and len(node.args) == 1:
+        node = node.args[0]
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        node = node.value
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
+
+
+def pattern_value(frame: Frame, node: ast.expr, subject: Value, pattern: ast.pattern) -> None:
+    """Bind the names of a `case` pattern, and refine the subject by its class."""
+    if isinstance(pattern, ast.MatchAs):
+        if pattern.pattern is not None:
+            pattern_value(frame, node, subject, pattern.pattern)
+        if pattern.name is not None:
+            current = _current(frame, node)
+            frame.bind(pattern.name, subject if current is None else current[1])
+    elif isinstance(pattern, ast.MatchClass):
+        classes = _classes(frame, pattern.cls)
+        current = _current(frame, node)
+        if current is not None:
+            _narrow_by_classes(frame, *current, classes, True)
+        for part in (*pattern.patterns, *pattern.kwd_patterns):
+            _bind_unknown(frame, part)
+    elif isinstance(pattern, ast.MatchOr):
+        for part in pattern.patterns:
+            _bind_unknown(frame, part)
+    elif isinstance(pattern, ast.MatchSequence):
+        for index, part in enumerate(pattern.patterns):
+            items = subject.items if isinstance(subject, Sequence) else None
+            if items is not None and len(items) == len(pattern.patterns) and isinstance(part, ast.MatchAs) and part.name:
+                frame.bind(part.name, items[index])
+            else:
+                _bind_unknown(frame, part)
+    else:
+        _bind_unknown(frame, pattern)
+
+
+def _bind_unknown(frame: Frame, pattern: ast.pattern) -> None:
+    for inner in ast.walk(pattern):
+        for name in (getattr(inner, "name", None), getattr(inner, "rest", None)):
+            if isinstance(name, str):
+                frame.bind(name, Unknown("part of a matched value"))

@@ -1,0 +1,286 @@
+"""Operands in; the result of a torch operator, method or attribute out, as torch_api.json says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tonumpy.conversions import Fact
+from tonumpy.inference import torch_api
+from tonumpy.inference.values import (
+    NONE,
+    NOTHING,
+    Arguments,
+    Constant,
+    Device,
+    Foreign,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    is_dtype_name,
+    is_integral,
+    join_all,
+    join_fact,
+    members,
+    tensor_facts,
+)
+
+# Methods that only a torch tensor (or what mimics one closely enough to be repaired the same way) has.
+TORCH_WORDS = frozenset(
+    "cpu cuda detach detach_ requires_grad_ unsqueeze unsqueeze_ contiguous permute backward is_floating_point type_as"
+    " masked_fill masked_fill_ index_select new_zeros new_ones new_tensor new_full expand_as view_as share_memory_ pin_memory"
+    " bfloat16 retain_grad data_ptr clamp_ zero_ fill_ add_ mul_ copy_ log_softmax softmax".split()
+)
+
+# Methods whose other arguments are sizes, dimensions and flags: nothing in them can bring a grad or a device.
+_ONE_OPERAND = frozenset(
+    "view reshape permute transpose squeeze unsqueeze flatten expand repeat sum mean std var norm max_ argmax argmin amax amin"
+    " topk sort argsort clamp_ narrow split chunk unbind select flip roll float double half long int type contiguous clone"
+    " softmax log_softmax cumsum cumprod size dim tolist item numpy swapaxes movedim diagonal unfold tile detach t round"
+    " nonzero unique any all prod median mode kthvalue logsumexp squeeze_ unsqueeze_ repeat_interleave"
+    " interpolate pad dropout adaptive_avg_pool2d avg_pool2d max_pool2d normalize one_hot".split()
+)
+
+
+def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
+    """The result of arithmetic on the operands: a tensor if one of them is, on their device, with their grad."""
+    parts = list(operands)
+    for index, part in enumerate(parts):
+        if isinstance(part, Union):
+            return join_all(
+                combine([*parts[:index], member, *parts[index + 1 :]], grad_mode) for member in part.members if member != NONE
+            )
+    if any(isinstance(part, Nothing) for part in parts):
+        return NOTHING
+    tensors = [part for part in parts if isinstance(part, Tensor)]
+    if tensors:
+        cpu, grad = result_facts(parts, grad_mode)
+        certainty = "tensor" if any(tensor.certainty == "tensor" for tensor in tensors) else "likely"
+        return Tensor(cpu, grad, None, certainty)
+    foreign = next((part for part in parts if isinstance(part, Foreign)), None)
+    if foreign is not None:
+        return foreign
+    if all(isinstance(part, (Plain, Constant, Symbol, Sequence, Mapping, Device)) for part in parts):
+        return Plain("number or array")
+    cpu, grad = result_facts(parts, grad_mode)
+    unknown = next((part for part in parts if isinstance(part, Unknown)), None)
+    return Unknown(unknown.why if unknown else "operator of an object", cpu, grad)
+
+
+def result_facts(operands: Iterable[Value], grad_mode: Fact) -> tuple[Fact, Fact]:
+    """On which device a result made of the operands is, and whether it requires grad."""
+    cpus: list[Fact] = []
+    grads: list[Fact] = []
+    for operand in operands:
+        for value in members(operand):
+            if isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject)):
+                cpu, grad = tensor_facts(value)
+                cpus.append(cpu)
+                grads.append(grad)
+            elif not isinstance(value, (Plain, Constant, Symbol, Device, Foreign, Nothing)):
+                cpus.append(None)
+                grads.append(None)
+    cpu = False if False in cpus else True if all(each is True for each in cpus) else None
+    if grad_mode is False or all(each is False for each in grads):
+        return cpu, False
+    return cpu, True if grad_mode is True and True in grads else None
+
+
+def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
+    """What an attribute of a tensor is; None where the name is a method's, or not known."""
+    if name == "device":
+        return Device(tensor.on_cpu)
+    if name == "dtype":
+        return Symbol(f"torch.{tensor.dtype}") if tensor.dtype and is_dtype_name(tensor.dtype) else Plain("dtype")
+    if name == "is_cuda":
+        return Plain("bool") if tensor.on_cpu is None else Constant(not tensor.on_cpu)
+    if name == "requires_grad":
+        return Plain("bool") if tensor.requires_grad is None else Constant(tensor.requires_grad)
+    if name == "grad":
+        return tensor._replace(requires_grad=None)  # create_graph=True makes one that requires grad
+    known = torch_api.tensor_attribute(name)
+    if known is None:
+        return None
+    return _output(known, _Call((tensor,), Arguments(()), (), None))
+
+
+def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
+    """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
+    if name in ("cpu", "cuda", "xpu", "npu"):
+        return _moved(receiver, name == "cpu", None, grad_mode)
+    if name == "to":
+        return _to(receiver, arguments, grad_mode)
+    if name == "requires_grad_":
+        given = arguments.get(0, "requires_grad")
+        truth = True if given is None else given.value if isinstance(given, Constant) else None
+        return _as_tensor(receiver)._replace(requires_grad=truth if isinstance(truth, bool) else None)
+    operator = torch_api.tensor_method(name)
+    if operator is None:
+        return None
+    operands = (receiver, *(arguments.values() if name not in _ONE_OPERAND else ()))
+    return _apply(operator, operands, arguments, grad_mode, first_position=1)
+
+
+def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
+    """The result of a function of torch; None where torch_api.json does not know it."""
+    operator = torch_api.function(name)
+    if operator is None:
+        return None
+    short = name.rpartition(".")[2]
+    operands = arguments.positional[:1] if short in _ONE_OPERAND else arguments.values()
+    return _apply(operator, operands, arguments, grad_mode, first_position=0)
+
+
+class _Call(NamedTuple):
+    """What the outputs of one call are worked out from."""
+
+    operands: tuple[Value, ...]
+    arguments: Arguments
+    takes: tuple[str, ...]
+    grad_mode: Fact
+
+
+def _apply(
+    operator: torch_api.Callable, operands: tuple[Value, ...], arguments: Arguments, grad_mode: Fact, first_position: int
+) -> Value:
+    out = arguments.named_value("out")
+    if isinstance(out, Tensor):
+        return out
+    if any(isinstance(operand, Nothing) for operand in operands):
+        return NOTHING
+    given: set[str] = set()
+    unsure: set[str] = set()
+    for parameter, position in operator.deciders:
+        value = arguments.get(position - first_position, parameter) if position is not None else arguments.named_value(parameter)
+        if isinstance(value, Tensor) or value is None or (isinstance(value, Constant) and value.value in (None, False)):
+            if arguments.has_star and value is None:
+                unsure.add(parameter)
+            continue
+        (unsure if isinstance(value, (Unknown, Union)) else given).add(parameter)
+    results = operator.results_given(frozenset(given), frozenset(unsure)) or operator.results
+    call = _Call(operands, arguments, operator.takes, grad_mode)
+    return join_all(_result(result, call) for result in results)
+
+
+def _result(result: torch_api.Result, call: _Call) -> Value:
+    outputs = tuple(_output(output, call) for output in result.outputs)
+    if result.container == "tuple":
+        return Sequence(outputs, join_all(outputs), result.fields)
+    if result.container == "sequence":
+        return Sequence(None, join_all(outputs))
+    return outputs[0]
+
+
+def _output(output: torch_api.Output, call: _Call) -> Value:
+    if output.kind != "tensor":
+        return NONE if output.kind == "NoneType" else Plain(output.kind)
+    first = next((value for operand in call.operands for value in members(operand) if isinstance(value, (Tensor, Unknown))), None)
+    cpu, grad = _device_of_output(output, call), _grad_of_output(output, call, first)
+    dtype = _dtype_of_output(output, call, first)
+    certainty = first.certainty if isinstance(first, Tensor) else "tensor"
+    return Tensor(cpu, False if is_integral(dtype) else grad, dtype, certainty)
+
+
+def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:
+    given = call.arguments.named_value("device") if "device" in call.takes else None
+    if given is not None and given != NONE:
+        return cpu_of_device(given)
+    if "device" in call.takes and call.arguments.has_star:
+        return None
+    if output.device == "cpu" or output.device == "argument":
+        return True  # nobody is assumed to change the default device
+    return result_facts(call.operands, None)[0] if output.device == "same" else None
+
+
+def _grad_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unknown | None) -> Fact:
+    if "requires_grad" in call.takes:
+        asked = call.arguments.named_value("requires_grad")
+        if asked is not None:
+            return asked.value if isinstance(asked, Constant) and isinstance(asked.value, bool) else None
+    if output.grad in ("never", "argument"):
+        return False
+    if output.grad == "always":
+        return True
+    if call.grad_mode is False:
+        # What may hand its input back unchanged hands back its grad too: a Parameter's `.contiguous()` under no_grad.
+        own = tensor_facts(first)[1] if first is not None else None
+        return (False if own is False else None) if output.memory == "may view" else False
+    grad = result_facts(call.operands, call.grad_mode)[1]
+    if output.grad == "inputs":
+        return grad
+    return False if output.grad == "some inputs" and grad is False else None
+
+
+def _dtype_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unknown | None) -> str | None:
+    if "dtype" in call.takes:
+        asked = call.arguments.named_value("dtype")
+        if asked is not None and asked != NONE:
+            return dtype_of(asked)
+    if output.dtype == "same":
+        return first.dtype if isinstance(first, Tensor) else None
+    return output.dtype if output.dtype is not None and is_dtype_name(output.dtype) else None
+
+
+def dtype_of(value: Value) -> str | None:
+    """The name of a dtype argument: `torch.long` gives "long"; None where it is not known."""
+    if isinstance(value, Symbol):
+        name = value.name.rpartition(".")[2]
+        return name if is_dtype_name(name) else None
+    return None
+
+
+def _as_tensor(receiver: Tensor | Unknown) -> Tensor:
+    return receiver if isinstance(receiver, Tensor) else Tensor(receiver.on_cpu, receiver.requires_grad, None, "likely")
+
+
+def _moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Tensor:
+    """A tensor on another device or of another dtype. It keeps its grad, under no_grad too: it may be the same object."""
+    tensor = _as_tensor(receiver)
+    dtype = dtype or tensor.dtype
+    return tensor._replace(on_cpu=on_cpu, dtype=dtype, requires_grad=False if is_integral(dtype) else tensor.requires_grad)
+
+
+def _to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -> Tensor:
+    """`.to(device)`, `.to(dtype)`, `.to(device, dtype)`, `.to(other)` in any spelling."""
+    tensor = _as_tensor(receiver)
+    if arguments.has_star:
+        return tensor._replace(on_cpu=None, dtype=None)
+    asked = arguments.named_value("dtype")
+    dtype = None if asked is None else dtype_of(asked)
+    keeps_dtype = asked is None
+    device = arguments.named_value("device")
+    for value in arguments.positional[:2]:
+        if dtype_of(value) is not None:
+            dtype, keeps_dtype = dtype_of(value), False
+        elif isinstance(value, Tensor):
+            return _moved(receiver, value.on_cpu, value.dtype, grad_mode)
+        elif isinstance(value, Plain) and value.what == "dtype":
+            keeps_dtype = False
+        elif not isinstance(value, Plain) and not (isinstance(value, Constant) and isinstance(value.value, bool)):
+            device = value if device is None else device
+    cpu = tensor.on_cpu if device is None or device == NONE else cpu_of_device(device)
+    if not keeps_dtype and dtype is None:
+        return tensor._replace(on_cpu=cpu, dtype=None)
+    return _moved(receiver, cpu, dtype, grad_mode)
+
+
+def cpu_of_device(value: Value | None) -> Fact:
+    """Whether a `device` argument means the CPU; None where it is not known."""
+    if isinstance(value, Union):
+        found = {cpu_of_device(member) for member in value.members}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(value, Device):
+        return value.is_cpu
+    if isinstance(value, Constant):
+        if isinstance(value.value, str):
+            return value.value.split(":")[0] == "cpu"
+        if isinstance(value.value, int) and not isinstance(value.value, bool):
+            return False  # the number of an accelerator
+    return None

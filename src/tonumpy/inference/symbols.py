@@ -1,0 +1,228 @@
+"""Syntax in; the names that a module, class or function binds out, and which names a binding depends on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+class Import(NamedTuple):
+    """One name that an import statement binds. `level` counts the dots of a relative import."""
+
+    module: str
+    level: int
+    name: str | None  # None: the module itself is bound, as `import a.b as c` does
+    binds_root: bool = False  # `import a.b` binds `a`
+
+
+class Flow(NamedTuple):
+    """How the names of one function (or module) body depend on each other, whatever the order of its statements.
+
+    `sources` gives for each name the names that its values are made of; a name stands for its attributes too.
+    """
+
+    local_names: frozenset[str]
+    outer_names: frozenset[str]  # declared global or nonlocal
+    sources: dict[str, set[str]]
+
+    def slice(self, names: set[str]) -> set[str]:
+        """All names that the values of `names` may depend on, themselves included."""
+        reached, waiting = set(names), list(names)
+        while waiting:
+            for name in self.sources.get(waiting.pop(), ()):
+                if name not in reached:
+                    reached.add(name)
+                    waiting.append(name)
+        return reached
+
+
+def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a scope, those of its branches and loops included, those of nested scopes not."""
+    stack = list(reversed(body))
+    while stack:
+        statement = stack.pop()
+        yield statement
+        if isinstance(statement, _SCOPES):
+            continue
+        for block in reversed(list(blocks_of(statement))):
+            stack.extend(reversed(block))
+
+
+def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(statement, field, None)
+        if block:
+            yield block
+    for handler in getattr(statement, "handlers", ()):
+        yield handler.body
+    for case in getattr(statement, "cases", ()):
+        yield case.body
+
+
+_OBJECTS = ("self", "cls")
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names that an expression reads, those of the lambdas and comprehensions in it included.
+
+    An attribute of `self` counts as a name of its own, `self.x`: else everything in a class would hang together.
+    """
+    found: set[str] = set()
+    stack = [node]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+        elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id in _OBJECTS:
+            found.add(f"{inner.value.id}.{inner.attr}")
+        else:
+            stack.extend(ast.iter_child_nodes(inner))
+    return found
+
+
+def root_name(node: ast.expr) -> str | None:
+    """`a` for `a`, `a.b`, `a[0].c` and `a.b()`; `self.a` for `self.a.b`."""
+    while True:
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _OBJECTS:
+            return f"{node.value.id}.{node.attr}"
+        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.Await)):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func
+        else:
+            return None
+
+
+def path_of(node: ast.expr) -> str | None:
+    """`self.a.b` for an attribute path on a name, else None."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return ".".join((node.id, *reversed(parts)))
+
+
+def bound_names(target: ast.expr) -> Iterator[str]:
+    """The names that assigning to a target binds or changes: `a` for `a`, `a.x = ...` and `a[0] = ...` alike."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from bound_names(item)
+    else:
+        name = root_name(target)
+        if name is not None:
+            yield name
+
+
+def imports_of(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Import]]:
+    """The names that an import statement binds; `*` for a star import."""
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            if alias.asname:
+                yield alias.asname, Import(alias.name, 0, None)
+            else:
+                yield alias.name.split(".")[0], Import(alias.name, 0, None, binds_root=True)
+    else:
+        for alias in statement.names:
+            yield alias.asname or alias.name, Import(statement.module or "", statement.level, alias.name)
+
+
+def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
+    """The dependencies among the names of one body. Linear in its statements."""
+    local, outer = set(parameters), set()
+    sources: dict[str, set[str]] = {}
+    for statement in statements_of(body):
+        if isinstance(statement, (ast.Global, ast.Nonlocal)):
+            outer.update(statement.names)
+            continue
+        if isinstance(statement, _SCOPES):
+            local.add(statement.name)
+            sources.setdefault(statement.name, set()).update(names_in(statement))
+            continue
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            local.update(name for name, _ in imports_of(statement))
+            continue
+        for targets, value in _bindings(statement):
+            names = [name for target in targets for name in bound_names(target)]
+            local.update(inner.id for target in targets for inner in _stored_names(target))
+            read = names_in(value) if value is not None else set()
+            for target in targets:
+                read |= names_in(target)
+            for name in names:
+                sources.setdefault(name, set()).update(read)
+        for expression in own_expressions(statement):
+            for node in ast.walk(expression):
+                if isinstance(node, ast.NamedExpr):
+                    local.add(node.target.id)
+                    sources.setdefault(node.target.id, set()).update(names_in(node.value))
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    # A method may change its receiver: `items.append(x)`, `out.copy_(x)`.
+                    changed = root_name(node.func)
+                    if changed is not None:
+                        read = {name for argument in _arguments(node) for name in names_in(argument)}
+                        sources.setdefault(changed, set()).update(read)
+    return Flow(frozenset(local - outer), frozenset(outer), sources)
+
+
+def _stored_names(target: ast.expr) -> Iterator[ast.Name]:
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _bindings(statement: ast.stmt) -> Iterator[tuple[list[ast.expr], ast.expr | None]]:
+    """The targets that a statement binds, with the expression they are bound from."""
+    if isinstance(statement, ast.Assign):
+        yield statement.targets, statement.value
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
+        yield [statement.target], statement.value
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        yield [statement.target], statement.iter
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        for item in statement.items:
+            if item.optional_vars is not None:
+                yield [item.optional_vars], item.context_expr
+    elif isinstance(statement, ast.Delete):
+        yield statement.targets, None
+    elif isinstance(statement, ast.Match):
+        names = [
+            ast.Name(name, ast.Store())
+            for case in statement.cases
+            for node in ast.walk(case.pattern)
+            for name in (getattr(node, "name", None), getattr(node, "rest", None))
+            if name
+        ]
+        yield list(names), statement.subject
+    elif isinstance(statement, ast.Try):
+        for handler in statement.handlers:
+            if handler.name:
+                yield [ast.Name(handler.name, ast.Store())], handler.type
+
+
+def names_read(statement: ast.stmt) -> set[str]:
+    """The names in a statement without those of the statements inside it."""
+    return {name for expression in own_expressions(statement) for name in names_in(expression)}
+
+
+def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The expressions of a statement without those of the statements inside it."""
+    for _, value in ast.iter_fields(statement):
+        if isinstance(value, ast.expr):
+            yield value
+        elif isinstance(value, list):
+            for item in value:
+                if isinstance(item, ast.expr):
+                    yield item
+                elif isinstance(item, ast.withitem):
+                    yield item.context_expr

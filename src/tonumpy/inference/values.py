@@ -1,0 +1,361 @@
+"""What inference knows of a value: frozen descriptions, and `join`, which keeps only what two paths agree on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from tonumpy.conversions import Fact
+
+if TYPE_CHECKING:
+    from tonumpy.inference.project import Module
+
+MAX_MEMBERS = 6
+
+
+class Nothing(NamedTuple):
+    """No value at all: the item of an empty list, the result of a call that is still being worked out."""
+
+
+NOTHING = Nothing()
+
+
+class Tensor(NamedTuple):
+    """A torch tensor. `likely`: only its own words say so, in a module where torch is the only array framework."""
+
+    on_cpu: Fact = None
+    requires_grad: Fact = None
+    dtype: str | None = None  # "int64", ... or "integral" where only that is known
+    certainty: Literal["tensor", "likely"] = "tensor"
+
+
+class Unknown(NamedTuple):
+    """Nothing is known of the kind; what is known of the device and grad of tensors in it, and why it is unknown."""
+
+    why: str
+    on_cpu: Fact = None
+    requires_grad: Fact = None
+
+
+class Plain(NamedTuple):
+    """Surely not a torch tensor, nor does anything torch come out of it: an array, a number, a string, a shape."""
+
+    what: str
+
+
+class Constant(NamedTuple):
+    """A literal: a string, a number, True, False or None."""
+
+    value: Any
+
+
+class Foreign(NamedTuple):
+    """A value of another framework (or of a class that mimics one): whatever is done with it stays foreign."""
+
+    root: str
+
+
+class Device(NamedTuple):
+    """A torch.device, or what `.device` gives."""
+
+    is_cpu: Fact
+
+
+class Symbol(NamedTuple):
+    """A name of a library that is not read: `torch.nn.functional`, `numpy.asarray`."""
+
+    name: str
+
+
+class Sequence(NamedTuple):
+    """A list, tuple, set or iterator: its items where their number is known, and the join of all of them.
+
+    `fields` names the items of a named tuple: `x.max(0).values`.
+    """
+
+    items: tuple[Value, ...] | None
+    element: Value
+    fields: tuple[str, ...] = ()
+
+
+class Mapping(NamedTuple):
+    """A dict: the values under literal keys, and the join of the values under all other keys."""
+
+    entries: tuple[tuple[Any, Value], ...]
+    other: Value = NOTHING
+
+    def get(self, key: object) -> Value:
+        return next((value for name, value in self.entries if name == key), self.other)
+
+    def values(self) -> tuple[Value, ...]:
+        return (*(value for _, value in self.entries), self.other)
+
+
+class Function(NamedTuple):
+    """A function or lambda that can be entered: where it is defined and the frame whose variables it sees."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    module: Module
+    owner: Class | None  # the class whose method it is
+    closure: Any = None  # flow.Frame of the enclosing function; compared by identity
+
+
+class Class(NamedTuple):
+    """A class of the repository."""
+
+    node: ast.ClassDef
+    module: Module
+
+
+class Instance(NamedTuple):
+    """An object of a class of the repository, with the arguments it was built from where they are known."""
+
+    cls: Class
+    arguments: Arguments | None = None
+
+
+class LibraryObject(NamedTuple):
+    """An object of a library class: `torch.nn.Linear(...)`. The facts are those of the tensors it holds."""
+
+    name: str
+    on_cpu: Fact = None
+    requires_grad: Fact = None
+    arguments: Arguments | None = None
+
+
+class Method(NamedTuple):
+    """`receiver.name` before it is called, where the receiver is not an object of the repository."""
+
+    receiver: Value
+    name: str
+
+
+class BoundMethod(NamedTuple):
+    """A method of the repository bound to its object."""
+
+    function: Function
+    receiver: Value
+
+
+class ModuleValue(NamedTuple):
+    """A module of the repository, as `import package.module` binds it."""
+
+    module: Module
+
+
+class Union(NamedTuple):
+    """One of several descriptions that have no join of their own."""
+
+    members: tuple[Value, ...]
+
+
+class Arguments(NamedTuple):
+    """The arguments of a call as far as they are known; `has_star` where a * or ** hides some."""
+
+    positional: tuple[Value, ...]
+    named: tuple[tuple[str, Value], ...] = ()
+    has_star: bool = False
+
+    def named_value(self, name: str) -> Value | None:
+        return next((value for key, value in self.named if key == name), None)
+
+    def get(self, position: int, name: str) -> Value | None:
+        """The argument that is given by position or by name."""
+        return self.positional[position] if position < len(self.positional) else self.named_value(name)
+
+    def values(self) -> tuple[Value, ...]:
+        return (*self.positional, *(value for _, value in self.named))
+
+
+Value = (
+    Nothing
+    | Tensor
+    | Unknown
+    | Plain
+    | Constant
+    | Foreign
+    | Device
+    | Symbol
+    | Sequence
+    | Mapping
+    | Function
+    | Class
+    | Instance
+    | LibraryObject
+    | Method
+    | BoundMethod
+    | ModuleValue
+    | Union
+)
+
+NONE = Constant(None)
+
+
+def join_fact(first: Fact, second: Fact) -> Fact:
+    return first if first is second else None
+
+
+def same(first: Value | None, second: Value | None) -> bool:
+    """Equality that tells Constant(1) from Plain(1): named tuples of different classes may compare equal."""
+    return first is second or (type(first) is type(second) and first == second)
+
+
+def members(value: Value) -> tuple[Value, ...]:
+    return value.members if isinstance(value, Union) else (value,)
+
+
+def join(first: Value, second: Value) -> Value:
+    """The description of a value that is either of the two; it claims no fact that only one of them has."""
+    if same(first, second) or isinstance(second, Nothing):
+        return first
+    if isinstance(first, Nothing):
+        return second
+    found: list[Value] = []
+    for value in (*members(first), *members(second)):
+        for index, other in enumerate(found):
+            merged = _merge(other, value)
+            if merged is not None:
+                found[index] = merged
+                break
+        else:
+            found.append(value)
+    if len(found) == 1:
+        return found[0]
+    if len(found) > MAX_MEMBERS:
+        cpu, grad = tensor_facts(found[0])
+        for value in found[1:]:
+            other_cpu, other_grad = tensor_facts(value)
+            cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
+        return Unknown("too many kinds of value", cpu, grad)
+    return Union(tuple(found))
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    """The join of all of them; NOTHING where there are none."""
+    return reduce(join, values, NOTHING)
+
+
+def _merge(first: Value, second: Value) -> Value | None:
+    """The join of two descriptions of one class; None where they stay apart."""
+    if same(first, second):
+        return first
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        return Tensor(
+            join_fact(first.on_cpu, second.on_cpu),
+            join_fact(first.requires_grad, second.requires_grad),
+            join_dtype(first.dtype, second.dtype),
+            "tensor" if first.certainty == second.certainty == "tensor" else "likely",
+        )
+    if isinstance(first, Unknown) and isinstance(second, Unknown):
+        return Unknown(
+            first.why, join_fact(first.on_cpu, second.on_cpu), join_fact(first.requires_grad, second.requires_grad)
+        )
+    if isinstance(first, (Plain, Constant)) and isinstance(second, (Plain, Constant)):
+        if isinstance(first, Constant) and isinstance(second, Constant) and NONE in (first, second):
+            return None  # None is told apart by tests, so it stays beside other values
+        if NONE in (first, second):
+            return None
+        return _wider_plain(first, second)
+    if isinstance(first, Device) and isinstance(second, Device):
+        return Device(join_fact(first.is_cpu, second.is_cpu))
+    if isinstance(first, Sequence) and isinstance(second, Sequence):
+        items = None
+        if first.items is not None and second.items is not None and len(first.items) == len(second.items):
+            items = tuple(join(one, other) for one, other in zip(first.items, second.items, strict=True))
+        return Sequence(items, join(first.element, second.element))
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return _join_mappings(first, second)
+    if isinstance(first, LibraryObject) and isinstance(second, LibraryObject) and first.name == second.name:
+        return LibraryObject(
+            first.name, join_fact(first.on_cpu, second.on_cpu), join_fact(first.requires_grad, second.requires_grad)
+        )
+    if isinstance(first, Instance) and isinstance(second, Instance) and first.cls == second.cls:
+        return Instance(first.cls)
+    return None
+
+
+def _wider_plain(first: Plain | Constant, second: Plain | Constant) -> Value | None:
+    if isinstance(first, Constant) and isinstance(second, Constant):
+        return None if type(first.value) is type(second.value) is str else Plain("constant")
+    return Plain(first.what if isinstance(first, Plain) else "constant")
+
+
+def _join_mappings(first: Mapping, second: Mapping) -> Mapping:
+    keys = dict.fromkeys(key for key, _ in (*first.entries, *second.entries))
+    entries = tuple((key, join(first.get(key), second.get(key))) for key in keys)
+    return Mapping(entries, join(first.other, second.other))
+
+
+def join_dtype(first: str | None, second: str | None) -> str | None:
+    if first == second:
+        return first
+    return "integral" if is_integral(first) and is_integral(second) else None
+
+
+_INTEGRAL = frozenset(
+    ("integral", "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "short", "int", "long")
+)
+
+
+def is_integral(dtype: str | None) -> bool:
+    """Integers and booleans: tensors of these never require grad."""
+    return dtype in _INTEGRAL
+
+
+_FLOATING = frozenset(
+    ("float16", "float32", "float64", "bfloat16", "half", "float", "double", "complex64", "complex128", "cfloat", "cdouble")
+)
+
+
+def is_dtype_name(name: str) -> bool:
+    return name in _INTEGRAL or name in _FLOATING
+
+
+def tensor_facts(value: Value) -> tuple[Fact, Fact]:
+    """`on_cpu` and `requires_grad` of the tensors in a value; values without tensors hold both promises."""
+    if isinstance(value, (Tensor, Unknown, LibraryObject)):
+        return value.on_cpu, value.requires_grad
+    if isinstance(value, Sequence):
+        return tensor_facts(value.element)
+    if isinstance(value, Mapping):
+        return joined_facts(value.values())
+    if isinstance(value, Union):
+        return joined_facts(value.members)
+    if isinstance(value, (Instance, Class, Function, BoundMethod, Method, ModuleValue)):
+        return None, None
+    return True, False
+
+
+def joined_facts(values: Iterable[Value]) -> tuple[Fact, Fact]:
+    cpu: Fact = True
+    grad: Fact = False
+    for value in values:
+        if isinstance(value, (Nothing, Plain, Constant, Foreign, Device, Symbol)):
+            continue
+        other_cpu, other_grad = tensor_facts(value)
+        cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
+    return cpu, grad
+
+
+def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) -> Value:
+    """The value with facts that have been learnt about the tensors in it; what is None stays as it was."""
+    if isinstance(value, (Tensor, Unknown, LibraryObject)):
+        return value._replace(
+            on_cpu=value.on_cpu if on_cpu is None else on_cpu,
+            requires_grad=value.requires_grad if requires_grad is None else requires_grad,
+        )
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(with_facts(item, on_cpu, requires_grad) for item in value.items)
+        return Sequence(items, with_facts(value.element, on_cpu, requires_grad))
+    if isinstance(value, Mapping):
+        entries = tuple((key, with_facts(entry, on_cpu, requires_grad)) for key, entry in value.entries)
+        return Mapping(entries, with_facts(value.other, on_cpu, requires_grad))
+    if isinstance(value, Union):
+        return Union(tuple(with_facts(member, on_cpu, requires_grad) for member in value.members))
+    return value
+
+
+def sequence_of(items: list[Value] | tuple[Value, ...]) -> Sequence:
+    return Sequence(tuple(items), join_all(items))
