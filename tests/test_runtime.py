@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 import accelerator
 import devices
 import mutants
+import runtime_functions
 from runtime_matrix import Fixture, find_fixtures, run_matrix
 
 from tonumpy import fix_source
@@ -72,3 +73,25 @@ def test_the_matrix_sees_memory_and_dtype(mutant: mutants.Mutant) -> None:
     bare = _BY_NAME["runtime/bare"]
     broken = mutant(bare.text, fix_source(bare.text, unsafe=True))
     assert any(cell.problem for cell in run_matrix(bare, "cpu", broken))
+
+
+@pytest.mark.parametrize("device", _DEVICES)
+def test_a_repair_heals_and_changes_no_value(device: str) -> None:
+    """In any fixture, executable by its header or not."""
+    _require(device)
+    cells = list(runtime_functions.run_all(device))
+    assert cells
+    assert not [str(cell) for cell in cells if cell.problem]
+
+
+def test_a_repair_that_changes_a_value_is_seen() -> None:
+    original = b"import torch\ndef value(x: torch.Tensor): return x.numpy()\n"
+    repairs = {
+        b"x.detach().cpu().numpy()": False,
+        b"x.cpu().numpy()": True,
+        b"x.detach().cpu().neg().numpy()": True,
+        b"x.detach().cpu().gone().numpy()": True,
+    }
+    for repair, is_wrong in repairs.items():
+        cells = runtime_functions.run_functions("written here", original, original.replace(b"x.numpy()", repair), "cpu")
+        assert bool([cell for cell in cells if cell.problem]) is is_wrong, repair

@@ -1,0 +1,157 @@
+"""Run the proof at run time on every device of this machine; write docs/verified.md, which says only what a run saw.
+
+    python scripts/verify.py [--output FILE]
+
+The file has one section for each environment (Python, torch, GPU): a run replaces its own and leaves the others.
+Exit code 1 if a cell failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import devices  # noqa: E402
+import numpy as np  # noqa: E402
+import runtime_functions  # noqa: E402
+import runtime_matrix  # noqa: E402
+import torch  # noqa: E402
+import truth_table  # noqa: E402
+
+import tonumpy  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonumpy.findings import Style
+
+    Cell = runtime_matrix.Cell | runtime_functions.Cell | truth_table.Cell
+
+HEADER = """\
+# What was run
+
+Written by `python scripts/verify.py`: one section for each environment that it ran in, in the words of that run.
+
+- truth table: each way to convert, with each sort of tensor, does exactly what the rules rest on.
+- executable fixtures: each, as it is and as `tonumpy` repairs it, with each sort of tensor in each grad mode. The
+  original raises exactly what is foretold or gives its value; the repaired code gives that value, with its dtype, its
+  shape and its memory shared or not, or raises what no repair can do away with.
+- functions of all fixtures: after the repair none raises one of the two exceptions that a repair does away with, and
+  none gives another value.
+
+The device `toy` is a test device on torch's PrivateUse1 key with host memory behind it.
+"""
+
+
+class Tally(NamedTuple):
+    """How many cells of one sort ran on a device, and those that failed."""
+
+    what: str
+    device: str
+    cells: int
+    problems: list[str]
+
+
+def main() -> int:
+    assert __doc__
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "verified.md", help="default: docs/verified.md")
+    output: Path = parser.parse_args().output
+    tallies = [tally for device in devices.DEVICES if not devices.unavailable(device) for tally in run_on(device)]
+    title, section = environment(), report(tallies)
+    print(f"## {title}\n\n{section}")
+    sections = read_sections(output) | {title: section}
+    text = "".join(f"\n## {title}\n\n{section}" for title, section in sorted(sections.items()))
+    output.write_text(HEADER + text, "utf-8")
+    return int(any(tally.problems for tally in tallies))
+
+
+def run_on(device: str) -> list[Tally]:
+    tallies = [tally("truth table", device, truth_table.run_table(device))]
+    executable = runtime_matrix.find_fixtures()
+    styles: tuple[Style, ...] = ("links", "force")
+    for style in styles:
+        cells = [
+            cell
+            for fixture in executable
+            for cell in runtime_matrix.run_matrix(
+                fixture,
+                device,
+                tonumpy.fix_source(fixture.text, unsafe=True, style=style),
+                forced=style == "force",
+            )
+        ]
+        tallies.append(tally(f"{len(executable)} executable fixtures, style `{style}`", device, cells))
+    compared = list(runtime_functions.run_all(device))
+    functions = {(cell.fixture, cell.function) for cell in compared}
+    return [*tallies, tally(f"{len(functions)} functions of all fixtures", device, compared)]
+
+
+def tally(what: str, device: str, cells: Iterable[Cell]) -> Tally:
+    ran = list(cells)
+    return Tally(what, device, len(ran), [str(cell) for cell in ran if cell.problem])
+
+
+def environment() -> str:
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    return f"Python {platform.python_version()}, torch {torch.__version__}, {gpu}"
+
+
+def report(tallies: list[Tally]) -> str:
+    rows = [f"| {each.device} | {each.what} | {each.cells} | {len(each.problems) or 'none'} |" for each in tallies]
+    missing = [
+        f"- not run on {device}: {reason}" for device in devices.DEVICES if (reason := devices.unavailable(device))
+    ]
+    problems = [f"- FAILED: {problem}" for each in tallies for problem in each.problems]
+    cells, failed = sum(each.cells for each in tallies), len(problems)
+    lines = [
+        *machine(),
+        *missing,
+        "",
+        "| device | what | cells | failed |",
+        "| --- | --- | --- | --- |",
+        *rows,
+        "",
+        f"{cells} cells, {failed or 'none'} failed.",
+        *problems,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def machine() -> list[str]:
+    now = datetime.datetime.now(datetime.timezone.utc)
+    lines = [
+        f"- date: {now:%Y-%m-%d %H:%M} UTC",
+        f"- tonumpy {tonumpy.__version__}, NumPy {np.__version__}, {platform.system()} {platform.machine()}",
+    ]
+    if torch.cuda.is_available():
+        lines.append(f"- GPU: {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, driver {driver_version()}")
+    return lines
+
+
+def driver_version() -> str:
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError) as error:
+        return f"unknown ({error})"
+
+
+def read_sections(path: Path) -> dict[str, str]:
+    """What earlier runs wrote, by environment."""
+    if not path.exists():
+        return {}
+    parts = path.read_text("utf-8").split("\n## ")[1:]
+    return {title: section for title, _, section in (part.partition("\n\n") for part in parts)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""The functions of any fixture, called with tensors before and after the repair: a repair changes no value and heals.
+
+These need no header. A function takes part if it can be called with tensors (and modules and lists of them, where its
+annotations say so) and gives a value in the tamest case: plain tensors on the CPU under no_grad.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import io
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from runtime_matrix import FIXTURES, KINDS, MODES, Kind, same, tiny_module
+
+from tonumpy import fix_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+HEALED = ("Can't call numpy() on Tensor that requires grad.", "can't convert {device} device type tensor to numpy.")
+# No 0-d tensors: `x.cpu().mul(y)` is on the device of y if x is 0-d.
+_KINDS = {
+    kind.name: kind
+    for kind in KINDS
+    if kind.name in ("plain", "parameter", "non-leaf", "made under no_grad", "module output", "strided view", "int64")
+}
+
+
+class Cell(NamedTuple):
+    """One call that was compared, and what was wrong, if anything."""
+
+    fixture: str
+    function: str
+    device: str
+    kind: str
+    mode: str
+    problem: str | None
+
+    def __str__(self) -> str:
+        place = f"{self.fixture}, {self.function} on {self.device}, {self.kind}, {self.mode}"
+        return f"{place}: {self.problem or 'ok'}"
+
+
+def run_all(device: str) -> Iterator[Cell]:
+    """Every function of every fixture, as it is and as tonumpy repairs it."""
+    for path in sorted(FIXTURES.rglob("*.py")):
+        if not path.name.endswith(".fixed.py"):
+            original = path.read_bytes()
+            name = path.relative_to(FIXTURES).with_suffix("").as_posix()
+            yield from run_functions(name, original, fix_source(original, name, unsafe=True), device)
+
+
+def run_functions(fixture: str, original: bytes, repaired: bytes, device: str) -> Iterator[Cell]:
+    """Nothing for a fixture that cannot be imported: one that needs another framework, say."""
+    before, after = _functions(original), _functions(repaired)
+    for name in sorted(_changed_functions(original, repaired) & before.keys() & after.keys()):
+        if isinstance(_call(before[name], _KINDS["plain"], "cpu", "no_grad"), Exception):
+            continue
+        for kind in _KINDS.values():
+            for mode in MODES:
+                outcome = _call(before[name], kind, device, mode)
+                problem = _problem(outcome, _call(after[name], kind, device, mode), device)
+                yield Cell(fixture, name, device, kind.name, mode, problem)
+
+
+def _functions(source: bytes) -> dict[str, Callable[..., object]]:
+    namespace: dict[str, object] = {"__name__": "fixture"}
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            exec(compile(source, "fixture", "exec", dont_inherit=True), namespace)
+        except Exception:
+            return {}
+    own = {name: value for name, value in namespace.items() if inspect.isfunction(value)}
+    return {name: value for name, value in own.items() if value.__module__ == "fixture"}
+
+
+def _changed_functions(original: bytes, repaired: bytes) -> set[str]:
+    before, after = (
+        {node.name: ast.dump(node) for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+        for source in (original, repaired)
+    )
+    return {name for name in before if after.get(name) != before[name]}
+
+
+def _call(function: Callable[..., object], kind: Kind, device: str, mode: str) -> object:
+    torch.manual_seed(0)
+    required = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
+    arguments = [_argument(str(parameter.annotation), kind, device) for parameter in required]
+    with MODES[mode](), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            return function(*arguments)
+        except Exception as error:
+            return error
+
+
+def _argument(annotation: str, kind: Kind, device: str) -> object:
+    if "Module" in annotation or "Linear" in annotation:
+        return tiny_module(device)
+    tensor = kind.make(device)
+    return [tensor] if annotation.startswith(("list[", "List[", "typing.List[")) else tensor
+
+
+def _problem(before: object, after: object, device: str) -> str | None:
+    if _can_be_healed(after, device):
+        return f"the repaired code still raises {after!r}"
+    both_fail = isinstance(before, Exception) and isinstance(after, Exception)
+    if both_fail or _can_be_healed(before, device) or same(before, after):
+        return None
+    return f"{before!r} became {after!r}"
+
+
+def _can_be_healed(outcome: object, device: str) -> bool:
+    """Whether it is one of the two exceptions that a repair does away with."""
+    words = tuple(each.format(device=torch.zeros(0, device=device).device) for each in HEALED)
+    return isinstance(outcome, (RuntimeError, TypeError)) and str(outcome).startswith(words)
