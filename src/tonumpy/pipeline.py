@@ -2,28 +2,64 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from tonumpy.candidates import find_candidates
-from tonumpy.config import Settings
 from tonumpy.edits import plan_fix
-from tonumpy.findings import Finding, Position
+from tonumpy.findings import Applicability, Finding
 from tonumpy.inference import infer
-from tonumpy.inference.project import Project
+from tonumpy.noqa import suppress
 from tonumpy.rules import all_rules
 from tonumpy.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.config import Settings
+    from tonumpy.conversions import Conversion
+    from tonumpy.inference.project import Project
+
+
+class Fixed(NamedTuple):
+    """The text after a fix, the findings that it repaired and those that are left in the new text."""
+
+    text: str
+    applied: list[Finding]
+    remaining: list[Finding]
 
 
 def check(source: Source, settings: Settings, project: Project) -> list[Finding]:
     """The findings of one file in the order of the text; `noqa` comments are not yet considered (see noqa.py)."""
+    return [finding for finding, _ in _judge(source, settings, project)]
+
+
+def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -> Fixed:
+    """Repair what may be repaired and no `noqa` comment suppresses.
+
+    RewriteError (a SourceError) where the outcome is not exactly what was meant.
+    """
+    judged = dict(_judge(source, settings, project))
+    kept = suppress(source, list(judged))
+    allowed: tuple[Applicability, ...] = ("safe", "unsafe") if unsafe else ("safe",)
+    applied = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
+    if not applied:
+        return Fixed(source.text, [], kept)
+    from tonumpy.rewrite import Repair, rewrite
+
+    repairs = [Repair(judged[finding], finding.fix.edits) for finding in applied if finding.fix]
+    after = Source.from_text(rewrite(source, repairs, settings.style), source.filename)
+    return Fixed(after.text, applied, suppress(after, check(after, settings, project)))
+
+
+def _judge(source: Source, settings: Settings, project: Project) -> Iterator[tuple[Finding, Conversion]]:
     candidates = find_candidates(source)
     if not candidates:
-        return []
+        return
     rules = [rule for rule in all_rules() if settings.selects(rule)]
-    findings = []
     for conversion in infer(source, candidates, project):
         for rule in rules:
             message = rule.check(conversion)
             if message is not None:
                 start, end = source.call_span(conversion.candidate)
                 fix = plan_fix(conversion, source, settings.style)
-                findings.append(Finding(source.filename, rule.code, message, start, end, fix))
-    return findings
+                yield Finding(source.filename, rule.code, message, start, end, fix), conversion
