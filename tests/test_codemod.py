@@ -1,0 +1,74 @@
+"""The LibCST codemod, run as a user runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BEFORE = "import torch\r\n\r\n\r\ndef f(x: torch.Tensor):\r\n    return x.numpy()  # é\r\n"
+AFTER = BEFORE.replace("x.numpy()", "x.detach().cpu().numpy()")
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ["-m", "libcst.tool", "codemod", "--no-format", "-x", "tonumpy.codemod.FixNumpyConversionsCommand"]
+    environment = {name: value for name, value in os.environ.items() if name != "LIBCST_TOOL_REQUIRE_CONFIG"}
+    return subprocess.run(
+        [sys.executable, *command, "--hide-progress", "-j", "1", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+    )
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    """One run over everything: LibCST's own start takes most of its time."""
+    files = {
+        "plain.py": (BEFORE.encode(), AFTER.encode()),
+        "mark.py": (b"\xef\xbb\xbf" + BEFORE.encode(), b"\xef\xbb\xbf" + AFTER.encode()),
+        "latin.py": tuple(f"# coding: latin-1\r\n{text}".encode("latin-1") for text in (BEFORE, AFTER)),
+        "clean.py": (AFTER.encode(), AFTER.encode()),
+        "form_feed.py": (BEFORE.replace("\ndef", "\n\x0cdef").encode(),) * 2,
+        "left.py": (BEFORE.replace("x.numpy()", "f'{x.numpy()=}'").encode(),) * 2,
+    }
+    for name, (before, _) in files.items():
+        (tmp_path / name).write_bytes(before)
+    done = run(tmp_path, ".")
+    assert done.returncode == 0, done.stderr
+    for name, (_, after) in files.items():
+        assert (tmp_path / name).read_bytes() == after, name
+    assert "LibCST does not give this file back byte for byte; `tonumpy fix` does" in done.stderr
+    assert " - Skipped 1 files." in done.stderr
+    assert "left.py:5:17: TNP101 `.numpy()`" in done.stderr
+    assert " - 1 warnings were generated." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "before", "after"),
+    [
+        pytest.param(
+            ["--style", "force"], "def f(x: torch.Tensor): x.numpy()", "def f(x: torch.Tensor): x.numpy(force=True)"
+        ),
+        pytest.param(["--strict"], "torch.zeros(3).numpy()", "torch.zeros(3).detach().cpu().numpy()"),
+        pytest.param(["--unsafe-fixes"], "def f(x): x.numpy()", "def f(x): x.detach().cpu().numpy()"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_options(tmp_path: Path, options: list[str], before: str, after: str) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(f"import torch\n{before}\n")
+    done = run(tmp_path, *options, "module.py")
+    assert done.returncode == 0, done.stderr
+    assert path.read_text() == f"import torch\n{after}\n"
+
+
+def test_help(tmp_path: Path) -> None:
+    done = run(tmp_path, "--help")
+    assert done.returncode == 0
+    assert "Make `.numpy()` on PyTorch tensors safe" in done.stdout
+    assert "--unsafe-fixes" in done.stdout
