@@ -1,0 +1,14 @@
+"""README.md in; its named blocks out: `<!-- block: NAME -->` stands above each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def block(name: str) -> str:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^<!-- block: {name} -->\n```\w+\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return str(found)
