@@ -82,7 +82,6 @@ def test_strict_in_the_configuration_of_flake8(folder: Path, name: str) -> None:
 def test_strict_in_pyproject(folder: Path) -> None:
     (folder / "pyproject.toml").write_text("[tool.tonumpy]\nstrict = true\n")
     assert codes(flake8(folder)) == ["TNP101", "TNP300"]
-    assert codes(flake8(folder, "--isolated")) == ["TNP101"]
 
 
 def test_a_wrong_pyproject_ends_the_run_with_its_name(folder: Path) -> None:
@@ -138,7 +137,7 @@ def test_named_in_the_version(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_analysed_is_a_report_of_that_file() -> None:
     """flake8 ends its whole run at an exception of a plugin. Only a defect can cause one, so it is planted here."""
-    Plugin.parse_options(Namespace(tonumpy_strict=False, isolated=True, select=None, extend_select=None))
+    Plugin.parse_options(Namespace(tonumpy_strict=False, select=None, extend_select=None))
     broken = Plugin(tree="not a tree", filename="broken.py", lines=["import torch\n", "x.numpy()\n"])  # type: ignore[arg-type]
     assert [(row, column, text.split()[0]) for row, column, text, _ in broken.run()] == [(1, 0, "TNP900")]
 

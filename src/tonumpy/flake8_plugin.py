@@ -45,8 +45,7 @@ class Plugin:
         from tonumpy.config import Choices, ConfigError, Configuration
         from tonumpy.inference.project import Project
 
-        strict = True if options.tonumpy_strict else None
-        cls.configuration = Configuration(Choices(strict=strict), isolated=options.isolated)
+        cls.configuration = Configuration(Choices(strict=options.tonumpy_strict or None))
         # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
         cls.codes = ("TNP", *(code for code in [*(options.select or []), *(options.extend_select or [])]))
         cls.project = Project()
