@@ -1,4 +1,4 @@
-"""The rules' pages: each is the rule's own docstring, and its examples are what the rule and the repair make of them."""
+"""The rules' pages: each is its rule's docstring, and its examples are what rule and repair make of them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ each_rule = pytest.mark.parametrize("rule", all_rules(), ids=[rule.code for rule
 
 def sections(rule: Rule) -> dict[str, str]:
     """The text under each heading of a page."""
-    _, *parts = re.split(r"^## (.+)\n", rule.page, flags=re.M)
+    _, *parts = re.split(r"^## (.+)\n", rule.page, flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def code_block(section: str) -> str:
-    (block,) = re.findall(r"^```python\n(.*?)^```$", section, flags=re.M | re.S)
+    (block,) = re.findall(r"^```python\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
     return str(block)
 
 
@@ -33,7 +33,9 @@ def test_the_pages_are_up_to_date() -> None:
     run = subprocess.run(
         [sys.executable, "scripts/write_rule_pages.py", "--check"], capture_output=True, text=True, cwd=ROOT
     )
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", ""), "python scripts/write_rule_pages.py brings them up to date"
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", ""), (
+        "python scripts/write_rule_pages.py brings them up to date"
+    )
 
 
 @each_rule
