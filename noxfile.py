@@ -1,0 +1,33 @@
+"""The suite on every Python at hand, and the checks: `nox` runs all of them, `nox -s lint` one."""
+
+from __future__ import annotations
+
+import nox
+
+nox.options.error_on_missing_interpreters = False
+PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    session.install("-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(python="3.10")
+def floor(session: nox.Session) -> None:
+    """The oldest dependencies that pyproject.toml allows."""
+    session.install("-e", ".[test]", "flake8==6.0.0", "libcst==1.5.0")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    session.install("ruff")
+    session.run("ruff", "check")
+
+
+@nox.session(python="3.11")
+def types(session: nox.Session) -> None:
+    session.install("-e", ".[test]")
+    session.run("mypy")
