@@ -17,6 +17,7 @@ import torch
 
 from torch_calls import Observation, Recorder, attribute_reads, database_calls
 from torch_claims import Claims, claims_of
+from torch_generated_calls import generated_calls
 from torch_names import public_attributes
 from torch_stubs import signatures
 
@@ -31,6 +32,10 @@ def measure() -> tuple[Recorder, Observations]:
     recorder = Recorder()
     observations: Observations = collections.defaultdict(collections.Counter)
     for observation in itertools.chain(database_calls(recorder), attribute_reads(recorder)):
+        observations[observation.name][observation] += 1
+    # The database calls factories with every keyword given, and never plainly.
+    enough = {name for name, seen in observations.items() if all(o.input_devices for o in seen)}
+    for observation in generated_calls(recorder, signatures(recorder.names), enough):
         observations[observation.name][observation] += 1
     return recorder, observations
 

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_map
 
@@ -24,10 +26,10 @@ from torch_names import OPERATORS, canonical_names, public_attributes
 #   promoted   every tensor and number but the first tensor of a larger dtype
 # and what is asked of the call besides:
 #   default device   the default device is meta;  default dtype: it is float64
-#   device=, dtype=, requires_grad=   given as keywords: meta, float64, True
+#   device=, dtype=, requires_grad=, inplace=   given as keywords: meta, float64, True, True
 Run = str
-_PROBES: tuple[Run, ...] = ("default device", "default dtype", "device=", "dtype=", "requires_grad=")
-_RUNS_BY_DTYPE: dict[torch.dtype, tuple[Run, ...]] = {
+_PROBES: tuple[Run, ...] = ("default device", "default dtype", "device=", "dtype=", "requires_grad=", "inplace=")
+RUNS_BY_DTYPE: dict[torch.dtype, tuple[Run, ...]] = {
     torch.float32: ("plain", "grad", "first", "rest", "meta", "strided", "promoted", *_PROBES),
     torch.float64: ("plain", "grad"),
     torch.complex64: ("plain", "grad", "meta", "strided"),
@@ -70,6 +72,7 @@ class Recorder:
     def __init__(self) -> None:
         self.names, self.aliases = canonical_names()
         self.failures: collections.Counter[str] = collections.Counter()
+        self.symbolic: collections.Counter[str] = collections.Counter()
         self.hopeless: collections.defaultdict[str, set[Run]] = collections.defaultdict(set)
 
     def call(self, value: Callable[..., Any], run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Observation]:
@@ -83,6 +86,10 @@ class Recorder:
                         yield observe(name, run, value, args, kwargs)[0]
                 except Exception:
                     self.failures[name] += 1
+                    if run == "meta" and self.symbolic[name] < _SYMBOLIC_TRIES:
+                        self.symbolic[name] += 1
+                        with contextlib.suppress(Exception):
+                            yield _observe_symbolically(name, value, args, kwargs)
                     if run.endswith("="):  # a function that does not know a keyword will not learn it
                         self.hopeless[name].add(run)
         elif not run.endswith("="):
@@ -90,6 +97,26 @@ class Recorder:
             with contextlib.suppress(Exception), _asked(run), listener:
                 value(*args, **kwargs)
             yield from listener.heard
+
+
+# A function whose result's shape depends on the data fails on the meta device. torch's compiler knows how to go on with
+# an unknown shape; that is slow, and a few calls tell as much as many.
+_SYMBOLIC_TRIES = 20
+
+
+def _observe_symbolically(
+    name: str, value: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Observation:
+    with FakeTensorMode(shape_env=ShapeEnv()):
+        fake_args, fake_kwargs = tree_map(
+            lambda leaf: (
+                torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device="meta")
+                if isinstance(leaf, torch.Tensor)
+                else leaf
+            ),
+            (args, kwargs),
+        )
+        return observe(name, "meta", value, fake_args, fake_kwargs)[0]
 
 
 class _Listener(TorchFunctionMode):
@@ -120,6 +147,8 @@ def observe(
     flat = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, (torch.Tensor, np.ndarray))]
     tensors = [leaf for leaf in flat if isinstance(leaf, torch.Tensor)]
     versions = [_version(tensor) for tensor in tensors]
+    # Some kernels write without saying so (the running statistics of batch_norm): a look at the values tells.
+    copies = [tensor.clone() for tensor in tensors] if run == "plain" and len(tensors) > 1 else []
     places = [*enumerate(args), *kwargs.items()]
     owners = [place for place, argument in places for leaf in tree_flatten(argument)[0] if isinstance(leaf, torch.Tensor)]
     devices = tuple(sorted({t.device.type for t in tensors}))
@@ -143,7 +172,10 @@ def observe(
         else Output(type(v).__name__)
         for v in values
     )
-    written = [owner for owner, tensor, version in zip(owners, tensors, versions, strict=True) if _version(tensor) != version]
+    changed = [_version(tensor) != version for tensor, version in zip(tensors, versions, strict=True)]
+    if copies:
+        changed = [c or not _is_same(t, copy) for c, t, copy in zip(changed, tensors, copies, strict=True)]
+    written = [owner for owner, is_changed in zip(owners, changed, strict=True) if is_changed]
     given = tuple((place, _description(argument)) for place, argument in places)
     seen = Observation(name, run, container, fields, outputs, first, devices, require, given, tuple(dict.fromkeys(written)))
     return seen, result
@@ -164,6 +196,12 @@ def _description(argument: Any) -> str:
     if isinstance(argument, torch.Tensor):
         return "tensor"
     return type(argument).__name__
+
+
+def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype or one.layout is not torch.strided:
+        return one.layout is not torch.strided
+    return torch.equal(one, other) or bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def _version(tensor: torch.Tensor) -> int:
@@ -209,16 +247,16 @@ def _changed(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_plac
             leaf = leaf.to(_WIDER.get(leaf.dtype, leaf.dtype))
         elif differentiable and (run == "grad" or (run == "first" and seen == 1) or (run == "rest" and seen > 1)):
             leaf = leaf.detach().requires_grad_()
-        return leaf.clone() if in_place else leaf
+        return leaf.clone() if in_place or run == "inplace=" else leaf
 
-    kwargs = {key: v for key, v in kwargs.items() if key not in ("device", "requires_grad")}
+    kwargs = {key: v for key, v in kwargs.items() if key not in ("device", "requires_grad", "inplace")}
     args, kwargs = tree_map(change, (args, kwargs))
     if run.endswith("="):
         kwargs[run[:-1]] = _ASKED[run]
     return args, kwargs
 
 
-_ASKED: dict[Run, Any] = {"device=": "meta", "dtype=": torch.float64, "requires_grad=": True}
+_ASKED: dict[Run, Any] = {"device=": "meta", "dtype=": torch.float64, "requires_grad=": True, "inplace=": True}
 
 
 @contextlib.contextmanager
@@ -248,10 +286,10 @@ def database_calls(recorder: Recorder) -> Iterator[Observation]:
             by_last[name.rpartition(".")[2]].append(value)
         for entry in op_db:
             variants = _variants(entry, by_last)
-            for dtype, runs in _RUNS_BY_DTYPE.items():
+            for dtype, runs in RUNS_BY_DTYPE.items():
                 if dtype not in entry.dtypes:
                     continue
-                _seed()
+                seed()
                 for sample in entry.sample_inputs("cpu", dtype, requires_grad=False):
                     args, kwargs = (sample.input, *sample.args), sample.kwargs
                     for value in variants:
@@ -272,7 +310,7 @@ def _variants(entry: Any, by_last: dict[str, list[Callable[..., Any]]]) -> list[
     return [value for value in dict.fromkeys(found) if value is not None]
 
 
-def _seed() -> None:
+def seed() -> None:
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)
@@ -282,11 +320,11 @@ def attribute_reads(recorder: Recorder) -> Iterator[Observation]:
     """Every attribute of tensors of several dtypes, shapes and histories; their names are `torch.Tensor.X` like a method's."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some attributes are deprecated, others warn for tensors of more than two dimensions
-        for dtype, runs in _RUNS_BY_DTYPE.items():
+        for dtype, runs in RUNS_BY_DTYPE.items():
             for shape in ((), (3,), (2, 3), (2, 3, 4)):
                 for name in public_attributes():
                     for run in (run for run in runs if not run.endswith("=")):
-                        _seed()
+                        seed()
                         (tensor,), _ = _changed(run, (torch.ones(shape, dtype=dtype),), {}, in_place=False)
                         for history in _histories(tensor):
                             try:
@@ -307,9 +345,12 @@ class _Getter:
 def _histories(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     """The tensor itself; where it requires grad also with a `.grad`, and with one that can itself be differentiated."""
     yield tensor
+    if tensor.is_meta and tensor.is_floating_point():
+        tensor.grad = torch.zeros_like(tensor)
     if tensor.requires_grad and not tensor.is_complex():
         for differentiable in (False, True):
             leaf = tensor.detach().clone().requires_grad_()
             (leaf**2).sum().backward(create_graph=differentiable)
             yield leaf
+            yield leaf * 2
             leaf.grad = None  # otherwise the graph and the leaf keep each other alive

@@ -115,7 +115,8 @@ def _annotation(argument: ast.arg) -> str:
 
 def _runtime_signature(value: Any) -> Signature:
     # `unique` and the like pass their arguments on to one of two functions, whose parameters are the same.
-    value = inspect.getclosurevars(value).nonlocals.get("if_true", value)
+    while "if_true" in (captured := inspect.getclosurevars(value).nonlocals):
+        value = captured["if_true"]
     signature = inspect.signature(value)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     positional = [p for p in signature.parameters.values() if p.kind in kinds]

@@ -43,7 +43,8 @@ Written by `python scripts/verify.py`: one section for each environment that it 
 - truth table: each way to convert, with each sort of tensor, does exactly what the rules rest on.
 - executable fixtures: each, as it is and as `tonumpy` repairs it, with each sort of tensor in each grad mode. The
   original raises exactly what is foretold or gives its value; the repaired code gives that value, with its dtype, its
-  shape and its memory shared or not, or raises what no repair can do away with.
+  shape and its memory shared or not, or raises what no repair can do away with. A cell is healed if the original
+  raised and the repaired code gives the value.
 - functions of all fixtures: after the repair none raises one of the two exceptions that a repair does away with, and
   none gives another value.
 
@@ -52,11 +53,12 @@ The device `toy` is a test device on torch's PrivateUse1 key with host memory be
 
 
 class Tally(NamedTuple):
-    """How many cells of one sort ran on a device, and those that failed."""
+    """How many cells of one sort ran on a device, how many were healed, and what failed."""
 
     what: str
     device: str
     cells: int
+    healed: int
     problems: list[str]
 
 
@@ -97,7 +99,8 @@ def run_on(device: str) -> list[Tally]:
 
 def tally(what: str, device: str, cells: Iterable[Cell]) -> Tally:
     ran = list(cells)
-    return Tally(what, device, len(ran), [str(cell) for cell in ran if cell.problem])
+    healed = sum(isinstance(cell, runtime_matrix.Cell) and cell.healed for cell in ran)
+    return Tally(what, device, len(ran), healed, [str(cell) for cell in ran if cell.problem])
 
 
 def environment() -> str:
@@ -106,7 +109,10 @@ def environment() -> str:
 
 
 def report(tallies: list[Tally]) -> str:
-    rows = [f"| {each.device} | {each.what} | {each.cells} | {len(each.problems) or 'none'} |" for each in tallies]
+    rows = [
+        f"| {each.device} | {each.what} | {each.cells} | {each.healed or '-'} | {len(each.problems) or 'none'} |"
+        for each in tallies
+    ]
     missing = [
         f"- not run on {device}: {reason}" for device in devices.DEVICES if (reason := devices.unavailable(device))
     ]
@@ -116,8 +122,8 @@ def report(tallies: list[Tally]) -> str:
         *machine(),
         *missing,
         "",
-        "| device | what | cells | failed |",
-        "| --- | --- | --- | --- |",
+        "| device | what | cells | healed | failed |",
+        "| --- | --- | --- | --- | --- |",
         *rows,
         "",
         f"{cells} cells, {failed or 'none'} failed.",

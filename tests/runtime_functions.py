@@ -10,6 +10,7 @@ import ast
 import contextlib
 import inspect
 import io
+import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -68,7 +69,7 @@ def run_functions(fixture: str, original: bytes, repaired: bytes, device: str) -
 
 def _functions(source: bytes) -> dict[str, Callable[..., object]]:
     namespace: dict[str, object] = {"__name__": "fixture"}
-    with contextlib.redirect_stdout(io.StringIO()):
+    with _quiet():
         try:
             exec(compile(source, "fixture", "exec", dont_inherit=True), namespace)
         except Exception:
@@ -89,11 +90,19 @@ def _call(function: Callable[..., object], kind: Kind, device: str, mode: str) -
     torch.manual_seed(0)
     required = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
     arguments = [_argument(str(parameter.annotation), kind, device) for parameter in required]
-    with MODES[mode](), contextlib.redirect_stdout(io.StringIO()):
+    with MODES[mode](), _quiet():
         try:
             return function(*arguments)
         except Exception as error:
             return error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What a fixture prints or warns of is not at stake."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _argument(annotation: str, kind: Kind, device: str) -> object:

@@ -205,12 +205,13 @@ def refusal(tensor: Tensor, links: frozenset[str] | None) -> Refusal | None:
 
 
 class Cell(NamedTuple):
-    """One cell that was run, and what was wrong in it, if anything."""
+    """One cell that was run: whether a failing original was healed, and what was not as foretold, if anything."""
 
     fixture: str
     device: str
     kind: str
     mode: str
+    healed: bool
     problem: str | None
 
     def __str__(self) -> str:
@@ -221,36 +222,40 @@ def run_matrix(fixture: Fixture, device: str, repaired: str, *, forced: bool = F
     """Run the fixture as it is and as repaired; `forced` says that the repair is `.numpy(force=True)`."""
     original_code = compile(fixture.text, fixture.name, "exec", dont_inherit=True)
     repaired_code = compile(repaired, f"{fixture.name} (repaired)", "exec", dont_inherit=True)
+    complete = frozenset({"detach", "cpu"})
     cells = []
     for kind, mode in fixture.cells(device):
-        problem = _first_problem(fixture, device, kind, mode, original_code, repaired_code, forced=forced)
-        cells.append(Cell(fixture.name, device, kind.name, mode, problem))
+        expected = _reference(fixture, kind, original_code)
+        refused, problem = _run(fixture, device, kind, mode, original_code, complete - fixture.lacks, expected)
+        still_refused, new_problem = _run(
+            fixture, device, kind, mode, repaired_code, None if forced else complete, expected
+        )
+        healed = refused and not still_refused
+        what = f"the original {problem}" if problem else f"the repaired code {new_problem}" if new_problem else None
+        cells.append(Cell(fixture.name, device, kind.name, mode, healed, what))
     return cells
 
 
-def _first_problem(
-    fixture: Fixture, device: str, kind: Kind, mode: str, original: CodeType, repaired: CodeType, *, forced: bool
-) -> str | None:
-    complete = frozenset({"detach", "cpu"})
-    expected = _reference(fixture, kind, original)
-    for what, code, links in (
-        ("the original", original, complete - fixture.lacks),
-        ("the repaired code", repaired, None if forced else complete),
-    ):
-        x = kind.make(device)
-        names = _names(x, device)
-        with MODES[mode]():
-            converted = [eval(each, names) for each in fixture.converts]
-            refused = next(filter(None, (refusal(tensor, links) for tensor in converted)), None)
-            outcome = _outcome(code, fixture.run, names)
-        problem = (
-            _error_problem(outcome, refused)
-            if refused
-            else _value_problem(outcome, expected) or _memory_problem(outcome, x, shares=fixture.shares_memory)
-        )
-        if problem is not None:
-            return f"{what} {problem}"
-    return None
+def _run(
+    fixture: Fixture,
+    device: str,
+    kind: Kind,
+    mode: str,
+    code: CodeType,
+    links: frozenset[str] | None,
+    expected: object,
+) -> tuple[bool, str | None]:
+    """Whether a refusal is foretold, and how the outcome differs from what is foretold."""
+    x = kind.make(device)
+    names = _names(x, device)
+    with MODES[mode]():
+        converted = [eval(each, names) for each in fixture.converts]
+        refused = next(filter(None, (refusal(tensor, links) for tensor in converted)), None)
+        outcome = _outcome(code, fixture.run, names)
+    if refused:
+        return True, _error_problem(outcome, refused)
+    problem = _value_problem(outcome, expected) or _memory_problem(outcome, x, shares=fixture.shares_memory)
+    return False, problem
 
 
 def _names(x: Tensor, device: str) -> dict[str, object]:

@@ -73,6 +73,7 @@ def test_links(text: str, expected: str) -> None:
             "x.cpu().requires_grad_().numpy()", "x.cpu().requires_grad_().detach().numpy()", id="grad after .cpu()"
         ),
         pytest.param("(await x.cpu()).numpy()", "(await x.cpu()).detach().numpy()", id="await in between"),
+        pytest.param("(await x.cpu()).T.numpy()", "(await x.cpu()).T.detach().numpy()", id="await before a link"),
         pytest.param("x.data['a'].numpy()", "x.data['a'].detach().cpu().numpy()", id=".data of no tensor"),
         pytest.param("x.data.boxes.numpy()", "x.data.boxes.detach().cpu().numpy()", id=".data that holds tensors"),
     ],
@@ -303,3 +304,13 @@ def test_wrong_positions_in_an_f_string_are_not_trusted(wrong: int, row: int) ->
     last = conversions_of(source)[1]
     assert plan_fix(last, source, "links") == Fix("display-only", "Add `.detach().cpu()`", ())
     assert source.call_span(last.candidate) == (Position(1, 5), Position(1, 31))
+
+
+def test_a_place_outside_the_f_string_is_not_trusted() -> None:
+    text = "f'{a.numpy()}', b.numpy()"
+    tree = ast.parse(text)
+    inside, outside = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    if inside.col_offset > outside.col_offset:
+        inside, outside = outside, inside
+    inside.col_offset, inside.end_col_offset = outside.col_offset, outside.end_col_offset
+    assert spans_of(text, tree) == [(Position(1, 1), Position(1, 14)), (Position(1, 19), Position(1, 26))]

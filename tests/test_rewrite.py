@@ -17,7 +17,7 @@ from tonumpy.findings import Edit, Position, SourceError, Style
 from tonumpy.inference.project import Project
 from tonumpy.pipeline import Fixed, check, fix
 from tonumpy.repairs import AddLinks
-from tonumpy.rewrite import Repair, RewriteError, rewrite
+from tonumpy.rewrite import Repair, RewriteError, apply_edits, rewrite
 from tonumpy.source import Source
 
 STYLES: tuple[Style, ...] = ("links", "force")
@@ -150,9 +150,9 @@ def insertion(column: int, content: str) -> Edit:
             "x.numpy()", (Edit(Position(1, 1), Position(1, 2), "y.detach().cpu()"),), id="with another receiver"
         ),
         pytest.param(
-            "x.numpy()",
-            (Edit(Position(1, 1), Position(1, 5), "x"), Edit(Position(1, 3), Position(1, 6), "y")),
-            id="overlapping",
+            "x.numpy(), [y]",
+            (insertion(2, ".detach().cpu()"), Edit(Position(1, 12), Position(1, 15), "(y,)")),
+            id="and another kind of node",
         ),
     ],
 )
@@ -163,6 +163,13 @@ def test_wrong_edits_are_refused(text: str, edits: tuple[Edit, ...]) -> None:
     assert rewrite(source, [repair], "links")
     with pytest.raises(RewriteError):
         rewrite(source, [repair._replace(edits=edits)], "links")
+
+
+def test_overlapping_edits_are_refused() -> None:
+    source = Source.from_text("x.numpy()", "example.py")
+    edits = Edit(Position(1, 1), Position(1, 5), "x"), Edit(Position(1, 3), Position(1, 6), "y")
+    with pytest.raises(RewriteError, match="edits overlap at 1:3"):
+        apply_edits(source, edits)
 
 
 @pytest.mark.parametrize("content", ["force=False", "force=1", "force=True, a=0", "a=True", "True", ""])

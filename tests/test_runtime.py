@@ -37,8 +37,11 @@ def test_repaired_code_works_where_the_original_raised(
     _require(device)
     repaired = fix_source(fixture.text, unsafe=True, style=style)
     cells = run_matrix(fixture, device, repaired, forced=style == "force")
-    assert cells
     assert not [str(cell) for cell in cells if cell.problem]
+    if (
+        device != "cpu" or "detach" in fixture.lacks
+    ):  # on the CPU nothing is wrong with a chain that lacks `.cpu()` alone
+        assert any(cell.healed for cell in cells)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ class Plugin:
 
     configuration: ClassVar[Configuration]
     codes: ClassVar[tuple[str, ...]]
-    project: ClassVar[Project]
+    project: ClassVar[Project | None]
 
     def __init__(self, tree: ast.Module, filename: str, lines: Sequence[str]) -> None:
         self.tree = tree
@@ -43,12 +43,11 @@ class Plugin:
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
         from tonumpy.config import Choices, ConfigError, Configuration
-        from tonumpy.inference.project import Project
 
         cls.configuration = Configuration(Choices(strict=options.tonumpy_strict or None))
         # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
         cls.codes = ("TNP", *(code for code in [*(options.select or []), *(options.extend_select or [])]))
-        cls.project = Project()
+        cls.project = None
         try:
             cls.configuration.settings_in(os.curdir)
         except ConfigError as error:
@@ -65,12 +64,15 @@ class Plugin:
         # Most files end here, before anything more is imported.
         if not may_hold_candidates(self.text.encode(errors="replace")):
             return
+        from tonumpy.inference.project import Project
         from tonumpy.pipeline import check
         from tonumpy.source import Source
 
+        if Plugin.project is None:
+            Plugin.project = Project()
         source = Source.from_text(self.text, self.filename, self.tree)
         try:
-            findings = check(source, self.settings(), self.project)
+            findings = check(source, self.settings(), Plugin.project)
         except Exception as error:  # flake8 would end its whole run: this file's failure is a report of this file
             yield 1, 0, f"TNP900 cannot be analysed: {type(error).__name__}: {error}", type(self)
             return

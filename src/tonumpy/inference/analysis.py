@@ -152,12 +152,12 @@ class Analysis:
         arguments = function.node.args
         found: dict[str, Value] = {}
         for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            value = value_of_annotation(parameter.annotation, lambda node: evaluate(frame, node))
+            value = self.annotated(frame, parameter.annotation)
             if isinstance(value, Unknown):
                 value = Unknown("parameter")
             found[parameter.arg] = value
         if arguments.vararg:
-            inner = value_of_annotation(arguments.vararg.annotation, lambda node: evaluate(frame, node))
+            inner = self.annotated(frame, arguments.vararg.annotation)
             found[arguments.vararg.arg] = Sequence(None, Unknown("parameter") if isinstance(inner, Unknown) else inner)
         if arguments.kwarg:
             found[arguments.kwarg.arg] = Unknown("parameter")
@@ -251,7 +251,7 @@ class Analysis:
             returned = Sequence(None, frame.yielded)
         elif falls_through:
             returned = join(returned, NONE)
-        declared = value_of_annotation(node.returns, lambda part: evaluate(self._definition_frame(function), part))
+        declared = self.annotated(self._definition_frame(function), node.returns)
         if frame.is_generator or isinstance(returned, Nothing):
             return returned
         if _is_abstract(node):
@@ -262,7 +262,7 @@ class Analysis:
         node = function.node
         if isinstance(node, ast.Lambda) or node.returns is None:
             return Unknown(why)
-        return value_of_annotation(node.returns, lambda part: evaluate(self._definition_frame(function), part))
+        return self.annotated(self._definition_frame(function), node.returns)
 
     def bind_arguments(self, function: Function, receiver: Value | None, arguments: Arguments) -> dict[str, Value]:
         """Each parameter with what the call gives it: an argument, its default, or what its annotation says."""
@@ -284,6 +284,17 @@ class Analysis:
             if name in values:
                 values[name] = self.combine_annotation(value, values[name])
         return values
+
+    def annotated(self, frame: Frame, annotation: ast.expr | None) -> Value:
+        """What an annotation in the scope of a frame promises."""
+
+        def resolve(node: ast.expr) -> Value:
+            value = evaluate(frame, node)
+            if isinstance(value, Class) and self.extends_tensor(value):
+                return Symbol("torch.Tensor")
+            return value
+
+        return value_of_annotation(annotation, resolve)
 
     def combine_annotation(self, seen: Value, declared: Value) -> Value:
         """What was seen of a value, with the kind that its annotation promises where nothing was seen."""
@@ -423,11 +434,19 @@ class Analysis:
             return Class(node, module)
         return Function(node, module, owner, frame)
 
-    def constant_test(self, test: ast.expr) -> bool | None:
+    def constant_test(self, frame: Frame, test: ast.expr) -> bool | None:
+        """Whether a condition is known to hold, or not to: a literal, TYPE_CHECKING, a flag whose value is in sight."""
         if isinstance(test, ast.Constant):
             return bool(test.value)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            known = self.constant_test(frame, test.operand)
+            return None if known is None else not known
         if isinstance(test, (ast.Name, ast.Attribute)) and (test.id if isinstance(test, ast.Name) else test.attr) == "TYPE_CHECKING":
             return False
+        if isinstance(test, ast.Name):
+            value = frame.env.get(test.id)
+            if isinstance(value, Constant) and isinstance(value.value, bool):
+                return value.value
         return None
 
     # Objects: see classes.py and libraries.py

@@ -35,7 +35,7 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Name):
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
-        for part, item in zip(target.elts, unpack(value, target.elts), strict=True):
+        for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
             assign(frame, part.value if isinstance(part, ast.Starred) else part, item)
     elif isinstance(target, ast.Attribute):
         _assign_attribute(frame, target, value)
@@ -49,15 +49,17 @@ def assign_in_comprehension(frame: Frame, target: ast.expr, value: Value) -> Non
     if isinstance(target, ast.Name):
         frame.env.set(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
-        for part, item in zip(target.elts, unpack(value, target.elts), strict=True):
+        for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
             assign_in_comprehension(frame, part.value if isinstance(part, ast.Starred) else part, item)
 
 
-def unpack(value: Value, targets: list[ast.expr]) -> list[Value]:
+def unpack(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:
     """What each of the targets gets when the value is unpacked onto them."""
     if isinstance(value, Union):
-        parts = [unpack(member, targets) for member in value.members if not isinstance(member, Constant)]
+        parts = [unpack(frame, member, targets) for member in value.members if not isinstance(member, Constant)]
         return [join_all(values) for values in zip(*parts, strict=True)] if parts else [NOTHING] * len(targets)
+    if isinstance(value, Instance):
+        value = frame.analysis.classes.named_tuple_fields(value) or value
     stars = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]
     if isinstance(value, Sequence) and value.items is not None:
         items = list(value.items)
@@ -67,7 +69,7 @@ def unpack(value: Value, targets: list[ast.expr]) -> list[Value]:
             first, rest = stars[0], len(targets) - stars[0] - 1
             middle = items[first : len(items) - rest]
             return [*items[:first], Sequence(tuple(middle), join_all(middle)), *items[len(items) - rest :]]
-    item = item_of(value)
+    item = item_of(frame, value)
     return [Sequence(None, item) if index in stars else item for index in range(len(targets))]
 
 
@@ -172,7 +174,7 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
         return
     before = settle(evaluate(frame, target))
     if isinstance(before, Sequence) and isinstance(value, (Sequence, Unknown)):
-        assign(frame, target, Sequence(None, join(before.element, item_of(value))))
+        assign(frame, target, Sequence(None, join(before.element, item_of(frame, value))))
         return
     parts = []
     for member in members(before):

@@ -10,8 +10,6 @@ from tonumpy.inference.values import (
     NOTHING,
     Arguments,
     Constant,
-    Function,
-    Instance,
     Mapping,
     Nothing,
     Plain,
@@ -44,32 +42,32 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name == "range":
         return Sequence(None, Plain("int"))
     if name == "dict":
-        return _dict(arguments)
+        return _dict(frame, arguments)
     if first is None:
         return Sequence((), NOTHING) if name in _COPIES else Unknown(f"call of {name}")
     if name in _COPIES:
         if isinstance(first, Sequence):
             keeps_order = name in ("list", "tuple", "iter")
             return Sequence(first.items if keeps_order else None, first.element)
-        return Sequence(None, item_of(first))
+        return Sequence(None, item_of(frame, first))
     if name in ("next", "min", "max"):
-        values = [item_of(first)] if len(given) == 1 or name == "next" else list(given)
+        values = [item_of(frame, first)] if len(given) == 1 or name == "next" else list(given)
         if name == "next":
             values += given[1:]
         return join_all(value for value in values if value != NONE)
     if name == "zip":
-        items = tuple(item_of(value) for value in given)
+        items = tuple(item_of(frame, value) for value in given)
         return Sequence(None, Sequence(items, join_all(items)))
     if name == "enumerate":
-        pair = (Plain("int"), item_of(first))
+        pair = (Plain("int"), item_of(frame, first))
         return Sequence(None, Sequence(pair, join_all(pair)))
     if name == "map":
-        results = [call_value(frame, first, Arguments(tuple(item_of(value) for value in given[1:])))]
+        results = [call_value(frame, first, Arguments(tuple(item_of(frame, value) for value in given[1:])))]
         return Sequence(None, join_all(results))
     if name == "filter" and len(given) == 2:
-        return Sequence(None, item_of(given[1]))
+        return Sequence(None, item_of(frame, given[1]))
     if name == "sum":
-        return combine((item_of(first), *given[1:2]), frame.grad_mode)
+        return combine((item_of(frame, first), *given[1:2]), frame.grad_mode)
     if name in ("abs", "pow"):
         return combine(given, frame.grad_mode)
     if name == "getattr" and len(given) >= 2 and isinstance(given[1], Constant) and isinstance(given[1].value, str):
@@ -80,7 +78,7 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     return Unknown(f"call of {name}", None, False if frame.grad_mode is False else None)
 
 
-def _dict(arguments: Arguments) -> Value:
+def _dict(frame: Frame, arguments: Arguments) -> Value:
     from tonumpy.inference.expressions import item_of
 
     other: Value = NOTHING
@@ -90,9 +88,9 @@ def _dict(arguments: Arguments) -> Value:
             entries, other = list(value.entries), value.other
         elif isinstance(value, Sequence):
             pair = value.element
-            other = join(other, pair.items[1] if isinstance(pair, Sequence) and pair.items and len(pair.items) == 2 else item_of(pair))
+            other = join(other, pair.items[1] if isinstance(pair, Sequence) and pair.items and len(pair.items) == 2 else item_of(frame, pair))
         else:
-            other = join(other, item_of(value) if isinstance(value, Unknown) else Unknown("value of a dict"))
+            other = join(other, item_of(frame, value) if isinstance(value, Unknown) else Unknown("value of a dict"))
     if arguments.has_star:
         other = join(other, Unknown("value of a dict"))
     return Mapping((*entries, *arguments.named), other)
@@ -132,7 +130,7 @@ def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str,
 _CHANGING = frozenset("append extend insert add update clear remove appendleft extendleft discard sort reverse pop".split())
 
 
-def changed_container(receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value | None:
+def changed_container(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value | None:
     """The container after a method that changes it; None where it stays as it was."""
     from tonumpy.inference.expressions import item_of
 
@@ -143,7 +141,7 @@ def changed_container(receiver: Sequence | Mapping, name: str, arguments: Argume
         if name == "insert" and len(given) == 2:
             return Sequence(None, join(receiver.element, given[1]))
         if name in ("extend", "update", "extendleft") and len(given) == 1:
-            return Sequence(None, join(receiver.element, item_of(given[0])))
+            return Sequence(None, join(receiver.element, item_of(frame, given[0])))
         if name == "clear":
             return Sequence((), NOTHING)
         return Sequence(None, receiver.element) if name in ("pop", "remove", "sort", "reverse", "popleft") else None
@@ -164,6 +162,3 @@ def changed_container(receiver: Sequence | Mapping, name: str, arguments: Argume
             return Mapping((*kept, (given[0].value, join(receiver.get(given[0].value), given[1]))), receiver.other)
         return Mapping(receiver.entries, join(receiver.other, given[1]))
     return None
-
-
-_ = (Function, Instance)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.inference import builtin_calls, libraries, torch_api
 from tonumpy.inference.frame import Observation
-from tonumpy.inference.operators import TORCH_WORDS, call_tensor_method, call_torch_function
+from tonumpy.inference.operators import TORCH_WORDS, call_tensor_method, call_torch_function, cpu_of_device
 from tonumpy.inference.symbols import path_of
 from tonumpy.inference.values import (
     NONE,
@@ -16,6 +16,7 @@ from tonumpy.inference.values import (
     BoundMethod,
     Class,
     Constant,
+    Device,
     Foreign,
     Function,
     Instance,
@@ -188,6 +189,8 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     promised = libraries.call_function(frame, name, arguments)
     if promised is not None:
         return promised
+    if name == "torch.device":
+        return Device(cpu_of_device(arguments.get(0, "type")))
     if name.startswith("torch."):
         if name.startswith("torch.Tensor.") and arguments.positional:
             rest = Arguments(arguments.positional[1:], arguments.named, arguments.has_star)
@@ -234,13 +237,13 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
     if isinstance(receiver, Nothing):
         return NOTHING
     if name in ("__next__", "next"):
-        return item_of(receiver)
+        return item_of(frame, receiver)
     return _fresh(f"method {name}", frame)
 
 
 _PLAIN_METHODS = frozenset(
-    "numpy item tolist size dim numel nelement stride data_ptr keys format strip lower upper startswith endswith join encode"
-    " decode splitlines astype".split()
+    "numpy item tolist size dim numel nelement stride data_ptr keys strip lower upper startswith endswith splitlines"
+    " astype".split()
 )
 
 
@@ -259,7 +262,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
     if result is None:
         return _fresh(f"method {name}", frame)
     if isinstance(result, Tensor):
-        if name in TORCH_WORDS and frame.module.is_only_torch:
+        speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
+        if speaks_torch and not frame.module.has_rivals:
             return result._replace(certainty="likely")
         return Unknown(receiver.why, result.on_cpu, result.requires_grad)
     return result
@@ -272,7 +276,7 @@ def _change_receiver(
     assert isinstance(call.func, ast.Attribute)
     name = call.func.attr
     if isinstance(receiver, (Sequence, Mapping)):
-        changed = builtin_calls.changed_container(receiver, name, arguments)
+        changed = builtin_calls.changed_container(frame, receiver, name, arguments)
         if changed is not None:
             _store_back(frame, call.func.value, path, changed)
     elif path is None:

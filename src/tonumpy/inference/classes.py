@@ -6,11 +6,9 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference import libraries
-from tonumpy.inference.annotations import value_of_annotation
-from tonumpy.inference.assignment import assign
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame
-from tonumpy.inference.symbols import FunctionNode, names_in, path_of, statements_of
+from tonumpy.inference.symbols import FunctionNode, path_of, statements_of
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -19,15 +17,13 @@ from tonumpy.inference.values import (
     Foreign,
     Function,
     Instance,
-    Method,
     Nothing,
-    Plain,
+    Sequence,
     Symbol,
     Unknown,
     Value,
     join,
     join_all,
-    sequence_of,
 )
 
 if TYPE_CHECKING:
@@ -104,6 +100,14 @@ class ClassFacts:
 
         return next((name for name in self.library_bases(cls) if name in FOREIGN), None)
 
+    def named_tuple_fields(self, instance: Instance) -> Sequence | None:
+        """The fields of an object of a named tuple class, in order; None for other classes."""
+        if not {"typing.NamedTuple", "NamedTuple"} & set(self.library_bases(instance.cls)):
+            return None
+        names = tuple(self.members(instance.cls).fields)
+        items = tuple(self.attribute(instance, name) for name in names)
+        return Sequence(items, join_all(items), names)
+
     def class_attribute(self, cls: Class, name: str) -> Value:
         function = self.method(cls, name)
         if function is not None:
@@ -163,7 +167,7 @@ class ClassFacts:
         frame = self._analysis.module_scope(owner.module)
         if isinstance(field, ast.Assign):
             return settle(evaluate(frame, field.value))
-        declared = value_of_annotation(field.annotation, lambda node: evaluate(frame, node))
+        declared = self._analysis.annotated(frame, field.annotation)
         if instance.arguments is not None:
             position = [key for key, value in self.members(owner).fields.items() if isinstance(value, ast.AnnAssign)].index(name)
             given = instance.arguments.get(position, name)
@@ -243,5 +247,3 @@ def _decorators(node: FunctionNode | ast.Lambda) -> set[str]:
 
     return decorator_names(node)
 
-
-_ = (assign, names_in, Method, Plain, sequence_of)

@@ -76,7 +76,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     if isinstance(value, Sequence) and value.items is not None and name in value.fields:
         return value.items[value.fields.index(name)]
     if isinstance(value, LibraryObject):
-        return libraries.attribute(value, name)
+        return libraries.attribute(frame, value, name)
     if isinstance(value, Unknown):
         # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
         if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
@@ -126,15 +126,19 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     if isinstance(value, (Foreign, Plain)):
         return value
     if isinstance(value, LibraryObject):
-        return libraries.item(value)
+        return libraries.item(frame, value)
+    if isinstance(value, Symbol) and libraries.gives_plain_values(value.name):
+        return Plain(value.name)
     return Unknown("item")
 
 
-def item_of(value: Value) -> Value:
+def item_of(frame: Frame, value: Value) -> Value:
     """What iterating over a value yields."""
     value = settle(value)
     if isinstance(value, Union):
-        return join_all(item_of(member) for member in value.members if not isinstance(member, Constant))
+        return join_all(item_of(frame, member) for member in value.members if not isinstance(member, Constant))
+    if isinstance(value, Instance):
+        return _item_of_instance(frame, value)
     if isinstance(value, Sequence):
         return value.element
     if isinstance(value, Mapping):
@@ -144,10 +148,21 @@ def item_of(value: Value) -> Value:
     if isinstance(value, (Tensor, Foreign, Plain)):
         return value
     if isinstance(value, LibraryObject):
-        return libraries.item(value)
+        return libraries.item(frame, value)
     if isinstance(value, Constant):
         return Constant(value.value) if not isinstance(value.value, str) else Plain("str")
     return Unknown("item")
+
+
+def _item_of_instance(frame: Frame, value: Instance) -> Value:
+    classes = frame.analysis.classes
+    for name, arguments in (("__iter__", Arguments(())), ("__getitem__", Arguments((Plain("int"),)))):
+        method = classes.method(value.cls, name)
+        if method is not None:
+            found = frame.analysis.call_function(method, value, arguments, frame.grad_mode)
+            return found if name == "__getitem__" or found == value else item_of(frame, found)
+    fields = classes.named_tuple_fields(value)
+    return Unknown("item of an object") if fields is None else fields.element
 
 
 def _tuple(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
@@ -160,7 +175,7 @@ def _tuple(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
                 items.extend(starred.items)
                 continue
             is_counted = False
-            items.append(item_of(starred))
+            items.append(item_of(frame, starred))
         else:
             items.append(settle(evaluate(frame, part)))
     whole = sequence_of(items)
@@ -177,7 +192,7 @@ def _dict(frame: Frame, node: ast.Dict) -> Value:
                 entries.update(value.entries)
                 other = join(other, value.other)
             else:
-                other = join(other, item_of(value) if isinstance(value, Unknown) else Unknown("value of a dict"))
+                other = join(other, item_of(frame, value) if isinstance(value, Unknown) else Unknown("value of a dict"))
             continue
         name = evaluate(frame, key)
         if isinstance(name, Constant):
@@ -246,7 +261,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     base = frame.env
     evaluate(frame, node.test)
-    known = frame.analysis.constant_test(node.test)
+    known = frame.analysis.constant_test(frame, node.test)
     results: list[Value] = []
     for branch, truth in ((node.body, True), (node.orelse, False)):
         if known is not None and known is not truth:
@@ -278,7 +293,7 @@ def _enter_generators(frame: Frame, generators: list[ast.comprehension]) -> Envi
 
     base = frame.env
     for generator in generators:
-        item = item_of(evaluate(frame, generator.iter))
+        item = item_of(frame, evaluate(frame, generator.iter))
         frame.env = Environment(frame.env)
         assign_in_comprehension(frame, generator.target, item)
         for condition in generator.ifs:
@@ -317,7 +332,7 @@ def _await(frame: Frame, node: ast.Await) -> Value:
 
 
 def _starred(frame: Frame, node: ast.Starred) -> Value:
-    return item_of(evaluate(frame, node.value))
+    return item_of(frame, evaluate(frame, node.value))
 
 
 def _string(frame: Frame, node: ast.JoinedStr | ast.FormattedValue) -> Value:
@@ -342,7 +357,7 @@ def _yield(frame: Frame, node: ast.Yield | ast.YieldFrom) -> Value:
     frame.is_generator = True
     if node.value is not None:
         value = settle(evaluate(frame, node.value))
-        frame.yielded = join(frame.yielded, item_of(value) if isinstance(node, ast.YieldFrom) else value)
+        frame.yielded = join(frame.yielded, item_of(frame, value) if isinstance(node, ast.YieldFrom) else value)
     return Unknown("what is sent to a generator")
 
 

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import assign, augment, enter_context
 from tonumpy.inference.environment import GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate, item_of
@@ -73,7 +72,7 @@ def _walruses(node: ast.expr) -> list[ast.NamedExpr]:
 def _annotated_assign(frame: Frame, statement: ast.AnnAssign) -> Continues:
     if not _wanted(frame, statement, list(bound_names(statement.target))):
         return True
-    declared = value_of_annotation(statement.annotation, lambda node: evaluate(frame, node))
+    declared = frame.analysis.annotated(frame, statement.annotation)
     if statement.value is None:
         if isinstance(statement.target, ast.Name):
             frame.bind(statement.target.id, declared)
@@ -180,7 +179,7 @@ def _branches(frame: Frame, runs: Sequence[Callable[[], Continues]]) -> Continue
 def _if(frame: Frame, statement: ast.If) -> Continues:
     if id(statement) in frame.targets.statements or _walruses(statement.test):
         evaluate(frame, statement.test)
-    known = frame.analysis.constant_test(statement.test)
+    known = frame.analysis.constant_test(frame, statement.test)
     lacks_accelerator = _asks_for_accelerator(frame, statement.test)
 
     def then() -> Continues:
@@ -252,7 +251,7 @@ def _loop(
             break
     frame.env = Environment(head)
     ends = []
-    if not (isinstance(statement, ast.While) and frame.analysis.constant_test(statement.test) is True):
+    if not (isinstance(statement, ast.While) and frame.analysis.constant_test(frame, statement.test) is True):
         if isinstance(statement, ast.While):
             narrow(frame, statement.test, False)
         if execute(frame, statement.orelse):
@@ -280,7 +279,7 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
 
     def start_pass() -> Continues:
         if wanted:
-            assign(frame, statement.target, item_of(evaluate(frame, statement.iter)))
+            assign(frame, statement.target, item_of(frame, evaluate(frame, statement.iter)))
         return True
 
     return _loop(frame, statement, start_pass)

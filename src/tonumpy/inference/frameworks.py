@@ -28,7 +28,11 @@ def imported_roots(text: str) -> frozenset[str]:
 
 def is_only_torch(roots: frozenset[str]) -> bool:
     """Whether torch is imported and is the only array framework there."""
-    return any(_TORCH.match(root) for root in roots) and not roots & _RIVALS
+    return any(_TORCH.match(root) for root in roots) and not has_rivals(roots)
+
+
+def has_rivals(roots: frozenset[str]) -> bool:
+    return bool(roots & _RIVALS)
 
 
 def foreign_root(name: str) -> str | None:

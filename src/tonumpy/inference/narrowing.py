@@ -184,7 +184,7 @@ def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: boo
         if has is False and isinstance(member, (Foreign, Instance, LibraryObject)):
             has = None
         if has is None or has is holds:
-            if isinstance(member, Unknown) and holds and torch_only and frame.module.is_only_torch:
+            if isinstance(member, Unknown) and holds and torch_only and not frame.module.has_rivals:
                 kept.append(Tensor(member.on_cpu, member.requires_grad, None, "likely"))
             else:
                 kept.append(member)

@@ -117,6 +117,8 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
         return _moved(receiver, name == "cpu", None, grad_mode)
     if name == "to":
         return _to(receiver, arguments, grad_mode)
+    if name in ("detach", "detach_"):
+        return _as_tensor(receiver)._replace(requires_grad=False)
     if name == "requires_grad_":
         given = arguments.get(0, "requires_grad")
         truth = True if given is None else given.value if isinstance(given, Constant) else None

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from functools import cached_property
 
 from tonumpy.findings import SourceError
-from tonumpy.inference.frameworks import FOREIGN, imported_roots, is_only_torch
+from tonumpy.inference.frameworks import FOREIGN, has_rivals, imported_roots, is_only_torch
 from tonumpy.inference.symbols import Import, imports_of, statements_of
 from tonumpy.source import Source
 
@@ -51,6 +51,11 @@ class Module:
     @cached_property
     def is_only_torch(self) -> bool:
         return is_only_torch(self.roots)
+
+    @cached_property
+    def has_rivals(self) -> bool:
+        """Whether another framework's values may be about, so that the words of torch prove nothing."""
+        return has_rivals(self.roots)
 
     @cached_property
     def is_script(self) -> bool:

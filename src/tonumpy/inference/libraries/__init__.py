@@ -23,13 +23,14 @@ from tonumpy.inference.values import (
     LibraryObject,
     Mapping,
     Method,
+    Nothing,
     Plain,
     Sequence,
     Tensor,
+    Union,
     Unknown,
     Value,
-    join,
-    members,
+    join_all,
 )
 
 if TYPE_CHECKING:
@@ -146,10 +147,10 @@ def member_promise(class_names: list[str], name: str) -> Promise | None:
     return None
 
 
-def keep(promise: Promise, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> Value:
+def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> Value:
     """The value that a promise describes, for these arguments."""
     cpu = _device(promise.device, owner, arguments)
-    grad = _grad(promise.grad, owner, arguments, grad_mode)
+    grad = _grad(promise.grad, owner, arguments, frame.grad_mode)
     tensor = Tensor(cpu, grad, promise.dtype)
     kind, _, detail = promise.returns.partition(":")
     if kind == "tensor":
@@ -172,10 +173,12 @@ def keep(promise: Promise, owner: Value | None, arguments: Arguments, grad_mode:
         return owner
     if kind == "first" and arguments.positional:
         return arguments.positional[0]
+    if kind == "collated" and isinstance(owner, LibraryObject):
+        return _collated(frame, owner, cpu, grad)
     if kind == "items" and arguments.positional:
         from tonumpy.inference.expressions import item_of
 
-        return item_of(arguments.positional[0])
+        return item_of(frame, arguments.positional[0])
     return Unknown("value of a library", cpu, grad)
 
 
@@ -207,24 +210,55 @@ def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Val
     return given
 
 
+def _collated(frame: Frame, loader: LibraryObject, cpu: Fact, grad: Fact) -> Value:
+    """A batch of a loader: the items of its dataset, numbers and arrays made tensors, unless a collate_fn does otherwise."""
+    from tonumpy.inference.expressions import item_of
+
+    unknown = Unknown("batch of a loader", cpu, grad)
+    arguments = loader.arguments
+    if arguments is None or arguments.get(7, "collate_fn") is not None:
+        return unknown
+    dataset = arguments.get(0, "dataset")
+    return unknown if dataset is None else _collate(item_of(frame, dataset), unknown)
+
+
+def _collate(item: Value, unknown: Unknown) -> Value:
+    if isinstance(item, Tensor):
+        return item
+    if isinstance(item, Plain):
+        return Plain("list of str") if item.what == "str" else Tensor(True, False)
+    if isinstance(item, Constant):
+        return Tensor(True, False) if isinstance(item.value, (int, float)) else Plain("list of str")
+    if isinstance(item, Sequence):
+        items = None if item.items is None else tuple(_collate(each, unknown) for each in item.items)
+        return Sequence(items, _collate(item.element, unknown), item.fields)
+    if isinstance(item, Mapping):
+        entries = tuple((key, _collate(value, unknown)) for key, value in item.entries)
+        return Mapping(entries, item.other if isinstance(item.other, Nothing) else _collate(item.other, unknown))
+    if isinstance(item, Union):
+        return join_all(_collate(member, unknown) for member in item.members)
+    return unknown
+
+
 # What the engine asks
 
 
 def call_function(frame: Frame, name: str, arguments: Arguments) -> Value | None:
     """What a library function returns, if a row says so."""
     promise = promise_of(name)
-    return None if promise is None else keep(promise, None, arguments, frame.grad_mode)
+    return None if promise is None else keep(frame, promise, None, arguments)
 
 
 def construct(frame: Frame, name: str, arguments: Arguments) -> Value:
     """An object of a library class, with the facts that its row derives from the arguments."""
     name = canonical(name)
     promise = member_promise([name], "__init__")
+    known = None if arguments.has_star else arguments
     if promise is None:
-        return LibraryObject(name)
+        return LibraryObject(name, None, None, known)
     cpu = _device(promise.device, None, arguments)
     grad = _grad(promise.grad, None, arguments, frame.grad_mode)
-    return LibraryObject(name, cpu, grad)
+    return LibraryObject(name, cpu, grad, known)
 
 
 def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Arguments) -> Value:
@@ -233,7 +267,7 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
     if promise is not None:
         if promise.returns == "self" and _is_module([owner.name]):
             return _moved(owner, name, arguments)
-        return keep(promise, owner, arguments, frame.grad_mode)
+        return keep(frame, promise, owner, arguments)
     if name == "numpy":
         return Plain("numpy")
     grad: Fact = False if frame.grad_mode is False else None
@@ -247,14 +281,14 @@ def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Argument
     grad: Fact = False if frame.grad_mode is False else None
     if promise is None:
         return Unknown(f"inherited method {name}", None, grad)
-    return keep(promise, owner, arguments, frame.grad_mode)
+    return keep(frame, promise, owner, arguments)
 
 
-def attribute(owner: LibraryObject, name: str) -> Value:
+def attribute(frame: Frame, owner: LibraryObject, name: str) -> Value:
     """`owner.name` where it is not called."""
     promise = member_promise([owner.name], name)
     if promise is not None and promise.returns not in ("self",):
-        kept = keep(promise, owner, Arguments(()), None)
+        kept = keep(frame, promise, owner, Arguments(()))
         if not isinstance(kept, (Sequence, Mapping)) and _is_attribute(promise):
             return kept
     return Method(owner, name)
@@ -264,12 +298,12 @@ def _is_attribute(promise: Promise) -> bool:
     return promise.device == "self" and promise.returns == "tensor" and promise.grad == "self"
 
 
-def item(owner: LibraryObject) -> Value:
+def item(frame: Frame, owner: LibraryObject) -> Value:
     """What iterating over a library object, or subscripting it, gives."""
     promise = member_promise([owner.name], "__iter__")
     if promise is None:
         return Unknown(f"item of {owner.name}", owner.on_cpu, owner.requires_grad)
-    return keep(promise, owner, Arguments(()), None)
+    return keep(frame, promise, owner, Arguments(()))
 
 
 def inherited_attribute(bases: list[str], owner: Instance, name: str) -> Value:
@@ -324,5 +358,3 @@ def _moved(owner: LibraryObject, name: str, arguments: Arguments) -> LibraryObje
         return owner._replace(requires_grad=truth if isinstance(truth, bool) else None)
     return owner
 
-
-_ = (join, members)
