@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 import sysconfig
 import tempfile
 from functools import cache
@@ -58,6 +59,8 @@ def _load(library: Path) -> None:
 
 
 def _require_toolchain() -> None:
+    if sys.platform == "win32":
+        raise NoToolchainError("it is built with a Unix toolchain only")
     # ninja may be installed beside the interpreter of an environment that is not activated.
     os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", ""), sysconfig.get_path("scripts")))
     for tool in (cpp_extension.get_cxx_compiler(), "ninja"):
