@@ -46,7 +46,7 @@ class Plugin:
 
         cls.configuration = Configuration(Choices(strict=options.tonumpy_strict or None))
         # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
-        cls.codes = ("TNP", *(code for code in [*(options.select or []), *(options.extend_select or [])]))
+        cls.codes = ("TNP", *(options.select or ()), *(options.extend_select or ()))
         cls.project = None
         try:
             cls.configuration.settings_in(os.curdir)
