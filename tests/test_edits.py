@@ -313,4 +313,4 @@ def test_a_place_outside_the_f_string_is_not_trusted() -> None:
     if inside.col_offset > outside.col_offset:
         inside, outside = outside, inside
     inside.col_offset, inside.end_col_offset = outside.col_offset, outside.end_col_offset
-    assert spans_of(text, tree) == [(Position(1, 1), Position(1, 14)), (Position(1, 19), Position(1, 26))]
+    assert spans_of(text, tree) == [(Position(1, 1), Position(1, 15)), (Position(1, 19), Position(1, 26))]
