@@ -61,7 +61,8 @@ def read_fixtures() -> list[Fixture]:
 
 def read_fixture(path: Path) -> Fixture:
     # surrogateescape: a fixture may be in any encoding; what is read here is ASCII or stands before it on the line
-    lines = path.read_bytes().decode("utf-8-sig", "surrogateescape").splitlines()
+    text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
+    lines = re.split(r"\r\n|\r|\n", text)  # splitlines() also splits where Python sees no new line
     directives = _directives(lines)
     options = frozenset(directives.get("options", "").split())
     assert options <= OPTIONS, f"{path}: unknown options {sorted(options - OPTIONS)}"
