@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.candidates import find_candidates
 from tonumpy.chains import chain_of
-from tonumpy.conversions import Certainty, Conversion
+from tonumpy.conversions import Certainty, Conversion, Fact
 from tonumpy.edits import plan_fix
 from tonumpy.rewrite import Repair, rewrite
 from tonumpy.source import Source
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from tonumpy.findings import Fix, Style
 
 
-def conversions_of(source: Source, certainty: Certainty = "tensor") -> list[Conversion]:
+def conversions_of(source: Source, certainty: Certainty = "tensor", data_of_tensor: Fact = True) -> list[Conversion]:
     return [
-        Conversion(candidate, chain_of(candidate.receiver), certainty, None, None, None)
+        Conversion(candidate, chain_of(candidate.receiver), certainty, None, None, None, data_of_tensor)
         for candidate in find_candidates(source)
     ]
 

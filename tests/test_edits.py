@@ -14,7 +14,7 @@ from tonumpy.findings import Edit, Fix, Position, Style
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Certainty
+    from tonumpy.conversions import Certainty, Fact
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,6 @@ def test_links(text: str, expected: str) -> None:
         ),
         pytest.param("(await x.cpu()).numpy()", "(await x.cpu()).detach().numpy()", id="await in between"),
         pytest.param("(await x.cpu()).T.numpy()", "(await x.cpu()).T.detach().numpy()", id="await before a link"),
-        pytest.param("x.data['a'].numpy()", "x.data['a'].detach().cpu().numpy()", id=".data of no tensor"),
-        pytest.param("x.data.boxes.numpy()", "x.data.boxes.detach().cpu().numpy()", id=".data that holds tensors"),
     ],
 )
 def test_detach_goes_before_the_copy_only_where_that_is_certain_to_be_a_tensors(text: str, expected: str) -> None:
@@ -245,6 +243,15 @@ def test_edits_count_code_points() -> None:
     (fix,) = fixes_of("é = 1\nüü = x.cpu().numpy()")
     place = Position(2, 7)
     assert fix == Fix("safe", "Add `.detach()`", (Edit(place, place, ".detach()"),))
+
+
+@pytest.mark.parametrize("known", [False, None])
+def test_the_data_of_what_may_be_no_tensor_is_kept(known: Fact) -> None:
+    source = Source.from_text("batch.data.numpy()", "example.py")
+    (conversion,) = conversions_of(source, data_of_tensor=known)
+    place = Position(1, 11)
+    fix = Fix("safe", "Add `.detach().cpu()`", (Edit(place, place, ".detach().cpu()"),))
+    assert plan_fix(conversion, source, "links") == fix
 
 
 def test_the_edits_of_data() -> None:

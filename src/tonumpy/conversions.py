@@ -17,6 +17,8 @@ class Conversion(NamedTuple):
     """A conversion of what is, or may be, a torch tensor.
 
     `on_cpu` and `requires_grad` speak of the receiver as the call finds it; `grad_mode` of the moment of the call.
+    `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
+    PackedSequence has a tensor under that name and no `.detach()`.
     """
 
     candidate: Candidate
@@ -25,6 +27,7 @@ class Conversion(NamedTuple):
     on_cpu: Fact
     requires_grad: Fact
     grad_mode: Fact
+    data_of_tensor: Fact = None
 
     @property
     def grad_is_proved(self) -> bool:

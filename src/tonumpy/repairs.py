@@ -50,9 +50,9 @@ def plan_repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
     if detach is None:
         return (AddLinks(numpy, ("detach", "cpu")),)
     if detach.role is Role.DATA and isinstance(detach.node, ast.Attribute):
-        if _is_on_the_same_tensor(detach, chain, candidate):
+        if conversion.data_of_tensor:
             return (DataToDetach(detach.node), AddLinks(numpy, ("cpu",)))
-        return (AddLinks(numpy, ("detach", "cpu")),)
+        return (AddLinks(numpy, ("detach", "cpu")),)  # right whosever `.data` it is
     return (AddLinks(numpy, ("cpu",)),)
 
 
