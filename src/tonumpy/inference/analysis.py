@@ -12,6 +12,7 @@ from tonumpy.conversions import Fact
 from tonumpy.inference import callers, classes, libraries
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
+from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
@@ -39,7 +40,6 @@ from tonumpy.inference.values import (
     Value,
     join,
     join_all,
-    members,
     tensor_facts,
     with_facts,
 )
@@ -155,7 +155,7 @@ class Analysis:
             value = self.annotated(frame, parameter.annotation)
             if isinstance(value, Unknown):
                 value = Unknown("parameter")
-            found[parameter.arg] = value
+            found[parameter.arg] = learnt_from_name(value, parameter.arg)
         if arguments.vararg:
             inner = self.annotated(frame, arguments.vararg.annotation)
             found[arguments.vararg.arg] = Sequence(None, Unknown("parameter") if isinstance(inner, Unknown) else inner)
@@ -447,7 +447,17 @@ class Analysis:
             value = frame.env.get(test.id)
             if isinstance(value, Constant) and isinstance(value.value, bool):
                 return value.value
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+            return self._constant_comparison(frame, test)
         return None
+
+    def _constant_comparison(self, frame: Frame, test: ast.Compare) -> bool | None:
+        """`device == "auto"` where the device is a literal that the caller passed."""
+        left = _constant_in_sight(frame, test.left)
+        right = _constant_in_sight(frame, test.comparators[0])
+        if left is None or right is None:
+            return None
+        return (left.value == right.value) is isinstance(test.ops[0], ast.Eq)
 
     # Objects: see classes.py and libraries.py
 
@@ -470,6 +480,15 @@ class Analysis:
 _RESULTS = (ast.Return, ast.Yield, ast.YieldFrom)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+
+
+def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:
+    if isinstance(node, ast.Constant):
+        return Constant(node.value)
+    if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and node.attr == "type"):
+        value = evaluate(frame, node)
+        return value if isinstance(value, Constant) else None
+    return None
 
 
 def parameter_names(arguments: ast.arguments) -> list[str]:
@@ -512,5 +531,3 @@ def _may_change_in_place(value: ast.expr) -> bool:
         isinstance(value, ast.Call) and getattr(value.func, "id", None) in ("dict", "list", "set", "defaultdict", "OrderedDict")
     )
 
-
-_ = (Constant, members, Plain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.operators import combine
 from tonumpy.inference.symbols import path_of, root_name
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 def assign(frame: Frame, target: ast.expr, value: Value) -> None:
     value = settle(value)
     if isinstance(target, ast.Name):
+        if isinstance(value, Unknown) and value.why.startswith("item"):
+            value = learnt_from_name(value, target.id)
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):

@@ -96,6 +96,17 @@ def _dict(frame: Frame, arguments: Arguments) -> Value:
     return Mapping((*entries, *arguments.named), other)
 
 
+def collection(frame: Frame, name: str, arguments: Arguments) -> Value:
+    """A class of the module collections."""
+    if name == "OrderedDict":
+        return _dict(frame, arguments)
+    if name == "defaultdict":
+        return Mapping((), NOTHING)
+    if name == "deque":
+        return call(frame, "list", Arguments(arguments.positional[:1]))
+    return Plain(name) if name == "Counter" else Unknown(f"call of collections.{name}")
+
+
 def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:
     given = arguments.positional
     if isinstance(receiver, Mapping):

@@ -198,6 +198,8 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         result = call_torch_function(name, arguments, frame.grad_mode)
         if result is not None:
             return result
+    if name.startswith("collections."):
+        return builtin_calls.collection(frame, name[len("collections.") :], arguments)
     if libraries.gives_plain_values(name):
         return Plain(name)
     short = name.rpartition(".")[2]
@@ -256,6 +258,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         if name == "items":
             return Sequence(None, Sequence((Plain("key"), inner), inner))
         return Sequence(None, inner) if name == "values" else inner
+    if name == "state_dict" and not frame.module.has_rivals:
+        return Mapping((), Tensor(receiver.on_cpu, False))  # detached, unless keep_vars asks otherwise
     if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
         return _fresh(f"method {name} of {receiver.why}" if "method" not in receiver.why else receiver.why, frame)
     result = call_tensor_method(receiver, name, arguments, frame.grad_mode)

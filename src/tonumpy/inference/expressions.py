@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonumpy.inference import libraries
 from tonumpy.inference.calls import call_value, evaluate_chain
+from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import Environment
 from tonumpy.inference.narrowing import narrow
 from tonumpy.inference.operators import attribute_of_tensor, combine
@@ -16,6 +17,7 @@ from tonumpy.inference.values import (
     Arguments,
     Class,
     Constant,
+    Device,
     Foreign,
     Function,
     Instance,
@@ -34,7 +36,6 @@ from tonumpy.inference.values import (
     join,
     join_all,
     sequence_of,
-    tensor_facts,
 )
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         return value.items[value.fields.index(name)]
     if isinstance(value, LibraryObject):
         return libraries.attribute(frame, value, name)
+    if isinstance(value, Device) and name == "type":
+        return Constant("cpu") if value.is_cpu else Plain("str")
     if isinstance(value, Unknown):
         # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
         if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
@@ -91,11 +94,14 @@ def settle(value: Value) -> Value:
         return join_all(settle(member) for member in value.members)
     if isinstance(value, Method):
         if isinstance(value.receiver, Unknown):
-            return Unknown(f"attribute {value.name}", value.receiver.on_cpu, value.receiver.requires_grad)
+            owner = value.receiver
+            return learnt_from_name(Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad), value.name)
         if isinstance(value.receiver, LibraryObject):
-            return Unknown(f"attribute {value.name} of {value.receiver.name}", *tensor_facts(value.receiver))
+            return learnt_from_name(Unknown(f"attribute {value.name} of {value.receiver.name}"), value.name)
         if isinstance(value.receiver, Plain):
             return Plain("attribute")
+        if isinstance(value.receiver, Instance):
+            return learnt_from_name(Unknown(f"attribute {value.name}"), value.name)
     return value
 
 
@@ -119,7 +125,10 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Unknown):
-        return Unknown("item of an unknown value" if "item" not in value.why else value.why, *value[1:])
+        item = Unknown("item of an unknown value" if "item" not in value.why else value.why, *value[1:])
+        if isinstance(index, Constant) and isinstance(index.value, str):
+            return learnt_from_name(item, index.value)
+        return item
     if isinstance(value, Instance):
         getter = frame.analysis.attribute_of_instance(value, "__getitem__")
         return call_value(frame, getter, Arguments((index,)))

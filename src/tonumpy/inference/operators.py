@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from tonumpy.conversions import Fact
@@ -35,7 +36,7 @@ from tonumpy.inference.values import (
 # Methods that only a torch tensor (or what mimics one closely enough to be repaired the same way) has.
 TORCH_WORDS = frozenset(
     "cpu cuda detach detach_ requires_grad_ unsqueeze unsqueeze_ contiguous permute backward is_floating_point type_as"
-    " masked_fill masked_fill_ index_select new_zeros new_ones new_tensor new_full expand_as view_as share_memory_ pin_memory"
+    " masked_fill masked_fill_ index_select new_zeros new_ones new_tensor new_full expand_as view_as share_memory_ pin_memory to_dense coalesce to_sparse"
     " bfloat16 retain_grad data_ptr clamp_ zero_ fill_ add_ mul_ copy_ log_softmax softmax".split()
 )
 
@@ -74,7 +75,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     return Unknown(unknown.why if unknown else "operator of an object", cpu, grad)
 
 
-def result_facts(operands: Iterable[Value], grad_mode: Fact) -> tuple[Fact, Fact]:
+def result_facts(operands: Items[Value], grad_mode: Fact) -> tuple[Fact, Fact]:
     """On which device a result made of the operands is, and whether it requires grad."""
     cpus: list[Fact] = []
     grads: list[Fact] = []
@@ -90,7 +91,15 @@ def result_facts(operands: Iterable[Value], grad_mode: Fact) -> tuple[Fact, Fact
     cpu = False if False in cpus else True if all(each is True for each in cpus) else None
     if grad_mode is False or all(each is False for each in grads):
         return cpu, False
+    if _is_integer_arithmetic(operands):
+        return cpu, False
     return cpu, True if grad_mode is True and True in grads else None
+
+
+def _is_integer_arithmetic(operands: Items[Value]) -> bool:
+    """Integer tensors and what is not known to be a tensor: `indices + self.offset`. The unknown is taken for a number."""
+    tensors = [value for operand in operands for value in members(operand) if isinstance(value, Tensor)]
+    return bool(tensors) and all(is_integral(tensor.dtype) for tensor in tensors)
 
 
 def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:

@@ -1,0 +1,25 @@
+"""A name in; what people who write torch code mean by it out. Used only where nothing else is known of a value.
+
+These are conventions of the field, not of one repository; docs/inference.md lists them with the reason for each.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tonumpy.inference.values import Tensor, Unknown, Value
+
+# Class labels, ids and indices are integers, and ground truth comes from a dataset: neither requires grad.
+_NEVER_REQUIRES_GRAD = re.compile(
+    r"(^|_)(label|labels|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth)$|^(gt|idx|target)_|[a-z]ids$"
+)
+# Batches come out of a dataset: nothing in them requires grad. On which device they are, the name does not say.
+_LOADER = re.compile(r"(^|_)(data_?)?loader(s)?$|(^|_)dataset(s)?$")
+
+
+def learnt_from_name(value: Value, name: str) -> Value:
+    """The value of a parameter, attribute, key or loop variable of this name, where its grad is not known otherwise."""
+    if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None:
+        if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _LOADER.search(name)):
+            return value._replace(requires_grad=False)
+    return value
