@@ -13,11 +13,12 @@ import datetime
 import platform
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 import devices  # noqa: E402
 import numpy as np  # noqa: E402
@@ -46,10 +47,12 @@ Written by `python scripts/verify.py`: one section for each environment that it 
   shape and its memory shared or not, or raises what no repair can do away with. A cell is healed if the original
   raised and the repaired code gives the value.
 - functions of all fixtures: after the repair none raises one of the two exceptions that a repair does away with, and
-  none gives another value.
+  none gives another value. Functions of tensors on which `tonumpy` is silent are held to the same.
 
 The device `toy` is a test device on torch's PrivateUse1 key with host memory behind it.
 """
+
+SHOWN = 20  # of the cells that failed
 
 
 class Tally(NamedTuple):
@@ -59,7 +62,7 @@ class Tally(NamedTuple):
     device: str
     cells: int
     healed: int
-    problems: list[str]
+    failed: list[Cell]
 
 
 def main() -> int:
@@ -73,7 +76,7 @@ def main() -> int:
     sections = read_sections(output) | {title: section}
     text = "".join(f"\n## {title}\n\n{section}" for title, section in sorted(sections.items()))
     output.write_text(HEADER + text, "utf-8")
-    return int(any(tally.problems for tally in tallies))
+    return int(any(tally.failed for tally in tallies))
 
 
 def run_on(device: str) -> list[Tally]:
@@ -97,10 +100,18 @@ def run_on(device: str) -> list[Tally]:
     return [*tallies, tally(f"{len(functions)} functions of all fixtures", device, compared)]
 
 
+def unhealed() -> list[truth_table.Cell]:
+    """The cells of the truth table in which a repaired conversion raises."""
+    cells = truth_table.run_table("cpu")
+    return [
+        cell for cell in cells if cell.way == truth_table.REPAIRED and isinstance(cell.expected, truth_table.Raises)
+    ]
+
+
 def tally(what: str, device: str, cells: Iterable[Cell]) -> Tally:
     ran = list(cells)
     healed = sum(isinstance(cell, runtime_matrix.Cell) and cell.healed for cell in ran)
-    return Tally(what, device, len(ran), healed, [str(cell) for cell in ran if cell.problem])
+    return Tally(what, device, len(ran), healed, [cell for cell in ran if cell.problem])
 
 
 def environment() -> str:
@@ -110,14 +121,13 @@ def environment() -> str:
 
 def report(tallies: list[Tally]) -> str:
     rows = [
-        f"| {each.device} | {each.what} | {each.cells} | {each.healed or '-'} | {len(each.problems) or 'none'} |"
+        f"| {each.device} | {each.what} | {each.cells} | {each.healed or '-'} | {len(each.failed) or 'none'} |"
         for each in tallies
     ]
     missing = [
         f"- not run on {device}: {reason}" for device in devices.DEVICES if (reason := devices.unavailable(device))
     ]
-    problems = [f"- FAILED: {problem}" for each in tallies for problem in each.problems]
-    cells, failed = sum(each.cells for each in tallies), len(problems)
+    cells, failed = sum(each.cells for each in tallies), [cell for each in tallies for cell in each.failed]
     lines = [
         *machine(),
         *missing,
@@ -126,8 +136,14 @@ def report(tallies: list[Tally]) -> str:
         "| --- | --- | --- | --- | --- |",
         *rows,
         "",
-        f"{cells} cells, {failed or 'none'} failed.",
-        *problems,
+        f"{cells} cells, {len(failed) or 'none'} failed.",
+        *(f"- FAILED: {' '.join(str(cell).split())}" for cell in failed[:SHOWN]),
+        "",
+        "What still raises after the repair:",
+        "",
+        "| tensor, on the CPU | `t.detach().cpu().numpy()` |",
+        "| --- | --- |",
+        *(f"| {cell.row} | {cell.problem or f'`{cell.expected}`'} |" for cell in unhealed()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -136,11 +152,18 @@ def machine() -> list[str]:
     now = datetime.datetime.now(datetime.timezone.utc)
     lines = [
         f"- date: {now:%Y-%m-%d %H:%M} UTC",
-        f"- tonumpy {tonumpy.__version__}, NumPy {np.__version__}, {platform.system()} {platform.machine()}",
+        f"- tonumpy {version()}, NumPy {np.__version__}, {platform.system()} {platform.machine()}",
     ]
     if torch.cuda.is_available():
         lines.append(f"- GPU: {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, driver {driver_version()}")
     return lines
+
+
+def version() -> str:
+    try:
+        return tonumpy.__version__
+    except PackageNotFoundError:
+        return "(not installed: run from the source tree)"
 
 
 def driver_version() -> str:

@@ -18,11 +18,12 @@ _Argument = TypeVar("_Argument")
 _Value = TypeVar("_Value")
 Array = NDArray[np.generic]
 Way = Callable[[Tensor], Array]
+REPAIRED = "t.detach().cpu().numpy()"
 WAYS: dict[str, Way] = {
     "t.numpy()": lambda t: t.numpy(),
     "t.cpu().numpy()": lambda t: t.cpu().numpy(),
     "t.detach().numpy()": lambda t: t.detach().numpy(),
-    "t.detach().cpu().numpy()": lambda t: t.detach().cpu().numpy(),
+    REPAIRED: lambda t: t.detach().cpu().numpy(),
     "t.numpy(force=True)": lambda t: t.numpy(force=True),
     "np.asarray(t)": np.asarray,
 }
