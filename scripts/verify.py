@@ -22,6 +22,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 import devices  # noqa: E402
 import numpy as np  # noqa: E402
+import runtime_fixtures  # noqa: E402
 import runtime_functions  # noqa: E402
 import runtime_matrix  # noqa: E402
 import torch  # noqa: E402
@@ -81,7 +82,7 @@ def main() -> int:
 
 def run_on(device: str) -> list[Tally]:
     tallies = [tally("truth table", device, truth_table.run_table(device))]
-    executable = runtime_matrix.find_fixtures()
+    executable = runtime_fixtures.find_fixtures()
     styles: tuple[Style, ...] = ("links", "force")
     for style in styles:
         cells = [

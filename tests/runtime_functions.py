@@ -15,7 +15,8 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from runtime_matrix import FIXTURES, KINDS, MODES, Kind, same, tiny_module
+from runtime_fixtures import FIXTURES, KINDS, MODES, Kind, tiny_module
+from runtime_matrix import same
 
 from tonumpy import fix_source
 

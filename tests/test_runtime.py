@@ -12,7 +12,8 @@ import accelerator
 import devices
 import mutants
 import runtime_functions
-from runtime_matrix import Fixture, find_fixtures, run_matrix
+from runtime_fixtures import Fixture, find_fixtures
+from runtime_matrix import run_matrix
 
 from tonumpy import fix_source
 
@@ -48,8 +49,8 @@ def test_repaired_code_works_where_the_original_raised(
     ("mutant", "harmless"),
     [
         (mutants.does_nothing, ()),
-        # A state dict and a decorator leave no tensor with grad: `.detach()` is written, and not needed.
-        (mutants.drops_detach, ("runtime/state_dict", "runtime/under_no_grad")),
+        # Constants, a state dict and a decorator leave no tensor with grad: `.detach()` is written, and not needed.
+        (mutants.drops_detach, ("runtime/moved", "runtime/state_dict", "runtime/under_no_grad")),
         (mutants.drops_cpu, ()),
         (mutants.repairs_only_the_first, ()),
         (mutants.links_the_wrong_receiver, ()),
