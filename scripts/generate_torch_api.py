@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from torch_calls import Observation, Recorder, attribute_reads, database_calls
-from torch_claims import Claims, claims_of
+from torch_claims import Claims, OutputClaims, claims_of, claims_without_calls
 from torch_generated_calls import generated_calls
 from torch_names import public_attributes
 from torch_stubs import signatures
@@ -43,13 +43,24 @@ def measure() -> tuple[Recorder, Observations]:
 def api(recorder: Recorder, observations: Observations) -> dict[str, Any]:
     overloads = signatures(recorder.names)
     claims = {name: claims_of(name, list(seen), overloads.get(name, ())) for name, seen in observations.items()}
+    for value, name in recorder.names.items():
+        guessed = None if name in claims or not value.__doc__ else claims_without_calls(overloads.get(name, ()))
+        if guessed is not None:
+            claims[name] = guessed
     attributes = {name: claims.pop(f"torch.Tensor.{name}") for name in public_attributes() if f"torch.Tensor.{name}" in claims}
+    attributes = {name: each for name, each in attributes.items() if each.results[0].outputs[0].kind != "NoneType"}
     return {
         "torch": torch.__version__.partition("+")[0],
         "aliases": {alias: name for alias, name in recorder.aliases.items() if name in claims},
-        "attributes": {name: _trimmed(each.results[0].outputs[0]) for name, each in attributes.items()},
+        "attributes": {name: _trimmed(_attribute(each)) for name, each in attributes.items()},
         "callables": {name: _entry(each) for name, each in claims.items()},
     }
+
+
+def _attribute(claims: Claims) -> OutputClaims:
+    output = claims.results[0].outputs[0]
+    # Memory that an attribute hands out is somebody's, though it need not be the tensor's own: that of `.grad` is not.
+    return output._replace(memory=None) if output.memory == "new" else output
 
 
 def _entry(claims: Claims) -> dict[str, Any]:

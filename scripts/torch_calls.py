@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import logging
 import random
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,21 +23,22 @@ from torch_names import OPERATORS, canonical_names, public_attributes
 #   plain      as they are
 #   grad       every floating point tensor requires grad;  first, rest: only the first one, all but the first one
 #   meta       on the meta device
-#   strided    the same values with other strides, and conjugated where complex
-#   promoted   every tensor and number but the first tensor of a larger dtype
+#   strided    the same values with other strides, and with the conjugate or negative bit set
+#   promoted   every tensor and number but the first tensor of a larger dtype;  promoted last, promoted numbers: only those
 # and what is asked of the call besides:
 #   default device   the default device is meta;  default dtype: it is float64
 #   device=, dtype=, requires_grad=, inplace=   given as keywords: meta, float64, True, True
 Run = str
 _PROBES: tuple[Run, ...] = ("default device", "default dtype", "device=", "dtype=", "requires_grad=", "inplace=")
+_PROMOTED: tuple[Run, ...] = ("promoted", "promoted last", "promoted numbers")
 RUNS_BY_DTYPE: dict[torch.dtype, tuple[Run, ...]] = {
-    torch.float32: ("plain", "grad", "first", "rest", "meta", "strided", "promoted", *_PROBES),
+    torch.float32: ("plain", "grad", "first", "rest", "meta", "strided", *_PROMOTED, *_PROBES),
     torch.float64: ("plain", "grad"),
     torch.complex64: ("plain", "grad", "meta", "strided"),
     torch.bfloat16: ("plain",),
-    torch.int64: ("plain", "meta", "promoted"),
+    torch.int64: ("plain", "meta", *_PROMOTED),
     torch.uint8: ("plain",),
-    torch.bool: ("plain", "promoted"),
+    torch.bool: ("plain", *_PROMOTED),
 }
 
 
@@ -102,6 +104,7 @@ class Recorder:
 # A function whose result's shape depends on the data fails on the meta device. torch's compiler knows how to go on with
 # an unknown shape; that is slow, and a few calls tell as much as many.
 _SYMBOLIC_TRIES = 20
+logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)  # it tells each call that it cannot make
 
 
 def _observe_symbolically(
@@ -169,7 +172,7 @@ def observe(
         if isinstance(v, torch.Tensor)
         else Output("array", dtype=str(v.dtype), shares=_memory(v) in memory)
         if isinstance(v, np.ndarray)
-        else Output(type(v).__name__)
+        else Output(_PYTHON_KINDS.get(type(v), "object"))
         for v in values
     )
     changed = [_version(tensor) != version for tensor, version in zip(tensors, versions, strict=True)]
@@ -179,6 +182,14 @@ def observe(
     given = tuple((place, _description(argument)) for place, argument in places)
     seen = Observation(name, run, container, fields, outputs, first, devices, require, given, tuple(dict.fromkeys(written)))
     return seen, result
+
+
+# The Python values that are told apart; a symbolic number stands for a real one.
+_PYTHON_KINDS: dict[type, str] = {
+    **{kind: kind.__name__ for kind in (bool, int, float, complex, str, list, tuple, torch.Size, torch.device, torch.dtype)},
+    **{torch.layout: "layout", type(None): "NoneType"},
+    **{torch.SymBool: "bool", torch.SymInt: "int", torch.SymFloat: "float"},
+}
 
 
 def _unpacked(result: Any) -> tuple[str, tuple[str, ...], tuple[Any, ...]]:
@@ -224,11 +235,12 @@ _WIDER = {torch.bool: torch.float32, torch.uint8: torch.float32, torch.int64: to
 
 def _changed(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_place: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
     seen = 0
+    count = sum(isinstance(leaf, torch.Tensor) for leaf in tree_flatten((args, kwargs))[0])
 
     def change(leaf: Any) -> Any:
         nonlocal seen
         if not isinstance(leaf, torch.Tensor):
-            if run == "promoted" and isinstance(leaf, int) and not isinstance(leaf, bool):
+            if run in ("promoted", "promoted numbers") and isinstance(leaf, int) and not isinstance(leaf, bool):
                 return leaf + 0.5
             return leaf
         seen += 1
@@ -243,7 +255,9 @@ def _changed(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_plac
                 leaf = torch.stack([leaf, leaf], 1)[:, 0]
             if leaf.is_complex():
                 leaf = leaf.conj().resolve_conj().conj()
-        elif run == "promoted" and seen > 1:
+            elif leaf.is_floating_point():
+                leaf = torch._neg_view(leaf.neg())
+        elif seen > 1 and (run == "promoted" or (run == "promoted last" and seen == count)):
             leaf = leaf.to(_WIDER.get(leaf.dtype, leaf.dtype))
         elif differentiable and (run == "grad" or (run == "first" and seen == 1) or (run == "rest" and seen > 1)):
             leaf = leaf.detach().requires_grad_()
@@ -344,9 +358,9 @@ class _Getter:
 
 def _histories(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     """The tensor itself; where it requires grad also with a `.grad`, and with one that can itself be differentiated."""
-    yield tensor
     if tensor.is_meta and tensor.is_floating_point():
         tensor.grad = torch.zeros_like(tensor)
+    yield tensor
     if tensor.requires_grad and not tensor.is_complex():
         for differentiable in (False, True):
             leaf = tensor.detach().clone().requires_grad_()

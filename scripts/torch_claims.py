@@ -28,11 +28,19 @@ class ResultClaims(NamedTuple):
     outputs: tuple[OutputClaims, ...]
 
 
+class Decider(NamedTuple):
+    """`given` says what counts as given: "true" nothing but True; "value" all but False, None and a tensor; "any" anything."""
+
+    parameter: str
+    position: int | None
+    given: str
+
+
 class Claims(NamedTuple):
-    """`deciders` are the parameters (with their positions) that choose among the results."""
+    """`deciders` are the parameters (with their positions, and what counts as given) that choose among the results."""
 
     results: tuple[ResultClaims, ...]
-    deciders: tuple[tuple[str, int | None], ...]
+    deciders: tuple[Decider, ...]
     takes: tuple[str, ...]
     writes: tuple[str, ...]
     may_write: tuple[str, ...]
@@ -40,6 +48,7 @@ class Claims(NamedTuple):
 
 # A result of such a kind is one of several Python numbers, whichever the dtype asks for.
 _NUMBERS = {"int", "float", "complex", "bool"}
+_VALUES = {*_NUMBERS, "list", "tuple", "Size", "str", "dtype", "device", "layout"}
 _FLOATS = {"torch.float32", "torch.float64", "torch.bfloat16", "torch.float16"}
 _DIFFERENTIABLE = _FLOATS | {"torch.complex64", "torch.complex128"}
 # Fewer calls than this do not show that an operator without a telling schema never returns its input.
@@ -68,22 +77,37 @@ def _takes(observations: Iterable[Observation]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+# What the stubs call the Python values that a call may return.
+_STUB_KINDS = {
+    **{f"{prefix}{kind}": kind for prefix in ("", "_") for kind in ("int", "float", "bool", "str", "dtype", "device")},
+    **dict.fromkeys(("Tensor", "torch.Tensor", "Self"), "tensor"),
+    **{"Size": "Size", "torch.Size": "Size", "None": "NoneType", "numpy.ndarray": "array", "TypeIs": "bool"},
+}
+
+
+def claims_without_calls(signatures: Sequence[Signature]) -> Claims | None:
+    """What the stubs alone tell of a function that could not be called: what kind of value it returns."""
+    kinds = {_STUB_KINDS.get(signature.returns) for signature in signatures}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is None:
+        return None
+    return Claims((ResultClaims((), "", (), (OutputClaims(kind, None, None, None, None),)),), (), (), (), ())
+
+
 Groups = dict[tuple[str, ...], list[Observation]]
 
 
-def _grouped(
-    observations: list[Observation], signatures: Sequence[Signature]
-) -> tuple[tuple[tuple[str, int | None], ...], Groups]:
+def _grouped(observations: list[Observation], signatures: Sequence[Signature]) -> tuple[tuple[Decider, ...], Groups]:
     """The fewest parameters that decide the shape of the result, and the observations by which of these were given."""
-    places = _places(observations, signatures)
-    for shape, is_given in ((_exact_shape, _is_switched_on), (_loose_shape, _is_given)):
+    for shape, given in ((_exact_shape, "true"), (_loose_shape, "value"), (_loose_shape, "any")):
         if len({shape(o) for o in observations}) == 1:
-            return (), {(): observations}
+            break
+        places = _places(observations, signatures, given)
         for count in (1, 2):
             for chosen in itertools.combinations(places, count):
                 groups: Groups = defaultdict(list)
                 for o in observations:
-                    groups[tuple(p for p, position in chosen if is_given(o, p, position))].append(o)
+                    groups[tuple(each.parameter for each in chosen if _is_given(o, each))].append(o)
                 if all(len({shape(o) for o in group}) == 1 for group in groups.values()):
                     return chosen, groups
     return (), {(): observations}
@@ -97,24 +121,22 @@ def _loose_shape(o: Observation) -> object:
     return (bool(o.container), o.fields)
 
 
-def _places(observations: Iterable[Observation], signatures: Sequence[Signature]) -> list[tuple[str, int | None]]:
-    found: dict[tuple[str, int | None], None] = {}
+def _places(observations: Iterable[Observation], signatures: Sequence[Signature], given: str) -> list[Decider]:
+    found: dict[Decider, None] = {}
     for signature in signatures:
         for position, (parameter, annotation) in enumerate(zip(signature.parameters, signature.annotations, strict=True)):
-            if annotation != "Tensor":
-                found[parameter, position] = None
-    named = {p for p, _ in found}
-    keywords = sorted({place for o in observations for place, _ in o.given if isinstance(place, str) and place not in named})
-    return [*found, *((keyword, None) for keyword in keywords)]
+            if annotation != "Tensor" or given == "any":
+                found[Decider(parameter, position, given)] = None
+    named = {each.parameter for each in found}
+    keywords = {place for o in observations for place, _ in o.given if isinstance(place, str)} - named
+    return [*found, *(Decider(keyword, None, given) for keyword in sorted(keywords))]
 
 
-def _is_switched_on(o: Observation, parameter: str, position: int | None) -> bool:
-    return any(place in (parameter, position) and what == "True" for place, what in o.given)
-
-
-def _is_given(o: Observation, parameter: str, position: int | None) -> bool:
-    """Given and not switched off; a tensor in that place is the argument of another overload."""
-    return any(place in (parameter, position) and what not in ("False", "None", "tensor") for place, what in o.given)
+def _is_given(o: Observation, decider: Decider) -> bool:
+    found = [what for place, what in o.given if place in (decider.parameter, decider.position)]
+    if decider.given == "true":
+        return "True" in found
+    return any(decider.given == "any" or what not in ("False", "None", "tensor") for what in found)
 
 
 def _result(name: str, when: tuple[str, ...], group: list[Observation], takes: tuple[str, ...]) -> ResultClaims:
@@ -143,23 +165,30 @@ def _output(name: str, seen: Seen, takes: tuple[str, ...]) -> OutputClaims:
     return OutputClaims(kind, _device(seen), _grad(seen, takes), _dtype(seen), _memory(name, seen))
 
 
+def _without(keyword: str, seen: Seen) -> Seen:
+    return [(o, output) for o, output in seen if all(place != keyword for place, _ in o.given)]
+
+
 def _kind(outputs: Iterable[Output]) -> str:
     kinds = {output.kind for output in outputs}
     kinds = {"tensor" if kind == "Parameter" else kind for kind in kinds}
     if len(kinds) == 1:
         return kinds.pop()
-    return "number" if kinds <= _NUMBERS else "unknown"
+    return "number" if kinds <= _NUMBERS else "value" if kinds <= _VALUES else "unknown"
 
 
 def _device(seen: Seen) -> str | None:
-    """Follows its inputs, or the default device, or neither: the two are moved one at a time."""
+    """Follows its inputs, or the default device, or neither: the two are moved one at a time.
+
+    A function that turns data into a tensor (`torch.as_tensor`) follows its inputs until the default device is changed.
+    """
+    seen = _without("device", seen)
     moved = {output.device for o, output in seen if o.run == "meta" and o.input_devices == ("meta",)}
     default = {output.device for o, output in seen if o.run == "default device"}
     unfed = any(not o.input_devices for o, _ in seen)
     fed = any(o.input_devices for o, _ in seen)
     unfed_default = {output.device for o, output in seen if o.run == "default device" and not o.input_devices}
-    fed_default = {output.device for o, output in seen if o.run == "default device" and o.input_devices}
-    if moved == {"meta"} and fed_default <= {"cpu"} and (not unfed or unfed_default == {"meta"}):
+    if moved == {"meta"} and (not unfed or unfed_default == {"meta"}):
         return "same"
     if (moved == {"cpu"} or not fed) and default == {"meta"}:
         return "argument"
@@ -169,7 +198,7 @@ def _device(seen: Seen) -> str | None:
 
 
 def _grad(seen: Seen, takes: tuple[str, ...]) -> str | None:
-    here = [(o, output) for o, output in seen if o.run != "meta"]
+    here = [(o, output) for o, output in _without("requires_grad", seen) if o.run != "meta"]
     unasked = {output.requires_grad for o, output in here if not o.inputs_require_grad}
     asked = {output.requires_grad for o, output in here if o.inputs_require_grad}
     if unasked == {True}:
@@ -190,7 +219,7 @@ def _grad(seen: Seen, takes: tuple[str, ...]) -> str | None:
 def _dtype(seen: Seen) -> str | None:
     if any(what == "dtype" for o, _ in seen for place, what in o.given if place != "dtype"):
         return None  # a dtype by position: whether one is given cannot be told by the keywords
-    free = [(o, output) for o, output in seen if all(place != "dtype" for place, _ in o.given)]
+    free = _without("dtype", seen)
     given = {o.first_dtype for o, _ in free}
     usual = {output.dtype for o, output in free if o.run != "default dtype"}
     unusual = {output.dtype for o, output in free if o.run == "default dtype"}
@@ -230,6 +259,7 @@ def _named(places: Iterable[int | str], signatures: Sequence[Signature]) -> tupl
     def name(place: int | str) -> str:
         if isinstance(place, str):
             return place
-        return next((s.parameters[place] for s in signatures if len(s.parameters) > place), str(place))
+        named = [(s.annotations[place] == "Tensor", s.parameters[place]) for s in signatures if len(s.parameters) > place]
+        return max(named, key=lambda each: each[0])[1] if named else "self"
 
     return tuple(sorted({name(place) for place in places}))

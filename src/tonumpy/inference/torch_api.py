@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, cast
 class Output(NamedTuple):
     """One value that a call returns. None stands for unknown.
 
-    kind    "tensor", "array" (NumPy's), "number" (a Python number, by the dtype), "NoneType", or the name of a Python type
+    kind    "tensor", "array" (NumPy's), "number" (of Python, which by the dtype), "value" (numbers or lists of them),
+            "object" (none of these), "unknown", or the name of a Python type: "bool", "Size", "dtype", "NoneType"
     device  "same" as that of the tensors given (the default device where none is), "argument" (the default device: a
             factory), "cpu" whatever is given
     grad    "inputs": requires grad exactly if a floating point tensor given does; "some inputs": only if one does, not
@@ -31,7 +32,7 @@ class Output(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a call returns when, of the deciding parameters, exactly those in `when` are given (and not False or None).
+    """What a call returns when, of the deciding parameters, exactly those in `when` are given.
 
     container  "": `outputs` is the one value; "tuple": a tuple of `outputs`, named by `fields` where it is a named
                tuple; "sequence": a tuple or list of any length of values like the one in `outputs`
@@ -44,16 +45,21 @@ class Result(NamedTuple):
 
 
 class Decider(NamedTuple):
-    """A parameter that decides which result a call has. A tensor at its position belongs to another overload: not given."""
+    """A parameter that decides which result a call has; `position` is None where it is a keyword only.
+
+    given  what counts as given: "true" nothing but True; "value" all but False, None and a tensor (which belongs to
+           another overload); "any" anything
+    """
 
     parameter: str
     position: int | None
+    given: str
 
 
 class Callable(NamedTuple):
     """A function or a method; for a method, position 0 is the tensor itself.
 
-    More than one result without deciders does not occur; `results` has one entry for each combination of deciders seen.
+    `results` has one entry for each combination of `deciders` that was seen; without deciders there is one.
     takes      of "device", "dtype", "requires_grad" and "inplace", the keywords that are understood
     writes     the parameters whose tensors are written, "self" in a method; `may_write`: depending on other arguments
     """
