@@ -33,19 +33,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a file name or a message may hold what the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
+    try:
+        return _main(argv)
+    except (ConfigError, ChildProcessError) as error:
+        _write(f"tonumpy: error: {error}\n", sys.stderr)
+        return ERRORS
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _main(argv: Sequence[str] | None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
     if arguments.command is None:
         parser.print_help()
         return ERRORS
     try:
-        os.getcwd()  # every relative path needs it, and it may be gone
-        code: int = arguments.command(arguments)
-    except (ConfigError, ChildProcessError, FileNotFoundError) as error:
-        _write(f"tonumpy: error: {error}\n", sys.stderr)
-        return ERRORS
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        os.getcwd()  # every relative path needs it
+    except OSError as error:
+        raise ConfigError(f"the current folder: {error.strerror}") from error
+    code: int = arguments.command(arguments)
     return code
 
 

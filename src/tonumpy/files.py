@@ -196,7 +196,7 @@ def _each_once(paths: list[str]) -> list[str]:
     folders: dict[str, str] = {}
 
     def place(path: str) -> str:
-        if os.path.islink(path):
+        if os.path.islink(path) and os.path.exists(path):  # a broken link stands for itself
             return os.path.realpath(path)
         folder, name = os.path.split(path)
         if folder not in folders:
