@@ -27,16 +27,18 @@ _HOMES = {
 __all__ = ["Edit", "Finding", "Fix", "Position", "SourceError", "check_source", "fix_source"]
 
 
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # else every misspelt name would be right to a type checker
 
-        return version("tonumpy")
-    if name in _HOMES:
-        from importlib import import_module
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version
 
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return version("tonumpy")
+        if name in _HOMES:
+            from importlib import import_module
+
+            return getattr(import_module(_HOMES[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
