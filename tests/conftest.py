@@ -2,7 +2,47 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Result(NamedTuple):
+    """What a finished command leaves behind."""
+
+    code: int
+    out: str
+    err: str
+    out_bytes: bytes
+
+
+class RunTonumpy(Protocol):
+    """Runs the command in the test's own folder, as a user would, with nothing on standard input unless it is given."""
+
+    def __call__(self, *arguments: str, stdin: bytes = b"", **environment: str) -> Result: ...
+
+
+@pytest.fixture
+def run_tonumpy(tmp_path: Path) -> RunTonumpy:
+    def run(*arguments: str, stdin: bytes = b"", **environment: str) -> Result:
+        inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+        done = subprocess.run(
+            [sys.executable, "-m", "tonumpy", *arguments],
+            cwd=tmp_path,
+            env=inherited | environment,
+            input=stdin,
+            capture_output=True,
+            timeout=60,
+        )
+        return Result(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr), done.stdout)
+
+    return run
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,0 +1,219 @@
+"""Which settings hold for a file: the nearest [tool.tonumpy] table, the command line over it, and what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tonumpy.config import Choices, ConfigError, Configuration, Exclude, Settings, combine, read_table
+from tonumpy.rules import all_rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import RunTonumpy
+
+SAFE = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
+
+
+def selected(settings: Settings) -> list[str]:
+    return [rule.code for rule in all_rules() if settings.selects(rule)]
+
+
+def on_by_default() -> list[str]:
+    return [rule.code for rule in all_rules() if rule.on_by_default]
+
+
+# selection
+
+
+def test_by_default_the_rules_that_are_on_by_default_are_selected() -> None:
+    assert selected(Settings()) == on_by_default()
+    assert "TNP300" not in on_by_default()
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        pytest.param(Settings(select=("TNP101",)), ["TNP101"], id="a code"),
+        pytest.param(Settings(select=("TNP102", "TNP300")), ["TNP102", "TNP300"], id="codes"),
+        pytest.param(Settings(select=("TNP1",), ignore=("TNP101",)), ["TNP102", "TNP103"], id="the longer ignore wins"),
+        pytest.param(Settings(select=("TNP101",), ignore=("TNP1",)), ["TNP101"], id="the longer select wins"),
+        pytest.param(Settings(select=("TNP101",), ignore=("TNP101",)), [], id="ignore wins a tie"),
+        pytest.param(Settings(select=("TNP101",), strict=True), ["TNP101", "TNP300"], id="strict adds its rule"),
+        pytest.param(Settings(select=("TNP300",), ignore=("TNP",)), ["TNP300"], id="all but one"),
+        pytest.param(Settings(strict=True, ignore=("TNP300",), select=("TNP101",)), ["TNP101"], id="strict ignored"),
+    ],
+)
+def test_selection(settings: Settings, expected: list[str]) -> None:
+    ours = ("TNP101", "TNP102", "TNP103", "TNP300")
+    assert [code for code in selected(settings) if code in ours] == expected
+
+
+def test_a_rule_that_is_off_needs_more_than_the_bare_prefix() -> None:
+    assert selected(Settings(select=("TNP",))) == on_by_default()
+    assert "TNP300" in selected(Settings(select=("TNP3",)))
+    assert selected(Settings(strict=True)) == sorted([*on_by_default(), "TNP300"])
+
+
+def test_the_command_line_starts_the_selection_anew() -> None:
+    file = Choices(select=("TNP101",), ignore=("TNP102",), strict=True)
+    assert combine(file, Choices(select=("TNP102",))) == Settings(select=("TNP102",))
+    assert combine(file, Choices(ignore=("TNP103",))) == Settings(
+        select=("TNP101",), ignore=("TNP102", "TNP103"), strict=True
+    )
+    assert combine(file, Choices(strict=False)).strict is False
+
+
+def test_excludes_of_the_command_line() -> None:
+    here, there = Exclude("/", "here"), Exclude("/", "there")
+    file = Choices(exclude=(here,), extend_exclude=(Exclude("/", "more"),))
+    assert combine(file, Choices(exclude=(there,))).exclude == (there, Exclude("/", "more"))
+    assert combine(file, Choices(extend_exclude=(there,))).exclude == (here, Exclude("/", "more"), there)
+
+
+# which file
+
+
+def test_the_nearest_table_holds(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.tonumpy]\nstrict = true\n")
+    inner, nearest = tmp_path / "inner", tmp_path / "inner" / "nearest"
+    nearest.mkdir(parents=True)
+    (inner / "pyproject.toml").write_text('[project]\nname = "inner"\n[tool.ruff]\n')
+    (nearest / "pyproject.toml").write_text('[tool.tonumpy]\nstyle = "force"\n')
+    configuration = Configuration()
+    assert configuration.settings_in(str(tmp_path)) == Settings(strict=True)
+    assert configuration.settings_in(str(inner)) == Settings(strict=True)
+    assert configuration.settings_in(str(nearest)) == Settings(style="force")
+    assert Configuration(isolated=True).settings_in(str(nearest)) == Settings()
+
+
+def test_a_table_governs_its_files_wherever_the_command_runs(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    for name, table in (("a", "strict = true"), ("b", 'ignore = ["TNP1"]')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pyproject.toml").write_text(f"[tool.tonumpy]\n{table}\n")
+        (tmp_path / name / "x.py").write_text(SAFE + "\n\ny = torch.zeros(3).numpy()\n")
+    assert [line.split()[:2] for line in run_tonumpy("check", "-q").out.splitlines()] == [
+        ["a/x.py:5:14:", "TNP101"],
+        ["a/x.py:8:20:", "TNP300"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "tool.tonumpy.strict = true",
+        "[tool]\ntonumpy = { strict = true }",
+        "[tool]\ntonumpy.strict = true",
+        "[ tool . 'tonumpy' ]\nstrict = true",
+        "tool = { tonumpy = { strict = true } }",
+    ],
+)
+def test_every_way_in_which_toml_names_the_table(tmp_path: Path, document: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(document)
+    assert Configuration().settings_in(str(tmp_path)).strict
+
+
+def test_config_option(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(SAFE)
+    (tmp_path / "pyproject.toml").write_text("[tool.tonumpy]\nunknown = 1\n")
+    (tmp_path / "other.toml").write_text('[tool.tonumpy]\nignore = ["TNP101"]\n')
+    assert run_tonumpy("check", "--config", "other.toml").code == 0
+    assert run_tonumpy("check", "--config", "other.toml", "--select", "TNP101").code == 1
+    assert run_tonumpy("check", "--isolated").code == 1
+    assert run_tonumpy("check", "--config", "gone.toml")[:3] == (
+        2,
+        "",
+        "tonumpy: error: gone.toml: No such file or directory\n",
+    )
+    (tmp_path / "empty.toml").write_text("")
+    assert "empty.toml: there is no [tool.tonumpy] table" in run_tonumpy("check", "--config", "empty.toml").err
+
+
+def test_the_file_allows_unsafe_fixes(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.tonumpy]\nunsafe-fixes = true\n")
+    (tmp_path / "a.py").write_text("import torch\n\n\ndef f(x):\n    return x.numpy(), torch\n")
+    assert "TNP101 [*] " in run_tonumpy("check").out
+    assert run_tonumpy("fix", "--no-unsafe-fixes").code == 1
+    assert run_tonumpy("fix").code == 0
+
+
+def test_a_file_that_does_not_name_us_is_not_parsed(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project\nname = "not TOML, and not ours to report"\n')
+    assert Configuration().settings_in(str(tmp_path)) == Settings()
+
+
+# what is refused
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"selct": []}, "p.toml: [tool.tonumpy] has no key `selct`; did you mean `select`?"),
+        ({"unsafe_fixes": True}, "p.toml: [tool.tonumpy] has no key `unsafe_fixes`; did you mean `unsafe-fixes`?"),
+        ({"strict": "yes"}, 'p.toml: [tool.tonumpy] strict: expected true or false, found "yes"'),
+        ({"style": "Force"}, 'p.toml: [tool.tonumpy] style: expected "links" or "force", found "Force"'),
+        ({"select": "TNP101"}, 'p.toml: [tool.tonumpy] select: expected a list of strings, found "TNP101"'),
+        ({"ignore": [101]}, "p.toml: [tool.tonumpy] ignore: expected a list of strings, found [101]"),
+        (
+            {"ignore": ["tnp101"]},
+            "p.toml: [tool.tonumpy] ignore: no rule has the code `tnp101`; did you mean `TNP101`?",
+        ),
+        ({"select": [""]}, "p.toml: [tool.tonumpy] select: no rule has the code ``; there are `TNP101`"),
+        ({"jobs": -1}, 'p.toml: [tool.tonumpy] jobs: expected a number of processes or "auto", found -1'),
+        ({"jobs": True}, 'p.toml: [tool.tonumpy] jobs: expected a number of processes or "auto", found true'),
+        (5, "p.toml: tool.tonumpy: expected a table, found 5"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(table: object, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_table(table, "p.toml")
+    assert str(caught.value).startswith(message)
+
+
+def test_an_unknown_key_without_a_likeness_gets_the_list() -> None:
+    with pytest.raises(ConfigError, match="has no key `zzz`; there are `exclude`, `extend-exclude`"):
+        read_table({"zzz": 1}, "p.toml")
+
+
+def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
+    table = {
+        "select": ["TNP1"],
+        "ignore": ["TNP103"],
+        "strict": True,
+        "style": "force",
+        "exclude": ["a"],
+        "extend-exclude": ["b"],
+        "force-exclude": True,
+        "unsafe-fixes": True,
+        "jobs": "auto",
+    }
+    choices = read_table(table, str(tmp_path / "pyproject.toml"))
+    assert None not in choices
+    assert combine(choices, Choices()) == Settings(
+        select=("TNP1",),
+        ignore=("TNP103",),
+        strict=True,
+        style="force",
+        exclude=(Exclude(str(tmp_path), "a"), Exclude(str(tmp_path), "b")),
+        force_exclude=True,
+        unsafe_fixes=True,
+        jobs=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[tool.tonumpy]\nstrict = yes\n", "not valid TOML: "),
+        (b"[tool.tonumpy]\n# \xff\n", "not valid TOML: "),
+        (b"[tool.tonumpy]\nsrict = true\n", "[tool.tonumpy] has no key `srict`; did you mean `strict`?"),
+    ],
+)
+def test_a_wrong_file_ends_the_run(run_tonumpy: RunTonumpy, tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(content)
+    (tmp_path / "a.py").write_text(SAFE)
+    result = run_tonumpy("check")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"tonumpy: error: {tmp_path / 'pyproject.toml'}: {message}")
