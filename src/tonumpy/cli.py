@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
-from tonumpy.config import Choices, ConfigError, Configuration, read_codes, read_globs, read_jobs
+from tonumpy.arguments import parse_arguments
+from tonumpy.config import Choices, ConfigError, Configuration
 from tonumpy.findings import SourceError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tonumpy.config import Exclude
     from tonumpy.report import Report
     from tonumpy.run import Outcome
 
 _T = TypeVar("_T")
 
 CLEAN, FINDINGS, ERRORS, INTERRUPTED = 0, 1, 2, 130
-
-_EXIT_CODES = """\
-exit codes:
-  0  nothing found, or everything found was fixed
-  1  findings are left
-  2  a file could not be read, parsed or written, or the command or a configuration file is wrong"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,17 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    parser = _parser()
-    arguments = parser.parse_args(argv)
-    if arguments.command is None:
-        parser.print_help()
-        return ERRORS
+    arguments = parse_arguments(sys.argv[1:] if argv is None else argv)
     try:
         os.getcwd()  # every relative path needs it
     except OSError as error:
         raise ConfigError(f"the current folder: {error.strerror}") from error
-    code: int = arguments.command(arguments)
-    return code
+    return {"check": _check, "fix": _fix, "explain": _explain, "rules": _rules}[arguments.command](arguments)
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -285,118 +274,3 @@ def _has_colour(stream: TextIO) -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="tonumpy",
-        description="Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.",
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    parser.set_defaults(command=None)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-
-    check = commands.add_parser("check", help="report findings", description="Report findings.", **_LAYOUT)
-    _add_files(check)
-    _add_selection(check)
-    check.add_argument("--output-format", type=_format, default="text", metavar="FORMAT", help=_FORMATS)
-    check.add_argument("--statistics", action="store_true", help="show only how many findings each code has")
-    check.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
-    _add_run(check)
-    check.set_defaults(command=_check)
-
-    fix = commands.add_parser("fix", help="repair findings", description=_FIX, **_LAYOUT)
-    _add_files(fix)
-    _add_selection(fix)
-    fix.add_argument(
-        "--diff", action="store_true", help="write nothing, show what would change; exit with 1 if anything"
-    )
-    fix.add_argument("--unsafe-fixes", action=argparse.BooleanOptionalAction, help=_UNSAFE)
-    fix.add_argument("--style", choices=("links", "force"), help="what to write: .detach().cpu() or .numpy(force=True)")
-    _add_run(fix)
-    fix.set_defaults(command=_fix)
-
-    explain = commands.add_parser("explain", help="show the page of a rule", description="Show the page of a rule.")
-    explain.add_argument("rule", metavar="CODE", help="a rule's code or name")
-    explain.set_defaults(command=_explain)
-
-    rules = commands.add_parser("rules", help="list all rules", description="List all rules.")
-    rules.add_argument("--output-format", choices=("text", "json"), default="text")
-    rules.set_defaults(command=_rules)
-    return parser
-
-
-_LAYOUT: dict[str, Any] = {"epilog": _EXIT_CODES, "formatter_class": argparse.RawDescriptionHelpFormatter}
-_FORMATS = "text (the default), json (in ruff's shape), github or sarif"
-_FIX = """\
-Repair findings in place. From standard input (`-`) the repaired text goes to standard output.
-What a repair would look like is shown by --diff."""
-_UNSAFE = "also repair where nothing is known of the value but that torch is the only array framework in the file"
-
-
-def _add_files(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="files, folders (default: this one) or - for stdin")
-    group = parser.add_argument_group("files")
-    globs: dict[str, Any] = {"action": "extend", "type": _globs, "metavar": "GLOB"}
-    group.add_argument("--exclude", help="leave out what matches, in place of the configured `exclude`", **globs)
-    group.add_argument("--extend-exclude", help="leave out what matches, too", **globs)
-    group.add_argument("--force-exclude", action=argparse.BooleanOptionalAction, help="leave out even files named here")
-    group.add_argument("--stdin-filename", metavar="PATH", help="the name of what is read from standard input")
-
-
-def _add_selection(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("rules")
-    codes: dict[str, Any] = {"action": "extend", "type": _codes, "metavar": "CODE"}
-    group.add_argument("--select", help="only these codes or beginnings of codes, separated by commas", **codes)
-    group.add_argument("--ignore", help="all but these", **codes)
-    group.add_argument("--strict", action=argparse.BooleanOptionalAction, help="ask for both links always (TNP300)")
-
-
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("run")
-    group.add_argument(
-        "--config", metavar="FILE", help="a TOML file with the [tool.tonumpy] table to use for all files"
-    )
-    group.add_argument("--isolated", action="store_true", help="read no configuration file")
-    group.add_argument(
-        "-j", "--jobs", type=_jobs, metavar="N", help="how many processes (default: auto, one for each core)"
-    )
-    group.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
-
-
-class _Version(argparse.Action):
-    """argparse's own action wants the version before it is asked for, which takes longer than all the rest."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from tonumpy import __version__
-
-        _write(f"tonumpy {__version__}\n", sys.stdout)
-        parser.exit()
-
-
-def _codes(text: str) -> tuple[str, ...]:
-    try:
-        return read_codes([code.strip() for code in text.split(",") if code.strip()])
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _globs(text: str) -> tuple[Exclude, ...]:
-    return read_globs([glob.strip() for glob in text.split(",") if glob.strip()], os.getcwd())
-
-
-def _jobs(text: str) -> int:
-    try:
-        return read_jobs(int(text) if text.isdecimal() else text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _format(text: str) -> str:
-    from tonumpy.report import format_names
-
-    if text not in format_names():
-        raise argparse.ArgumentTypeError(f"there is no format `{text}`, but {', '.join(format_names())}")
-    return text

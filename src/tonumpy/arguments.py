@@ -1,0 +1,148 @@
+"""argv in; the arguments of one command out. What cannot be understood ends the process with usage and code 2."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tonumpy.config import read_codes, read_globs, read_jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonumpy.config import Exclude
+
+_EXIT_CODES = """\
+exit codes:
+  0  nothing found, or everything found was fixed
+  1  findings are left
+  2  a file could not be read, parsed or written, or the command or a configuration file is wrong"""
+
+
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """`command` names the command. An option that was not given is None or False, so that a file may decide."""
+    parser = argparse.ArgumentParser(
+        prog="tonumpy",
+        description="Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    # Left to find out `prog` by itself, argparse formats a usage message at every start.
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="tonumpy", dest="command")
+    for name, (summary, add_options) in _COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+        if name in argv:  # the options of the others would only cost time
+            add_options(command)
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        parser.print_help()
+        parser.exit(2)
+    return arguments
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    _add_files(parser)
+    _add_selection(parser)
+    parser.add_argument("--output-format", type=_format, default="text", metavar="FORMAT", help=_FORMATS)
+    parser.add_argument("--statistics", action="store_true", help="show only how many findings each code has")
+    parser.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
+    _add_run(parser)
+
+
+def _add_fix(parser: argparse.ArgumentParser) -> None:
+    _add_files(parser)
+    _add_selection(parser)
+    parser.add_argument(
+        "--diff", action="store_true", help="write nothing, show what would change; exit with 1 if anything"
+    )
+    parser.add_argument("--unsafe-fixes", action=argparse.BooleanOptionalAction, help=_UNSAFE)
+    parser.add_argument("--style", choices=("links", "force"), help="write .detach().cpu() or .numpy(force=True)")
+    _add_run(parser)
+
+
+def _add_explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rule", metavar="CODE", help="a rule's code or name")
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output-format", choices=("text", "json"), default="text")
+
+
+_COMMANDS = {
+    "check": ("report findings", _add_check),
+    "fix": ("repair findings in place; from standard input (-) to standard output", _add_fix),
+    "explain": ("show the page of a rule", _add_explain),
+    "rules": ("list all rules", _add_rules),
+}
+
+_FORMATS = "text (the default), json (in ruff's shape), github or sarif"
+_UNSAFE = "also repair where nothing is known of the value but that torch is the only array framework in the file"
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files, folders (default: this one) or - for stdin")
+    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXIT_CODES
+    group = parser.add_argument_group("files")
+    globs: dict[str, Any] = {"action": "extend", "type": _globs, "metavar": "GLOB"}
+    group.add_argument("--exclude", help="leave out what matches, in place of the configured `exclude`", **globs)
+    group.add_argument("--extend-exclude", help="leave out what matches, too", **globs)
+    group.add_argument("--force-exclude", action=argparse.BooleanOptionalAction, help="leave out even files named here")
+    group.add_argument("--stdin-filename", metavar="PATH", help="the name of what is read from standard input")
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("rules")
+    codes: dict[str, Any] = {"action": "extend", "type": _codes, "metavar": "CODE"}
+    group.add_argument("--select", help="only these codes or beginnings of codes, separated by commas", **codes)
+    group.add_argument("--ignore", help="all but these", **codes)
+    group.add_argument("--strict", action=argparse.BooleanOptionalAction, help="ask for both links always (TNP300)")
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("run")
+    group.add_argument(
+        "--config", metavar="FILE", help="a TOML file with the [tool.tonumpy] table to use for all files"
+    )
+    group.add_argument("--isolated", action="store_true", help="read no configuration file")
+    group.add_argument(
+        "-j", "--jobs", type=_jobs, metavar="N", help="how many processes (default: auto, one for each core)"
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
+
+
+class _Version(argparse.Action):
+    """argparse's own action wants the version before it is asked for, which takes longer than all the rest."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from tonumpy import __version__
+
+        print("tonumpy", __version__)
+        parser.exit()
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    try:
+        return read_codes([code.strip() for code in text.split(",") if code.strip()])
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _globs(text: str) -> tuple[Exclude, ...]:
+    return read_globs([glob.strip() for glob in text.split(",") if glob.strip()], os.getcwd())
+
+
+def _jobs(text: str) -> int:
+    try:
+        return read_jobs(int(text) if text.isdecimal() else text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _format(text: str) -> str:
+    from tonumpy.report import format_names
+
+    if text not in format_names():
+        raise argparse.ArgumentTypeError(f"there is no format `{text}`, but {', '.join(format_names())}")
+    return text
