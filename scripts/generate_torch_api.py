@@ -1,58 +1,73 @@
-"""The installed torch in; src/tonumpy/inference/torch_api.json out: what each public name returns, measured by calling it.
+"""The installed torch in; src/tonumpy/inference/torch_api.json out: what each public name returns, by calling it.
 
-    python scripts/generate_torch_api.py [FILE]
+It takes some two minutes, needs numpy and expecttest besides torch, and is deterministic.
 """
 
 from __future__ import annotations
 
+import argparse
 import collections
 import itertools
 import json
-import sys
-from collections.abc import Mapping, Sequence
+import pickle
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-
 from torch_calls import Observation, Recorder, attribute_reads, database_calls
 from torch_claims import Claims, OutputClaims, claims_of, claims_without_calls
 from torch_generated_calls import generated_calls
-from torch_names import public_attributes
+from torch_modules import ModuleClaims, distribution_calls, modules
+from torch_names import canonical_names, public_attributes
 from torch_stubs import signatures
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 TARGET = Path(__file__).parent.parent / "src/tonumpy/inference/torch_api.json"
 
 Observations = dict[str, collections.Counter[Observation]]
 
 
-def measure() -> tuple[Recorder, Observations]:
+class Measurements(NamedTuple):
+    observations: Observations
+    modules: dict[str, ModuleClaims]
+
+
+def measure() -> Measurements:
     """Every call that can be made, the same ones counted together."""
     torch.set_num_threads(1)
     recorder = Recorder()
     observations: Observations = collections.defaultdict(collections.Counter)
-    for observation in itertools.chain(database_calls(recorder), attribute_reads(recorder)):
+    for observation in itertools.chain(database_calls(recorder), attribute_reads(), distribution_calls()):
         observations[observation.name][observation] += 1
     # The database calls factories with every keyword given, and never plainly.
     enough = {name for name, seen in observations.items() if all(o.input_devices for o in seen)}
     for observation in generated_calls(recorder, signatures(recorder.names), enough):
         observations[observation.name][observation] += 1
-    return recorder, observations
+    return Measurements(dict(observations), modules())
 
 
-def api(recorder: Recorder, observations: Observations) -> dict[str, Any]:
-    overloads = signatures(recorder.names)
+def api(measurements: Measurements) -> dict[str, Any]:
+    observations = measurements.observations
+    names, aliases = canonical_names()
+    overloads = signatures(names)
     claims = {name: claims_of(name, list(seen), overloads.get(name, ())) for name, seen in observations.items()}
-    for value, name in recorder.names.items():
+    for value, name in names.items():
+        # What could not be called and has no docstring is an inside of torch.
         guessed = None if name in claims or not value.__doc__ else claims_without_calls(overloads.get(name, ()))
         if guessed is not None:
             claims[name] = guessed
-    attributes = {name: claims.pop(f"torch.Tensor.{name}") for name in public_attributes() if f"torch.Tensor.{name}" in claims}
-    attributes = {name: each for name, each in attributes.items() if each.results[0].outputs[0].kind != "NoneType"}
+    attributes = {
+        name: _attribute(claims.pop(f"torch.Tensor.{name}"))
+        for name in public_attributes()
+        if f"torch.Tensor.{name}" in claims
+    }
     return {
         "torch": torch.__version__.partition("+")[0],
-        "aliases": {alias: name for alias, name in recorder.aliases.items() if name in claims},
-        "attributes": {name: _trimmed(_attribute(each)) for name, each in attributes.items()},
+        "aliases": {alias: name for alias, name in aliases.items() if name in claims},
+        "attributes": {name: _trimmed(each) for name, each in attributes.items() if each.kind != "NoneType"},
+        "modules": {name: _trimmed(each) for name, each in measurements.modules.items()},
         "callables": {name: _entry(each) for name, each in claims.items()},
     }
 
@@ -84,7 +99,7 @@ def _entry(claims: Claims) -> dict[str, Any]:
 
 def _trimmed(values: Sequence[Any]) -> list[Any]:
     trimmed = list(values)
-    while trimmed[-1] is None:
+    while trimmed and trimmed[-1] is None:
         trimmed.pop()
     return trimmed
 
@@ -102,11 +117,22 @@ def dump(facts: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET
-    recorder, observations = measure()
-    target.write_text(dump(api(recorder, observations)))
-    calls = sum(sum(seen.values()) for seen in observations.values())
-    print(f"{target}: {len(observations)} names from {calls} calls")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("target", nargs="?", type=Path, default=TARGET)
+    parser.add_argument(
+        "--observations", type=Path, help="keep what was measured here, and start from it where it exists"
+    )
+    arguments = parser.parse_args()
+    kept: Path | None = arguments.observations
+    if kept is not None and kept.exists():
+        measurements = Measurements(*pickle.loads(kept.read_bytes()))
+    else:
+        measurements = measure()
+        if kept is not None:
+            kept.write_bytes(pickle.dumps(tuple(measurements)))
+    arguments.target.write_text(dump(api(measurements)))
+    calls = sum(sum(seen.values()) for seen in measurements.observations.values())
+    print(f"{arguments.target}: {len(measurements.observations)} names from {calls} calls")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,7 @@ import contextlib
 import logging
 import random
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,15 +15,19 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_map
-
 from torch_names import OPERATORS, canonical_names, public_attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torch.testing._internal.opinfo.core import OpInfo
 
 # How the tensors that a sample brings are changed before the call.
 #   plain      as they are
 #   grad       every floating point tensor requires grad;  first, rest: only the first one, all but the first one
 #   meta       on the meta device
 #   strided    the same values with other strides, and with the conjugate or negative bit set
-#   promoted   every tensor and number but the first tensor of a larger dtype;  promoted last, promoted numbers: only those
+#   promoted   every tensor and number but the first tensor of a larger dtype;  promoted last, promoted numbers: only
 # and what is asked of the call besides:
 #   default device   the default device is meta;  default dtype: it is float64
 #   device=, dtype=, requires_grad=, inplace=   given as keywords: meta, float64, True, True
@@ -73,21 +76,21 @@ class Recorder:
 
     def __init__(self) -> None:
         self.names, self.aliases = canonical_names()
-        self.failures: collections.Counter[str] = collections.Counter()
         self.symbolic: collections.Counter[str] = collections.Counter()
         self.hopeless: collections.defaultdict[str, set[Run]] = collections.defaultdict(set)
 
-    def call(self, value: Callable[..., Any], run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Observation]:
-        """What a call did, under the name of the callable, or else under those of the public functions it calls itself."""
+    def call(
+        self, value: Callable[..., Any], run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Iterator[Observation]:
+        """What a call did: under the name of the callable, else under those of the public functions that it calls."""
         name = self.names.get(value)
-        args, kwargs = _changed(run, args, kwargs, in_place=is_in_place(name or ""))
+        args, kwargs = changed(run, args, kwargs, in_place=is_in_place(name or ""))
         if name is not None:
             if run not in self.hopeless[name]:
                 try:
                     with _asked(run):
                         yield observe(name, run, value, args, kwargs)[0]
                 except Exception:
-                    self.failures[name] += 1
                     if run == "meta" and self.symbolic[name] < _SYMBOLIC_TRIES:
                         self.symbolic[name] += 1
                         with contextlib.suppress(Exception):
@@ -104,7 +107,8 @@ class Recorder:
 # A function whose result's shape depends on the data fails on the meta device. torch's compiler knows how to go on with
 # an unknown shape; that is slow, and a few calls tell as much as many.
 _SYMBOLIC_TRIES = 20
-logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)  # it tells each call that it cannot make
+for _chatty in ("torch._subclasses.fake_tensor", "torch.fx._symbolic_trace"):
+    logging.getLogger(_chatty).setLevel(logging.CRITICAL)  # they tell of each call that cannot be made
 
 
 def _observe_symbolically(
@@ -129,7 +133,7 @@ class _Listener(TorchFunctionMode):
         super().__init__()
         self.names, self.run, self.heard = names, run, list[Observation]()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> object:  # noqa: ANN401
         name = self.names.get(func)
         if name is None:
             return func(*args, **(kwargs or {}))
@@ -140,7 +144,9 @@ class _Listener(TorchFunctionMode):
 
 def is_in_place(name: str) -> bool:
     last = name.rpartition(".")[2]
-    in_place_operator = last in OPERATORS and last.startswith("__i") and last not in ("__int__", "__invert__", "__index__", "__iter__")
+    in_place_operator = (
+        last in OPERATORS and last.startswith("__i") and last not in ("__int__", "__invert__", "__index__", "__iter__")
+    )
     return in_place_operator or (last.endswith("_") and not last.endswith("__")) or last == "__setitem__"
 
 
@@ -152,8 +158,10 @@ def observe(
     versions = [_version(tensor) for tensor in tensors]
     # Some kernels write without saying so (the running statistics of batch_norm): a look at the values tells.
     copies = [tensor.clone() for tensor in tensors] if run == "plain" and len(tensors) > 1 else []
-    places = [*enumerate(args), *kwargs.items()]
-    owners = [place for place, argument in places for leaf in tree_flatten(argument)[0] if isinstance(leaf, torch.Tensor)]
+    places: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+    owners = [
+        place for place, argument in places for leaf in tree_flatten(argument)[0] if isinstance(leaf, torch.Tensor)
+    ]
     devices = tuple(sorted({t.device.type for t in tensors}))
     require = any(t.requires_grad for t in tensors)
     first = str(tensors[0].dtype) if tensors else ""
@@ -180,28 +188,36 @@ def observe(
         changed = [c or not _is_same(t, copy) for c, t, copy in zip(changed, tensors, copies, strict=True)]
     written = [owner for owner, is_changed in zip(owners, changed, strict=True) if is_changed]
     given = tuple((place, _description(argument)) for place, argument in places)
-    seen = Observation(name, run, container, fields, outputs, first, devices, require, given, tuple(dict.fromkeys(written)))
+    seen = Observation(
+        name, run, container, fields, outputs, first, devices, require, given, tuple(dict.fromkeys(written))
+    )
     return seen, result
 
 
 # The Python values that are told apart; a symbolic number stands for a real one.
 _PYTHON_KINDS: dict[type, str] = {
-    **{kind: kind.__name__ for kind in (bool, int, float, complex, str, list, tuple, torch.Size, torch.device, torch.dtype)},
-    **{torch.layout: "layout", type(None): "NoneType"},
-    **{torch.SymBool: "bool", torch.SymInt: "int", torch.SymFloat: "float"},
+    **{
+        kind: kind.__name__
+        for kind in (bool, int, float, complex, str, list, tuple, torch.Size, torch.device, torch.dtype)
+    },
+    torch.layout: "layout",
+    type(None): "NoneType",
+    torch.SymBool: "bool",
+    torch.SymInt: "int",
+    torch.SymFloat: "float",
 }
 
 
-def _unpacked(result: Any) -> tuple[str, tuple[str, ...], tuple[Any, ...]]:
+def _unpacked(result: object) -> tuple[str, tuple[str, ...], tuple[Any, ...]]:
     if not isinstance(result, (tuple, list)) or not any(isinstance(each, torch.Tensor) for each in result):
         return "", (), (result,)
     fields = getattr(result, "_fields", ())
     if not fields and type(result).__module__ == "torch.return_types":
-        fields = tuple(f for f in type(result).__match_args__)
+        fields = tuple(getattr(type(result), "__match_args__", ()))
     return "list" if isinstance(result, list) else "tuple", tuple(fields), tuple(result)
 
 
-def _description(argument: Any) -> str:
+def _description(argument: object) -> str:
     if isinstance(argument, (bool, type(None))):
         return str(argument)
     if isinstance(argument, torch.Tensor):
@@ -230,14 +246,21 @@ def _memory(value: torch.Tensor | np.ndarray[Any, Any]) -> int:
     return int(value.untyped_storage()._cdata)
 
 
-_WIDER = {torch.bool: torch.float32, torch.uint8: torch.float32, torch.int64: torch.float32, torch.float32: torch.complex128}
+_WIDER = {
+    torch.bool: torch.float32,
+    torch.uint8: torch.float32,
+    torch.int64: torch.float32,
+    torch.float32: torch.complex128,
+}
 
 
-def _changed(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_place: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def changed(
+    run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_place: bool
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     seen = 0
     count = sum(isinstance(leaf, torch.Tensor) for leaf in tree_flatten((args, kwargs))[0])
 
-    def change(leaf: Any) -> Any:
+    def change(leaf: object) -> object:
         nonlocal seen
         if not isinstance(leaf, torch.Tensor):
             if run in ("promoted", "promoted numbers") and isinstance(leaf, int) and not isinstance(leaf, bool):
@@ -304,16 +327,16 @@ def database_calls(recorder: Recorder) -> Iterator[Observation]:
                 if dtype not in entry.dtypes:
                     continue
                 seed()
-                for sample in entry.sample_inputs("cpu", dtype, requires_grad=False):
+                for sample in entry.sample_inputs("cpu", dtype, requires_grad=False):  # type: ignore[no-untyped-call]
                     args, kwargs = (sample.input, *sample.args), sample.kwargs
                     for value in variants:
                         for run in runs:
                             yield from recorder.call(value, run, args, kwargs)
 
 
-def _variants(entry: Any, by_last: dict[str, list[Callable[..., Any]]]) -> list[Callable[..., Any]]:
-    """The variants that the entry names, and the public callables of the same last name: its samples fit them, or the calls fail."""
-    found = [entry.op, entry.method_variant, entry.inplace_variant]
+def _variants(entry: OpInfo, by_last: dict[str, list[Callable[..., Any]]]) -> list[Callable[..., Any]]:
+    """The variants that the entry names, and the public callables of the same last name: its samples may fit them."""
+    found: list[Callable[..., Any] | None] = [entry.op, entry.method_variant, entry.inplace_variant]
     for operator in (entry.operator_variant, entry.inplace_operator_variant):
         if operator is not None:
             found.append(getattr(torch.Tensor, f"__{operator.__name__}__", None))
@@ -330,29 +353,26 @@ def seed() -> None:
     np.random.seed(0)
 
 
-def attribute_reads(recorder: Recorder) -> Iterator[Observation]:
-    """Every attribute of tensors of several dtypes, shapes and histories; their names are `torch.Tensor.X` like a method's."""
+def attribute_reads() -> Iterator[Observation]:
+    """Every attribute of tensors of several dtypes, shapes and histories, named like a method: `torch.Tensor.T`."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some attributes are deprecated, others warn for tensors of more than two dimensions
+        warnings.simplefilter("ignore")  # some attributes are deprecated, others warn for more than two dimensions
         for dtype, runs in RUNS_BY_DTYPE.items():
             for shape in ((), (3,), (2, 3), (2, 3, 4)):
                 for name in public_attributes():
                     for run in (run for run in runs if not run.endswith("=")):
                         seed()
-                        (tensor,), _ = _changed(run, (torch.ones(shape, dtype=dtype),), {}, in_place=False)
+                        (tensor,), _ = changed(run, (torch.ones(shape, dtype=dtype),), {}, in_place=False)
                         for history in _histories(tensor):
-                            try:
-                                with _asked(run):
-                                    yield observe(f"torch.Tensor.{name}", run, _Getter(name), (history,), {})[0]
-                            except Exception:
-                                recorder.failures[f"torch.Tensor.{name}"] += 1
+                            with contextlib.suppress(Exception), _asked(run):
+                                yield observe(f"torch.Tensor.{name}", run, _Getter(name), (history,), {})[0]
 
 
 class _Getter:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, tensor: torch.Tensor) -> Any:
+    def __call__(self, tensor: torch.Tensor) -> object:
         return getattr(tensor, self.name)
 
 
@@ -364,7 +384,7 @@ def _histories(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     if tensor.requires_grad and not tensor.is_complex():
         for differentiable in (False, True):
             leaf = tensor.detach().clone().requires_grad_()
-            (leaf**2).sum().backward(create_graph=differentiable)
+            (leaf**2).sum().backward(create_graph=differentiable)  # type: ignore[no-untyped-call]
             yield leaf
             yield leaf * 2
             leaf.grad = None  # otherwise the graph and the leaf keep each other alive

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch_calls import Observation, Output
 from torch_stubs import Signature, may_alias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class OutputClaims(NamedTuple):
@@ -20,7 +22,7 @@ class OutputClaims(NamedTuple):
 
 
 class ResultClaims(NamedTuple):
-    """What is returned when exactly the deciding parameters `when` are given. `container` is "", "tuple", "list" or "sequence"."""
+    """What is returned when exactly the deciders `when` are given; `container` is "", "tuple" or "sequence"."""
 
     when: tuple[str, ...]
     container: str
@@ -29,7 +31,7 @@ class ResultClaims(NamedTuple):
 
 
 class Decider(NamedTuple):
-    """`given` says what counts as given: "true" nothing but True; "value" all but False, None and a tensor; "any" anything."""
+    """What counts as `given`: "true" nothing but True; "value" all but False, None and a tensor; "any" anything."""
 
     parameter: str
     position: int | None
@@ -81,7 +83,11 @@ def _takes(observations: Iterable[Observation]) -> tuple[str, ...]:
 _STUB_KINDS = {
     **{f"{prefix}{kind}": kind for prefix in ("", "_") for kind in ("int", "float", "bool", "str", "dtype", "device")},
     **dict.fromkeys(("Tensor", "torch.Tensor", "Self"), "tensor"),
-    **{"Size": "Size", "torch.Size": "Size", "None": "NoneType", "numpy.ndarray": "array", "TypeIs": "bool"},
+    "Size": "Size",
+    "torch.Size": "Size",
+    "None": "NoneType",
+    "numpy.ndarray": "array",
+    "TypeIs": "bool",
 }
 
 
@@ -124,7 +130,9 @@ def _loose_shape(o: Observation) -> object:
 def _places(observations: Iterable[Observation], signatures: Sequence[Signature], given: str) -> list[Decider]:
     found: dict[Decider, None] = {}
     for signature in signatures:
-        for position, (parameter, annotation) in enumerate(zip(signature.parameters, signature.annotations, strict=True)):
+        for position, (parameter, annotation) in enumerate(
+            zip(signature.parameters, signature.annotations, strict=True)
+        ):
             if annotation != "Tensor" or given == "any":
                 found[Decider(parameter, position, given)] = None
     named = {each.parameter for each in found}
@@ -249,7 +257,9 @@ def _memory(name: str, seen: Seen) -> str | None:
     return "new" if aliased is False or len(seen) >= _ENOUGH_TO_SAY_NEW else None
 
 
-def _written(observations: list[Observation], signatures: Sequence[Signature]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _written(
+    observations: list[Observation], signatures: Sequence[Signature]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     places = {place for o in observations for place in o.written}
     always = {p for p in places if all(p in o.written for o in observations if any(p == place for place, _ in o.given))}
     return _named(always, signatures), _named(places - always, signatures)
@@ -259,7 +269,9 @@ def _named(places: Iterable[int | str], signatures: Sequence[Signature]) -> tupl
     def name(place: int | str) -> str:
         if isinstance(place, str):
             return place
-        named = [(s.annotations[place] == "Tensor", s.parameters[place]) for s in signatures if len(s.parameters) > place]
+        named = [
+            (s.annotations[place] == "Tensor", s.parameters[place]) for s in signatures if len(s.parameters) > place
+        ]
         return max(named, key=lambda each: each[0])[1] if named else "self"
 
     return tuple(sorted({name(place) for place in places}))

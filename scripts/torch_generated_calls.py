@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-
 from torch_calls import RUNS_BY_DTYPE, Observation, Recorder, seed
 from torch_names import OPERATORS
-from torch_stubs import Signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from torch_stubs import Signature
 
 # What a call gets for a required parameter, by the parameter's annotation; None stands for the tensors of a template.
 _VALUES: tuple[tuple[str, tuple[Any, ...]], ...] = (
@@ -54,7 +56,7 @@ def _by_hand(tensor: torch.Tensor) -> dict[str, list[Call]]:
     array = np.ones(3, "float32") if tensor.dtype is torch.bfloat16 else tensor.resolve_conj().numpy()
     values = tensor.tolist()
     sparse = tensor.to_sparse()
-    uncoalesced = torch.sparse_coo_tensor(torch.tensor([[0, 0]]), tensor.reshape(-1)[:2])
+    uncoalesced = torch.sparse_coo_tensor(torch.tensor([[0, 0]]), tensor.reshape(-1)[:2], check_invariants=False)
     calls = {
         "torch.tensor": [_given(values), _given([values]), _given(array), _given(tensor)],
         "torch.as_tensor": [_given(values), _given(array), _given(tensor)],
@@ -105,9 +107,7 @@ def generated_calls(
                         yield from recorder.call(value, run, args, kwargs)
 
 
-def _calls(
-    name: str, overloads: Sequence[Signature], dtype: torch.dtype
-) -> Iterator[Call]:
+def _calls(name: str, overloads: Sequence[Signature], dtype: torch.dtype) -> Iterator[Call]:
     for overload in overloads:
         if not any("Tensor" in text for text in (*overload.annotations, overload.returns)):
             continue
@@ -132,9 +132,7 @@ def _pool(annotation: str) -> tuple[Any, ...]:
     return next((values for pattern, values in _VALUES if re.search(pattern, annotation)), ())
 
 
-def _filled(
-    overload: Signature, chosen: Sequence[Any], template: Sequence[torch.Tensor]
-) -> Call:
+def _filled(overload: Signature, chosen: Sequence[Any], template: Sequence[torch.Tensor]) -> Call:
     tensors = itertools.cycle(template)
     args: list[Any] = []
     kwargs: dict[str, Any] = {}

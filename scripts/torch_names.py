@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-# Where user code finds functions. An object that several of them show goes by the first name; the others are its aliases.
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+
+# Where user code finds functions. What several of them show goes by the name of the first; the others are aliases.
 NAMESPACES = (
     "torch",
     "torch.linalg",
@@ -42,9 +44,9 @@ def public_callables() -> Iterator[tuple[str, Callable[..., Any]]]:
         module = _module(namespace)
         for attribute in sorted(dir(module)):
             value = _value(module, attribute)
-            if not attribute.startswith("_") and callable(value) and not isinstance(value, type):
-                if (getattr(value, "__module__", None) or "torch").startswith("torch"):
-                    yield f"{namespace}.{attribute}", value
+            is_function = callable(value) and not isinstance(value, type) and not attribute.startswith("_")
+            if is_function and (getattr(value, "__module__", None) or "torch").startswith("torch"):
+                yield f"{namespace}.{attribute}", value
     yield from (
         (f"torch.{name}", value)
         for name, value in sorted(vars(torch).items())
@@ -85,7 +87,7 @@ def _module(name: str) -> ModuleType:
     return module
 
 
-def _value(owner: object, name: str) -> Any:
+def _value(owner: object, name: str) -> Any:  # noqa: ANN401
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a deprecated name warns when it is looked at
         return getattr(owner, name, None)

@@ -1,4 +1,4 @@
-"""The installed torch's type stubs and operator schemas in; parameters, return kinds and aliasing of public names out."""
+"""The installed torch's stubs and operator schemas in; parameters, return kinds and aliasing of public names out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import contextlib
 import inspect
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Signature(NamedTuple):
@@ -41,14 +44,18 @@ def signatures(names: dict[Any, str]) -> dict[str, list[Signature]]:
                 if isinstance(member, ast.FunctionDef):
                     found[f"torch.Tensor.{member.name}"].append(_signature(member))
                 elif isinstance(member, ast.AnnAssign):
-                    found[f"torch.Tensor.{ast.unparse(member.target)}"].append(Signature((), (), (), ast.unparse(member.annotation)))
+                    found[f"torch.Tensor.{ast.unparse(member.target)}"].append(
+                        Signature((), (), (), ast.unparse(member.annotation))
+                    )
     for value, name in names.items():
         if name not in found and inspect.isfunction(value):
             with contextlib.suppress(ValueError):  # it wraps a builtin, which has none
                 found[name].append(_runtime_signature(value))
         if name not in found:
             found[name].extend(_schema_signature(schema) for schema in schemas(name))
-    return {name: found[name] for name in names.values()} | {n: s for n, s in found.items() if n.startswith("torch.Tensor.")}
+    return {name: found[name] for name in names.values()} | {
+        n: s for n, s in found.items() if n.startswith("torch.Tensor.")
+    }
 
 
 def schemas(name: str) -> list[Any]:
@@ -68,7 +75,9 @@ def may_alias(name: str) -> bool | None:
         return True
     key = "CompositeImplicitAutograd"
     composed = any(
-        torch._C._dispatch_has_kernel_for_dispatch_key(f"{s.name}{'.' if s.overload_name else ''}{s.overload_name}", key)
+        torch._C._dispatch_has_kernel_for_dispatch_key(
+            f"{s.name}{'.' if s.overload_name else ''}{s.overload_name}", key
+        )
         for s in found
     )
     return None if composed else False
@@ -103,7 +112,9 @@ def _signature(node: ast.FunctionDef) -> Signature:
     if node.args.vararg:
         required.append(("*", _annotation(node.args.vararg)))
     required += [
-        (f"{a.arg}=", _annotation(a)) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is None
+        (f"{a.arg}=", _annotation(a))
+        for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if d is None
     ]
     returns = ast.unparse(node.returns) if node.returns else ""
     return Signature(tuple(a.arg for a in positional), annotations, tuple(required), returns)
@@ -113,7 +124,7 @@ def _annotation(argument: ast.arg) -> str:
     return "Tensor" if argument.arg == "self" else ast.unparse(argument.annotation) if argument.annotation else ""
 
 
-def _runtime_signature(value: Any) -> Signature:
+def _runtime_signature(value: Callable[..., Any]) -> Signature:
     # `unique` and the like pass their arguments on to one of two functions, whose parameters are the same.
     while "if_true" in (captured := inspect.getclosurevars(value).nonlocals):
         value = captured["if_true"]
@@ -129,7 +140,7 @@ def _runtime_signature(value: Any) -> Signature:
     )
 
 
-def _text(annotation: Any, parameter: str) -> str:
+def _text(annotation: object, parameter: str) -> str:
     if parameter in ("self", "input"):
         return "Tensor"
     if annotation is inspect.Signature.empty:
@@ -137,7 +148,7 @@ def _text(annotation: Any, parameter: str) -> str:
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
-def _schema_signature(schema: Any) -> Signature:
+def _schema_signature(schema: torch.FunctionSchema) -> Signature:
     positional = [a for a in schema.arguments if not a.kwarg_only]
     required = tuple((a.name, _of_schema(a.type)) for a in positional if not a.has_default_value())
     returns = [_of_schema(r.type) for r in schema.returns]
@@ -149,5 +160,5 @@ def _schema_signature(schema: Any) -> Signature:
     )
 
 
-def _of_schema(kind: Any) -> str:
+def _of_schema(kind: torch._C.JitType) -> str:
     return str(kind).replace("List[", "list[")

@@ -72,15 +72,17 @@ class Callable(NamedTuple):
     may_write: tuple[str, ...] = ()
 
     def results_given(self, given: frozenset[str], unknown: frozenset[str] = frozenset()) -> tuple[Result, ...]:
-        """The results a call may have when the deciders in `given` are given and of those in `unknown` it is not known."""
-        return tuple(
-            result for result in self.results if given <= {*result.when} <= given | unknown
-        )
+        """The results a call may have when the deciders `given` are given, and those `unknown` may be."""
+        return tuple(result for result in self.results if given <= {*result.when} <= given | unknown)
 
 
 @cache
 def function(name: str) -> Callable | None:
-    """`torch.argmax`, `torch.nn.functional.relu`, `torch.Tensor.argmax`; every public alias of them too."""
+    """`torch.argmax`, `torch.nn.functional.relu`, `torch.Tensor.argmax`, and every public alias of them.
+
+    The members of distributions, properties too, are `torch.distributions.Distribution.sample` and the like: the
+    tensors given are the distribution's parameters.
+    """
     facts = _facts()
     name = facts["aliases"].get(name, name)
     entry = facts["callables"].get(name)
@@ -97,6 +99,26 @@ def tensor_attribute(name: str) -> Output | None:
     """`T`, `data`, `shape`: read without a call."""
     entry = _facts()["attributes"].get(name)
     return None if entry is None else Output(*entry)
+
+
+class Module(NamedTuple):
+    """A layer, container or loss of torch.nn.
+
+    returns         what calling it returns: "tensor" or "tuple"; None where it depends or is not known
+    has_parameters  whether it has parameters of its own, so that its results require grad though its inputs do not;
+                    None where that depends on its arguments, or is not known
+    """
+
+    name: str
+    returns: str | None = None
+    has_parameters: bool | None = None
+
+
+@cache
+def module(name: str) -> Module | None:
+    """`torch.nn.Linear`: the classes of torch.nn that are modules."""
+    entry = _facts()["modules"].get(name)
+    return None if entry is None else Module(name, *entry)
 
 
 @cache
