@@ -77,50 +77,63 @@ def write_twin(fixture: Fixture, before: bytes, after: bytes) -> None:
         fixture.twin.unlink(missing_ok=True)
 
 
+GROUPS = sorted({fixture.options for fixture in FIXTURES}, key=sorted)
+
+each_group = pytest.mark.parametrize("options", GROUPS, ids=" ".join)
+
+
 @cache
-def reported_by_command(options: frozenset[str]) -> dict[Path, list[Expected]]:
-    """One real run of `tonumpy check`; what only `fix` knows is left out."""
-    paths = [str(fixture.path) for fixture in FIXTURES if fixture.options == options]
+def run_of_command(options: frozenset[str]) -> subprocess.CompletedProcess[str]:
+    """One real run of `tonumpy check` over all fixtures with these options; `check` knows only one of them."""
     command = [sys.executable, "-m", "tonumpy", "check", "--isolated", "--output-format", "json"]
-    run = subprocess.run([*command, *options & {"--strict"}, *paths], capture_output=True, text=True, cwd=ROOT)
-    assert run.stderr == ""
-    found: dict[Path, list[Expected]] = {}
-    for each in json.loads(run.stdout):
-        start = each["location"]
-        applicability = each["fix"]["applicability"] if each["fix"] else "display-only"
-        place = Expected(start["row"], start["column"], each["code"], applicability)
-        found.setdefault(Path(each["filename"]), []).append(place)
-    return found
+    paths = [str(fixture.path) for fixture in FIXTURES if fixture.options == options]
+    return subprocess.run([*command, *options & {"--strict"}, *paths], capture_output=True, text=True, cwd=ROOT)
 
 
 @cache
-def reported_by_flake8(options: frozenset[str]) -> dict[Path, list[tuple[int, int, str]]]:
-    """One real run of flake8, which knows nothing of applicability."""
-    paths = [str(fixture.path) for fixture in FIXTURES if fixture.options == options]
-    command = [sys.executable, "-m", "flake8", "--isolated", "--select=TNP"]
-    form = "--format=%(path)s|%(row)d|%(col)d|%(code)s"
+def run_of_flake8(options: frozenset[str]) -> subprocess.CompletedProcess[str]:
+    """One real run of flake8 over all fixtures with these options."""
+    command = [
+        sys.executable,
+        "-m",
+        "flake8",
+        "--isolated",
+        "--select=TNP",
+        "--format=%(path)s|%(row)d|%(col)d|%(code)s",
+    ]
     strict = ["--tonumpy-strict"] if "--strict" in options else []
-    run = subprocess.run([*command, form, *strict, *paths], capture_output=True, text=True, cwd=ROOT)
-    assert run.stderr == ""
-    found: dict[Path, list[tuple[int, int, str]]] = {}
-    for line in run.stdout.splitlines():
-        path, row, column, code = line.split("|")
-        found.setdefault(Path(path), []).append((int(row), int(column), code))
-    return found
+    paths = [str(fixture.path) for fixture in FIXTURES if fixture.options == options]
+    return subprocess.run([*command, *strict, *paths], capture_output=True, text=True, cwd=ROOT)
+
+
+@each_group
+def test_the_runs_speak_of_no_error(options: frozenset[str]) -> None:
+    assert run_of_command(options).stderr == ""
+    assert run_of_flake8(options).stderr == ""
 
 
 @each_fixture
 def test_the_command_agrees(fixture: Fixture) -> None:
-    assert sorted(reported_by_command(fixture.options).get(fixture.path, [])) == fixture.expected
+    found = []
+    for each in json.loads(run_of_command(fixture.options).stdout):
+        if Path(each["filename"]) == fixture.path:
+            applicability = each["fix"]["applicability"] if each["fix"] else "display-only"
+            found.append(Expected(each["location"]["row"], each["location"]["column"], each["code"], applicability))
+    assert sorted(found) == fixture.expected
 
 
 @each_fixture
 def test_flake8_agrees(fixture: Fixture) -> None:
-    found = reported_by_flake8(fixture.options).get(fixture.path, [])
+    """flake8 knows nothing of applicability."""
+    found = []
+    for line in run_of_flake8(fixture.options).stdout.splitlines():
+        path, row, column, code = line.split("|")
+        if Path(path) == fixture.path:
+            found.append((int(row), int(column), code))
     assert sorted(found) == [(each.row, each.column, each.code) for each in fixture.expected]
 
 
-@pytest.mark.parametrize("options", sorted({fixture.options for fixture in FIXTURES}, key=sorted), ids=" ".join)
+@each_group
 def test_the_command_writes_the_twins(options: frozenset[str], tmp_path: Path) -> None:
     fixtures = [fixture for fixture in FIXTURES if fixture.options == options]
     for fixture in fixtures:
