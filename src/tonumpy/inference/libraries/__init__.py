@@ -7,17 +7,18 @@ it was read from. The format is described in docs/inference.md.
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tonumpy.conversions import Fact
-from tonumpy.inference.operators import cpu_of_device, result_facts
+from tonumpy.inference.operators import combine, cpu_of_device, result_facts
 from tonumpy.inference.values import (
     NONE,
     Arguments,
     Constant,
+    Foreign,
     Function,
     Instance,
     LibraryObject,
@@ -31,45 +32,62 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     join_all,
+    same,
+    sequence_of,
 )
 
 if TYPE_CHECKING:
+    from tonumpy.conversions import Fact
     from tonumpy.inference.analysis import Analysis
     from tonumpy.inference.frame import Frame
     from tonumpy.inference.values import Class
 
-Where = Literal["cpu", "inputs", "self", "both", "argument", "unknown"]
-Whether = Literal["never", "inputs", "self", "both", "unknown", "always"]
+Where = Literal["cpu", "first", "inputs", "self", "both", "argument", "unknown"]
+Whether = Literal["never", "first", "inputs", "self", "both", "unknown", "always"]
 
 
 class Promise(NamedTuple):
-    """One row. `device`: of what is returned; `grad`: whether it may require grad while grad mode is on."""
+    """One row. `device`: of what is returned; `grad`: whether it may require grad while grad mode is on.
 
-    returns: str
+    `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals;
+    `position` is where a device may be given without its keyword.
+    """
+
+    returns: tuple[str, ...]
     device: Where
     grad: Whether
     dtype: str | None
+    when: tuple[tuple[str, str | bool], ...]
+    position: int | None
 
 
 class Library(NamedTuple):
-    """One file: promises by full name, bases of classes, methods that run without grad, roots of plain values."""
+    """One file: promises by full name, what classes extend, and methods that the library calls without grad."""
 
-    promises: dict[str, Promise]
+    promises: dict[str, list[Promise]]
+    attributes: dict[str, Promise]
     bases: dict[str, tuple[str, ...]]
     aliases: dict[str, str]
-    families: tuple[tuple[str, str], ...]
+    families: tuple[tuple[str, str, str], ...]  # how the names start, how they end, what the classes extend
     without_grad: dict[str, frozenset[str]]
+    hooks: dict[str, list[tuple[int, Promise]]]  # what the library passes to a method, by the parameter's position
 
 
-_EMPTY = Library({}, {}, {}, (), {})
+_EMPTY = Library({}, {}, {}, {}, (), {}, {})
 
-# Libraries none of whose results is a tensor, nor holds one.
+# Libraries none of whose results is a tensor, nor holds one. Not here although it looks so: networkx (a graph holds
+# what it was given), faiss (gives tensors with its contrib.torch_utils), fire (returns what the function returned).
 _PLAIN_ROOTS = frozenset(
-    "numpy pandas scipy sklearn matplotlib cv2 PIL os sys re json math time random string io pathlib argparse logging csv glob"
-    " shutil subprocess datetime struct yaml h5py skimage imageio seaborn plotly networkx numba warnings operator_ uuid hashlib"
-    " gzip zipfile tarfile tempfile platform socket cvxpy sympy statsmodels nltk rdkit faiss psutil requests urllib textwrap"
-    " pprint gc inspect ast tqdm_ soundfile librosa resampy pyroomacoustics pycocotools shapely trimesh open3d_ lmdb msgpack"
-    " wandb tensorboard mlflow comet_ml fire click typer rich tabulate prettytable editdistance sacrebleu sentencepiece".split()
+    "numpy pandas scipy sklearn matplotlib cv2 PIL os sys re json math time random string io pathlib argparse logging"
+    " csv glob shutil subprocess datetime struct yaml warnings uuid hashlib gzip zipfile tarfile tempfile platform"
+    " socket urllib textwrap pprint inspect ast getpass calendar locale decimal fractions statistics bisect secrets"
+    " base64 binascii configparser traceback shlex stat errno signal html http xml email difflib codecs unicodedata"
+    " zlib bz2 lzma cProfile pstats timeit h5py zarr netCDF4 xarray skimage imageio tifffile rasterio nibabel"
+    " SimpleITK pydicom seaborn plotly bokeh altair numba cvxpy sympy statsmodels nltk rdkit psutil requests bs4"
+    " soundfile librosa resampy pyroomacoustics mir_eval pesq pystoi pycocotools lvis shapely trimesh lmdb msgpack"
+    " ujson orjson toml tomllib tomli omegaconf wandb mlflow comet_ml neptune click typer rich tabulate prettytable"
+    " termcolor colorama editdistance Levenshtein sacrebleu rouge_score seqeval sentencepiece tokenizers"
+    " tiktoken jieba xgboost lightgbm catboost umap hdbscan optuna mujoco pybullet".split()
 )
 
 
@@ -93,33 +111,68 @@ def load(root: str) -> Library:
 
 
 def _library(table: dict[str, Any]) -> Library:
-    promises = {
-        name: Promise(row["returns"], row.get("device", "unknown"), row.get("grad", "unknown"), row.get("dtype"))
-        for row in table.get("promise", ())
-        for name in ([row["name"]] if isinstance(row["name"], str) else row["name"])
-    }
+    promises: dict[str, list[Promise]] = {}
+    for row in table.get("promise", ()):
+        for name in _listed(row["name"]):
+            promises.setdefault(name, []).append(_promise(row))
+    attributes = {name: _promise(row) for row in table.get("attribute", ()) for name in _listed(row["name"])}
     bases: dict[str, tuple[str, ...]] = {row["name"]: tuple(row["bases"]) for row in table.get("class", ())}
     aliases = {alias: row["name"] for row in table.get("alias", ()) for alias in row["of"]}
-    families = tuple((row["prefix"], row["base"]) for row in table.get("family", ()))
+    families = tuple(
+        (row["prefix"], suffix, row["base"])
+        for row in table.get("family", ())
+        for suffix in _listed(row.get("suffix", ""))
+    )
     without_grad = {row["class"]: frozenset(row["methods"]) for row in table.get("without_grad", ())}
-    return Library(promises, bases, aliases, families, without_grad)
+    hooks: dict[str, list[tuple[int, Promise]]] = {}
+    for row in table.get("hook", ()):
+        hooks.setdefault(row["method"], []).append((row["parameter"], _promise({"returns": "unknown", **row})))
+    return Library(promises, attributes, bases, aliases, families, without_grad, hooks)
+
+
+def _promise(row: dict[str, Any]) -> Promise:
+    return Promise(
+        tuple(_listed(row["returns"])),
+        row.get("device", "unknown"),
+        row.get("grad", "unknown"),
+        row.get("dtype"),
+        tuple(row.get("when", {}).items()),
+        row.get("position"),
+    )
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
 
 
 def canonical(name: str) -> str:
     """The name under which a library's rows know a function or class."""
-    library = load(name.partition(".")[0])
-    owner, _, last = name.rpartition(".")
-    if name in library.aliases:
-        return library.aliases[name]
-    for alias, meant in library.aliases.items():
+    aliases = load(name.partition(".")[0]).aliases
+    if name in aliases:
+        return canonical(aliases[name])
+    for alias, meant in aliases.items():
         if name.startswith(f"{alias}."):
-            return f"{meant}{name[len(alias):]}"
+            return canonical(f"{meant}{name[len(alias):]}")
     return name
 
 
-def promise_of(name: str) -> Promise | None:
+def promise_of(name: str, arguments: Arguments) -> Promise | None:
+    """The promise about a function, class or method for a call with these arguments."""
     name = canonical(name)
-    return load(name.partition(".")[0]).promises.get(name)
+    rows = load(name.partition(".")[0]).promises.get(name, ())
+    given: dict[str, object] = {}
+    for word in {word for row in rows for word, _ in row.when}:
+        value = arguments.named_value(word)
+        if value is None and not arguments.has_star:
+            continue
+        if not isinstance(value, Constant):
+            return None  # it depends on what is not known
+        if value.value not in (None, False) or any((word, value.value) in row.when for row in rows):
+            given[word] = value.value
+    for row in rows:
+        if row.when and all(given.get(word) == literal for word, literal in row.when):
+            return row
+    return next((row for row in rows if not row.when and not given), None)
 
 
 def bases_of(name: str) -> list[str]:
@@ -133,15 +186,29 @@ def bases_of(name: str) -> list[str]:
         library = load(current.partition(".")[0])
         waiting.extend(library.bases.get(current, ()))
         if current not in library.bases:
-            waiting.extend(base for prefix, base in library.families if current.startswith(prefix) and current != base)
+            waiting.extend(
+                base
+                for prefix, suffix, base in library.families
+                if current.startswith(prefix) and current.endswith(suffix) and current != base
+            )
     return found
 
 
-def member_promise(class_names: list[str], name: str) -> Promise | None:
-    """The promise about a method or attribute of a class, its own or inherited."""
+def member_promise(class_names: list[str], name: str, arguments: Arguments) -> Promise | None:
+    """The promise about a method of a class, its own or inherited."""
     for given in class_names:
         for current in bases_of(given):
-            promise = promise_of(f"{current}.{name}")
+            promise = promise_of(f"{current}.{name}", arguments)
+            if promise is not None:
+                return promise
+    return None
+
+
+def attribute_promise(class_names: list[str], name: str) -> Promise | None:
+    """The promise about an attribute of a class, its own or inherited."""
+    for given in class_names:
+        for current in bases_of(given):
+            promise = load(current.partition(".")[0]).attributes.get(f"{current}.{name}")
             if promise is not None:
                 return promise
     return None
@@ -149,14 +216,19 @@ def member_promise(class_names: list[str], name: str) -> Promise | None:
 
 def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> Value:
     """The value that a promise describes, for these arguments."""
-    cpu = _device(promise.device, owner, arguments)
+    cpu = _device(promise, owner, arguments)
     grad = _grad(promise.grad, owner, arguments, frame.grad_mode)
-    tensor = Tensor(cpu, grad, promise.dtype)
-    kind, _, detail = promise.returns.partition(":")
+    kept = [_kept(frame, kind, Tensor(cpu, grad, promise.dtype), owner, arguments) for kind in promise.returns]
+    return kept[0] if len(kept) == 1 else sequence_of(kept)
+
+
+def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, arguments: Arguments) -> Value:
+    kind, _, detail = returns.partition(":")
+    cpu, grad = tensor.on_cpu, tensor.requires_grad
     if kind == "tensor":
         return tensor
     if kind == "sequence":
-        return Sequence(None, tensor)
+        return Sequence(None, LibraryObject(detail, cpu, grad) if detail else tensor)
     if kind == "tuple":
         return Sequence((tensor,) * int(detail), tensor)
     if kind == "mapping":
@@ -173,23 +245,38 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
         return owner
     if kind == "first" and arguments.positional:
         return arguments.positional[0]
+    if kind == "foreign":
+        return Foreign(detail)
+    if kind == "operation" and arguments.positional:
+        operands = [value.element if isinstance(value, Sequence) else value for value in arguments.positional]
+        return combine(operands, frame.grad_mode)
+    if kind == "composed" and isinstance(owner, LibraryObject):
+        return _composed(frame, owner, arguments) or Unknown("value of a library", cpu, grad)
+    if kind == "transformed" and isinstance(owner, LibraryObject):
+        return _transformed(frame, owner)
     if kind == "collated" and isinstance(owner, LibraryObject):
         return _collated(frame, owner, cpu, grad)
-    if kind == "items" and arguments.positional:
-        from tonumpy.inference.expressions import item_of
-
-        return item_of(frame, arguments.positional[0])
+    if kind in ("item", "iterator", "chain", "tuples") and arguments.positional:
+        return _iterated(frame, kind, arguments.positional)
     return Unknown("value of a library", cpu, grad)
 
 
-def _device(where: Where, owner: Value | None, arguments: Arguments) -> Fact:
-    if where == "cpu":
+def _device(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
+    if promise.device == "cpu":
         return True
-    if where == "argument":
-        given = arguments.named_value("device")
-        return True if given is None and not arguments.has_star else cpu_of_device(given)
-    operands = _operands(where, owner, arguments)
-    return None if operands is None else result_facts(operands, None)[0]
+    if promise.device == "unknown":
+        return None
+    given = arguments.named_value("device")
+    if given is None and promise.position is not None:
+        given = arguments.get(promise.position, "device")
+    if given is not None and not same(given, NONE):
+        return cpu_of_device(given)
+    if promise.device == "argument":
+        return None if arguments.has_star else True
+    operands = _operands(promise.device, owner, arguments)
+    # An object, unlike an operator of torch, may hold tensors on different devices.
+    mixes = promise.returns == ("self",)
+    return None if operands is None else result_facts(operands, None, mixes=mixes)[0]
 
 
 def _grad(whether: Whether, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> Fact:
@@ -202,16 +289,18 @@ def _grad(whether: Whether, owner: Value | None, arguments: Arguments, grad_mode
 
 
 def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Value] | None:
+    if which == "unknown" or (arguments.has_star and which != "self"):
+        return None
+    if which == "first":
+        return list(arguments.positional[:1]) or None
     given = [] if which == "self" else list(arguments.values())
     if which in ("self", "both") and owner is not None:
         given.append(owner)
-    if which not in ("self", "both", "inputs") or (arguments.has_star and which != "self"):
-        return None
     return given
 
 
 def _collated(frame: Frame, loader: LibraryObject, cpu: Fact, grad: Fact) -> Value:
-    """A batch of a loader: the items of its dataset, numbers and arrays made tensors, unless a collate_fn does otherwise."""
+    """A batch of a loader: the items of its dataset, numbers and arrays made tensors, unless a collate_fn is given."""
     from tonumpy.inference.expressions import item_of
 
     unknown = Unknown("batch of a loader", cpu, grad)
@@ -240,33 +329,77 @@ def _collate(item: Value, unknown: Unknown) -> Value:
     return unknown
 
 
+def _iterated(frame: Frame, kind: str, given: tuple[Value, ...]) -> Value:
+    """One item of the first argument, an iterator over its items or those of all arguments, or over tuples of them."""
+    from tonumpy.inference.expressions import item_of
+
+    items = tuple(item_of(frame, value) for value in given)
+    if kind == "item":
+        return items[0]
+    if kind == "iterator":
+        return Sequence(None, items[0])
+    return Sequence(None, sequence_of(items) if kind == "tuples" else join_all(items))
+
+
+def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value | None:
+    """What transforms applied one after the other make of an argument; None where they are not in sight."""
+    from tonumpy.inference.calls import call_value
+
+    steps = None if owner.arguments is None else owner.arguments.get(0, "transforms")
+    if not isinstance(steps, Sequence) or steps.items is None or len(arguments.positional) != 1:
+        return None
+    value = arguments.positional[0]
+    for step in steps.items:
+        value = call_value(frame, step, Arguments((value,)))
+    return value
+
+
+def _transformed(frame: Frame, owner: LibraryObject) -> Value:
+    """The image of a dataset's item: PIL's, or what the dataset's `transform` makes of it."""
+    from tonumpy.inference.calls import call_value
+
+    if owner.arguments is None:
+        return Unknown("item of a dataset")
+    transform = owner.arguments.named_value("transform")
+    image = Plain("image")
+    return image if transform is None or same(transform, NONE) else call_value(frame, transform, Arguments((image,)))
+
+
 # What the engine asks
 
 
 def call_function(frame: Frame, name: str, arguments: Arguments) -> Value | None:
-    """What a library function returns, if a row says so."""
-    promise = promise_of(name)
-    return None if promise is None else keep(frame, promise, None, arguments)
+    """What a library function, or a class method of a library's class, returns if a row says so."""
+    promise = promise_of(name, arguments)
+    if promise is not None:
+        return keep(frame, promise, None, arguments)
+    owner, _, method = name.rpartition(".")
+    if owner.rpartition(".")[2][:1].isupper():
+        promise = member_promise([owner], method, arguments)
+        if promise is not None and promise.returns == ("instance",):
+            cpu = _device(promise, None, arguments)
+            return LibraryObject(canonical(owner), cpu, _grad(promise.grad, None, arguments, frame.grad_mode))
+    return None
 
 
 def construct(frame: Frame, name: str, arguments: Arguments) -> Value:
     """An object of a library class, with the facts that its row derives from the arguments."""
     name = canonical(name)
-    promise = member_promise([name], "__init__")
+    promise = member_promise([name], "__init__", arguments)
     known = None if arguments.has_star else arguments
     if promise is None:
         return LibraryObject(name, None, None, known)
-    cpu = _device(promise.device, None, arguments)
+    cpu = _device(promise, None, arguments)
     grad = _grad(promise.grad, None, arguments, frame.grad_mode)
     return LibraryObject(name, cpu, grad, known)
 
 
 def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Arguments) -> Value:
     """`owner.name(...)` for an object of a library class."""
-    promise = member_promise([owner.name], name)
+    promise = member_promise([owner.name], name, arguments)
+    if promise is not None and promise.returns == ("self",):
+        return _moved(owner, name, arguments)
     if promise is not None:
-        if promise.returns == "self" and _is_module([owner.name]):
-            return _moved(owner, name, arguments)
         return keep(frame, promise, owner, arguments)
     if name == "numpy":
         return Plain("numpy")
@@ -277,7 +410,7 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
 def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Arguments) -> Value:
     """`owner.name(...)` where the class of the repository does not define it but extends a library's class."""
     bases = frame.analysis.classes.library_bases(owner.cls)
-    promise = member_promise(bases, name)
+    promise = member_promise(bases, name, arguments)
     grad: Fact = False if frame.grad_mode is False else None
     if promise is None:
         return Unknown(f"inherited method {name}", None, grad)
@@ -286,21 +419,13 @@ def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Argument
 
 def attribute(frame: Frame, owner: LibraryObject, name: str) -> Value:
     """`owner.name` where it is not called."""
-    promise = member_promise([owner.name], name)
-    if promise is not None and promise.returns not in ("self",):
-        kept = keep(frame, promise, owner, Arguments(()))
-        if not isinstance(kept, (Sequence, Mapping)) and _is_attribute(promise):
-            return kept
-    return Method(owner, name)
-
-
-def _is_attribute(promise: Promise) -> bool:
-    return promise.device == "self" and promise.returns == "tensor" and promise.grad == "self"
+    promise = attribute_promise([owner.name], name)
+    return Method(owner, name) if promise is None else keep(frame, promise, owner, Arguments(()))
 
 
 def item(frame: Frame, owner: LibraryObject) -> Value:
     """What iterating over a library object, or subscripting it, gives."""
-    promise = member_promise([owner.name], "__iter__")
+    promise = member_promise([owner.name], "__iter__", Arguments(()))
     if promise is None:
         return Unknown(f"item of {owner.name}", owner.on_cpu, owner.requires_grad)
     return keep(frame, promise, owner, Arguments(()))
@@ -308,7 +433,7 @@ def item(frame: Frame, owner: LibraryObject) -> Value:
 
 def inherited_attribute(bases: list[str], owner: Instance, name: str) -> Value:
     """`self.name` where no class of the repository says what it is."""
-    if any(bases) and member_promise(bases, name) is not None:
+    if any(bases) and member_promise(bases, name, Arguments(())) is not None:
         return Method(owner, name)
     return Unknown(f"attribute {name}") if not bases or name in _NO_METHODS else Method(owner, name)
 
@@ -332,19 +457,26 @@ def runs_without_grad(analysis: Analysis, owner: Class, method: str) -> bool:
 
 def hook_parameters(analysis: Analysis, function: Function) -> dict[str, Value]:
     """What a library is known to pass to a method that it calls; {} where nothing is."""
-    return {}
-
-
-def _is_module(names: list[str]) -> bool:
-    return any("torch.nn.Module" in bases_of(name) for name in names)
+    node, owner = function.node, function.owner
+    if owner is None or node not in owner.node.body or isinstance(node, ast.Lambda):
+        return {}
+    parameters = [parameter.arg for parameter in (*node.args.posonlyargs, *node.args.args)]
+    found: dict[str, Value] = {}
+    for name in analysis.classes.library_bases(owner):
+        for base in bases_of(name):
+            for position, promise in load(base.partition(".")[0]).hooks.get(f"{base}.{node.name}", ()):
+                if position < len(parameters):
+                    grad: Fact = False if promise.grad == "never" else None
+                    found[parameters[position]] = Unknown("parameter", True if promise.device == "cpu" else None, grad)
+    return found
 
 
 def changes_module_in_place(name: str) -> bool:
-    return name in ("to", "cpu", "cuda", "requires_grad_", "xpu", "npu")
+    return name in ("to", "cpu", "cuda", "requires_grad_", "xpu", "npu", "set_format")
 
 
 def _moved(owner: LibraryObject, name: str, arguments: Arguments) -> LibraryObject:
-    """A module after `.cuda()`, `.to(device)` or `.requires_grad_(False)`."""
+    """A module (or what moves like one) after `.cuda()`, `.to(device)` or `.requires_grad_(False)`."""
     if name == "cpu":
         return owner._replace(on_cpu=True)
     if name in ("cuda", "xpu", "npu"):
