@@ -5,17 +5,25 @@ from __future__ import annotations
 import re
 
 # Roots of packages whose values have a `.numpy()` that is right as it stands, or that mimic torch's API.
-# oneflow says what torch says, but `oneflow.Tensor.numpy()` moves to the CPU by itself, so it counts as foreign too.
+# oneflow says what torch says, but its `numpy()` copies from any device and does not mind grad (python/oneflow/framework/
+# tensor.py in github.com/Oneflow-Inc/oneflow), so it counts as foreign too.
 FOREIGN = frozenset(
-    "tensorflow tensorflow_probability tensorflow_datasets tensorflow_hub tensorflow_addons tensorflow_text tf_keras keras"
-    " keras_core keras_cv keras_nlp keras_hub paddle paddlenlp paddleseg paddledet ppdet mindspore jax jaxlib flax haiku optax"
-    " brax equinox tinygrad mxnet gluonnlp gluoncv oneflow cupy megengine jittor cntk theano chainer dask polars pyarrow"
-    " pyspark mlx sonnet trax t5x treex numpyro onnxruntime".split()
+    "tensorflow tensorflow_probability tensorflow_datasets tensorflow_hub tensorflow_addons tensorflow_text"
+    " tf_keras keras tensorflow_io tensorflow_graphics tensorflow_federated tensorflow_model_optimization"
+    " tf_agents keras_core keras_cv keras_nlp keras_hub paddle paddlenlp paddleseg paddledet ppdet mindspore jax"
+    " jaxlib flax haiku optax brax equinox tinygrad mxnet gluonnlp gluoncv oneflow cupy megengine jittor cntk"
+    " theano chainer dask polars pyarrow pyspark mlx sonnet trax t5x treex numpyro onnxruntime tvm warp open3d".split()
 )
-# Of these, the ones whose values carry `.numpy()`: only they make an unknown receiver doubtful.
-_RIVALS = FOREIGN - frozenset("onnxruntime polars pyarrow pyspark dask cupy numpyro theano chainer brax optax".split())
+# Of these, the ones whose values carry `.numpy()`: only they make an unknown receiver doubtful. Most modules that
+# import open3d use its older half, which has none.
+_RIVALS = FOREIGN - frozenset(
+    "onnxruntime polars pyarrow pyspark dask cupy numpyro theano chainer brax optax open3d".split()
+)
 
-_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]*(?:[ \t]*(?:as[ \t]+\w+)?[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)", re.M)
+_IMPORT = re.compile(
+    r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]*(?:[ \t]*(?:as[ \t]+\w+)?[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)",
+    re.MULTILINE,
+)
 _TORCH = re.compile(r"torch|pytorch_lightning|lightning|pyro|gpytorch|botorch|fastai|timm|kornia|monai|accelerate")
 
 
