@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 # Roots of packages whose values have a `.numpy()` that is right as it stands, or that mimic torch's API.
-# oneflow says what torch says, but its `numpy()` copies from any device and does not mind grad (python/oneflow/framework/
-# tensor.py in github.com/Oneflow-Inc/oneflow), so it counts as foreign too.
+# oneflow says what torch says, but its `numpy()` copies from any device and does not mind grad (framework/tensor.py in
+# github.com/Oneflow-Inc/oneflow), so it counts as foreign too.
 FOREIGN = frozenset(
     "tensorflow tensorflow_probability tensorflow_datasets tensorflow_hub tensorflow_addons tensorflow_text"
     " tf_keras keras tensorflow_io tensorflow_graphics tensorflow_federated tensorflow_model_optimization"
