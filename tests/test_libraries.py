@@ -24,7 +24,7 @@ TABLES: dict[str, dict[str, Any]] = {path.stem: tomllib.loads(path.read_text("ut
 
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 RETURNS = re.compile(
-    r"tensor|sequence|mapping|pairs|none|self|first|collated|instance|operation|composed|transformed|unknown"
+    r"tensor|sequence|mapping|pairs|none|self|first|second|collated|instance|operation|composed|transformed|unknown"
     r"|item|iterator|chain|tuples|tuple:\d|plain:[\w ]+|foreign:(?P<foreign>\w+)|(object|sequence):(?P<object>[\w.]+)"
 )
 KEYS = {
@@ -115,10 +115,10 @@ def test_no_row_stands_twice(root: str) -> None:
         assert [name for name, count in counted_names.items() if count > 1] == []
 
 
-def test_a_device_keyword_decides_only_where_a_device_is_promised() -> None:
-    for root in TABLES:
-        for row in rows(root, "promise"):
-            assert "position" not in row or row.get("device", "unknown") in ("argument", "inputs", "first"), row
+@each_library
+def test_a_position_is_that_of_a_device_which_is_promised(root: str) -> None:
+    for row in rows(root, "promise"):
+        assert "position" not in row or row.get("device") in ("argument", "given", "inputs", "first"), row
 
 
 def test_plain_roots_are_no_frameworks() -> None:

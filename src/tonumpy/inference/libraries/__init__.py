@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame
     from tonumpy.inference.values import Class
 
-Where = Literal["cpu", "first", "inputs", "self", "both", "argument", "unknown"]
+Where = Literal["cpu", "first", "inputs", "self", "both", "argument", "given", "unknown"]
 Whether = Literal["never", "first", "inputs", "self", "both", "unknown", "always"]
 
 
@@ -245,6 +245,8 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         return owner
     if kind == "first" and arguments.positional:
         return arguments.positional[0]
+    if kind == "second" and len(arguments.positional) > 1:
+        return arguments.positional[1]
     if kind == "foreign":
         return Foreign(detail)
     if kind == "operation" and arguments.positional:
@@ -271,8 +273,8 @@ def _device(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact
         given = arguments.get(promise.position, "device")
     if given is not None and not same(given, NONE):
         return cpu_of_device(given)
-    if promise.device == "argument":
-        return None if arguments.has_star else True
+    if promise.device in ("argument", "given"):  # the CPU unless a device is given; unknown unless one is
+        return True if promise.device == "argument" and not arguments.has_star else None
     operands = _operands(promise.device, owner, arguments)
     # An object, unlike an operator of torch, may hold tensors on different devices.
     mixes = promise.returns == ("self",)
