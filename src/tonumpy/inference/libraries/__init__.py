@@ -473,6 +473,11 @@ def hook_parameters(analysis: Analysis, function: Function) -> dict[str, Value]:
     return found
 
 
+def is_module(names: list[str]) -> bool:
+    """Whether a class that extends these is a torch.nn.Module."""
+    return any("torch.nn.Module" in bases_of(name) for name in names)
+
+
 def changes_module_in_place(name: str) -> bool:
     return name in ("to", "cpu", "cuda", "requires_grad_", "xpu", "npu", "set_format")
 
