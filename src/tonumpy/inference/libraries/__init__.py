@@ -43,11 +43,13 @@ if TYPE_CHECKING:
     from tonumpy.inference.values import Class
 
 Where = Literal["cpu", "first", "inputs", "self", "both", "argument", "given", "unknown"]
-Whether = Literal["never", "first", "inputs", "self", "both", "unknown", "always"]
+Whether = Literal["never", "first", "inputs", "self", "both", "own", "unknown", "always"]
 
 
 class Promise(NamedTuple):
     """One row. `device`: of what is returned; `grad`: whether it may require grad while grad mode is on.
+
+    A grad of "own" is that of a tensor the object holds, such as a parameter, whatever the mode is when it is read.
 
     `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals;
     `position` is where a device may be given without its keyword.
@@ -282,6 +284,8 @@ def _device(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact
 
 
 def _grad(whether: Whether, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> Fact:
+    if whether == "own":
+        whether, grad_mode = "self", True
     if whether == "never" or grad_mode is False:
         return False
     if whether == "always":
@@ -422,7 +426,10 @@ def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Argument
 def attribute(frame: Frame, owner: LibraryObject, name: str) -> Value:
     """`owner.name` where it is not called."""
     promise = attribute_promise([owner.name], name)
-    return Method(owner, name) if promise is None else keep(frame, promise, owner, Arguments(()))
+    if promise is None:
+        return Method(owner, name)
+    # What is held is as it was made, under no_grad too.
+    return keep(frame, promise._replace(grad="own") if promise.grad == "self" else promise, owner, Arguments(()))
 
 
 def item(frame: Frame, owner: LibraryObject) -> Value:
