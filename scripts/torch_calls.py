@@ -77,7 +77,7 @@ class Recorder:
     def __init__(self) -> None:
         self.names, self.aliases = canonical_names()
         self.symbolic: collections.Counter[str] = collections.Counter()
-        self.hopeless: collections.defaultdict[str, set[Run]] = collections.defaultdict(set)
+        self.refusals: collections.Counter[tuple[str, Run]] = collections.Counter()
 
     def call(
         self, value: Callable[..., Any], run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -86,17 +86,17 @@ class Recorder:
         name = self.names.get(value)
         args, kwargs = changed(run, args, kwargs, in_place=is_in_place(name or ""))
         if name is not None:
-            if run not in self.hopeless[name]:
+            if self.refusals[name, run] < _TRIES:
                 try:
                     with _asked(run):
                         yield observe(name, run, value, args, kwargs)[0]
                 except Exception:
-                    if run == "meta" and self.symbolic[name] < _SYMBOLIC_TRIES:
+                    if run == "meta" and self.symbolic[name] < _TRIES:
                         self.symbolic[name] += 1
                         with contextlib.suppress(Exception):
                             yield _observe_symbolically(name, value, args, kwargs)
                     if run.endswith("="):  # a function that does not know a keyword will not learn it
-                        self.hopeless[name].add(run)
+                        self.refusals[name, run] += 1
         elif not run.endswith("="):
             listener = _Listener(self.names, run)
             with contextlib.suppress(Exception), _asked(run), listener:
@@ -106,7 +106,7 @@ class Recorder:
 
 # A function whose result's shape depends on the data fails on the meta device. torch's compiler knows how to go on with
 # an unknown shape; that is slow, and a few calls tell as much as many.
-_SYMBOLIC_TRIES = 20
+_TRIES = 20
 for _chatty in ("torch._subclasses.fake_tensor", "torch.fx._symbolic_trace"):
     logging.getLogger(_chatty).setLevel(logging.CRITICAL)  # they tell of each call that cannot be made
 

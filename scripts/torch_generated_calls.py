@@ -77,22 +77,29 @@ def _by_hand(tensor: torch.Tensor) -> dict[str, list[Call]]:
         "torch.Tensor.to_dense": [_given(tensor), _given(sparse)],
         "torch.Tensor.sparse_mask": [_given(tensor, sparse)],
         "torch.sparse.sum": [_given(sparse), _given(sparse, 0)],
+        # Calls that the database leaves out and that hand the input back, or a view of it.
+        "torch.einsum": [_given(equation, torch.ones(2, 2).to(tensor.dtype)) for equation in ("ij->ji", "ij", "ii->i")],
+        "torch.dropout": [_given(tensor, 0.5, train) for train in (True, False)],
+        "torch.feature_dropout": [_given(tensor, 0.5, train) for train in (True, False)],
+        "torch.alpha_dropout": [_given(tensor, 0.5, train) for train in (True, False)],
+        "torch.feature_alpha_dropout": [_given(tensor, 0.5, train) for train in (True, False)],
+        "torch.nn.functional.dropout1d": [_given(torch.ones(2, 3), 0.5, train) for train in (True, False)],
+        "torch.chain_matmul": [_given(tensor), _given(tensor, tensor)],
         "torch.where": [_given(tensor != 0)],
         "torch.Tensor.new_zeros": [_given(tensor, 3), _given(tensor, (2, 3))],
         "torch.sparse.spdiags": [_given(tensor, torch.tensor([0]), (3, 3))],
     }
+    for name in "int half char short cdouble".split() if not tensor.is_complex() else ("chalf", "cdouble"):
+        calls[f"torch.Tensor.{name}"] = [_given(getattr(tensor, name)())]
     for name in "Float Double Half BFloat16 Long Int Short Char Byte Bool".split():
         calls[f"torch.{name}Tensor"] = [_given(2, 3), _given([1])]
     return calls
 
 
-_NAMED_BY_HAND = frozenset(_by_hand(torch.ones(3)))
-
-
 def generated_calls(
     recorder: Recorder, overloads: Mapping[str, Sequence[Signature]], enough: Collection[str]
 ) -> Iterator[Observation]:
-    """Calls of every name but those in `enough`."""
+    """Calls of every name but those in `enough`, and the calls by hand."""
     values = {name: value for value, name in recorder.names.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -102,12 +109,18 @@ def generated_calls(
             signatures = [] if name in enough else [s for s in overloads.get(name, ()) if _is_harmless(name, value, s)]
             for dtype, runs in RUNS_BY_DTYPE.items():
                 seed()
-                for args, kwargs in _calls(name, signatures, dtype):
+                for args, kwargs in _calls(signatures, dtype):
                     for run in runs:
                         yield from recorder.call(value, run, args, kwargs)
+        for dtype, runs in RUNS_BY_DTYPE.items():
+            seed()
+            for template in itertools.islice(_templates(dtype), 2):
+                for name, calls in _by_hand(template[0]).items():
+                    for (args, kwargs), run in itertools.product(calls, runs):
+                        yield from recorder.call(values[name], run, args, kwargs)
 
 
-def _calls(name: str, overloads: Sequence[Signature], dtype: torch.dtype) -> Iterator[Call]:
+def _calls(overloads: Sequence[Signature], dtype: torch.dtype) -> Iterator[Call]:
     for overload in overloads:
         if not any("Tensor" in text for text in (*overload.annotations, overload.returns)):
             continue
@@ -119,8 +132,6 @@ def _calls(name: str, overloads: Sequence[Signature], dtype: torch.dtype) -> Ite
                 yield _filled(overload, chosen, template)
                 if "tensor" not in chosen and "tensors" not in chosen:
                     break
-    for template in itertools.islice(_templates(dtype), 2) if name in _NAMED_BY_HAND else ():
-        yield from _by_hand(template[0]).get(name, ())
 
 
 def _is_harmless(name: str, value: Callable[..., Any], signature: Signature) -> bool:
