@@ -12,10 +12,18 @@ Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+class Guard(NamedTuple):
+    """`if flag:` (or `if not flag:`) around a candidate: the name of the flag and what it is there."""
+
+    name: str
+    truth: bool
+
+
 class Candidate(NamedTuple):
     """A call `receiver.numpy(...)`.
 
     `scopes` are the module, classes and functions around it, outermost first; lambdas and comprehensions are not among them.
+    `guards` are the flags that the code has tested before it comes here, within the innermost function.
     `statement` is the innermost statement that holds it (for a condition, the whole `if` or loop).
     `string` is the f-string that holds the call: before Python 3.12 the positions inside it cannot be trusted.
     """
@@ -23,6 +31,7 @@ class Candidate(NamedTuple):
     call: ast.Call
     attribute: ast.Attribute
     scopes: tuple[Scope, ...]
+    guards: tuple[Guard, ...]
     statement: ast.stmt
     string: ast.JoinedStr | None
 
@@ -46,7 +55,7 @@ def find_candidates(source: Source) -> list[Candidate]:
     rows = candidate_rows(source)
     found: list[Candidate] = []
     if rows:
-        _search_block(source.tree.body, (source.tree,), rows, found)
+        _search_block(source.tree.body, (source.tree,), (), rows, found)
     return found
 
 
@@ -61,56 +70,90 @@ def candidate_rows(source: Source) -> list[int]:
 
 
 def _search_block(
-    statements: list[ast.stmt], scopes: tuple[Scope, ...], rows: list[int], found: list[Candidate]
+    statements: list[ast.stmt],
+    scopes: tuple[Scope, ...],
+    guards: tuple[Guard, ...],
+    rows: list[int],
+    found: list[Candidate],
 ) -> None:
     for statement in statements:
         first = bisect_left(rows, _first_row(statement))
         if first == len(rows) or rows[first] > (statement.end_lineno or statement.lineno):
             continue
-        inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *_FUNCTIONS)) else scopes
+        opens_scope = isinstance(statement, (ast.ClassDef, *_FUNCTIONS))
         for field, value in ast.iter_fields(statement):
-            # Decorators, defaults, bases and annotations run in the scope outside.
-            here = inner if field == "body" else scopes
-            _search_field(value, here, statement, rows, found)
+            if field == "body" and opens_scope:
+                # Decorators, defaults, bases and annotations run in the scope outside.
+                _search_field(value, (*scopes, statement), (), statement, rows, found)
+            else:
+                tested = _guards_of(statement.test, field) if isinstance(statement, ast.If) else ()
+                _search_field(value, scopes, (*guards, *tested), statement, rows, found)
+
+
+def _guards_of(test: ast.expr, field: str) -> tuple[Guard, ...]:
+    """The flags that a test has shown in its `body` or `orelse`."""
+    if field not in ("body", "orelse"):
+        return ()
+    truth = field == "body"
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, truth = test.operand, not truth
+    if isinstance(test, ast.Name):
+        return (Guard(test.id, truth),)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and truth and field == "body":
+        return tuple(guard for part in test.values for guard in _guards_of(part, field))
+    return ()
 
 
 def _search_field(
-    value: object, scopes: tuple[Scope, ...], statement: ast.stmt, rows: list[int], found: list[Candidate]
+    value: object,
+    scopes: tuple[Scope, ...],
+    guards: tuple[Guard, ...],
+    statement: ast.stmt,
+    rows: list[int],
+    found: list[Candidate],
 ) -> None:
     if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-        _search_block(value, scopes, rows, found)
+        _search_block(value, scopes, guards, rows, found)
     elif isinstance(value, list):
         for item in value:
             if isinstance(item, (ast.ExceptHandler, ast.match_case)):
                 for _, part in ast.iter_fields(item):
-                    _search_field(part, scopes, statement, rows, found)
+                    _search_field(part, scopes, guards, statement, rows, found)
             elif isinstance(item, ast.AST):
-                _search_expression(item, scopes, statement, found)
+                _search_expression(item, scopes, guards, statement, found)
     elif isinstance(value, ast.AST):
-        _search_expression(value, scopes, statement, found)
+        _search_expression(value, scopes, guards, statement, found)
 
 
 def _search_expression(
-    root: ast.AST, scopes: tuple[Scope, ...], statement: ast.stmt, found: list[Candidate]
+    root: ast.AST,
+    scopes: tuple[Scope, ...],
+    guards: tuple[Guard, ...],
+    statement: ast.stmt,
+    found: list[Candidate],
 ) -> None:
     """Depth first and left to right, the receiver of a call before the call: the order of the text."""
-    stack: list[tuple[ast.AST, ast.JoinedStr | None, bool]] = [(root, None, False)]
+    stack: list[tuple[ast.AST, ast.JoinedStr | None, tuple[Guard, ...], bool]] = [(root, None, guards, False)]
     while stack:
-        node, string, leaving = stack.pop()
+        node, string, here, leaving = stack.pop()
         if leaving:
             assert isinstance(node, ast.Call)
             assert isinstance(node.func, ast.Attribute)
-            found.append(Candidate(node, node.func, scopes, statement, string))
+            found.append(Candidate(node, node.func, scopes, here, statement, string))
             continue
         if isinstance(node, ast.JoinedStr) and string is None:
             string = node
         children = list(ast.iter_child_nodes(node))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "numpy":
-            stack.extend((child, string, False) for child in reversed(children[1:]))
-            stack.append((node, string, True))
-            stack.append((node.func, string, False))
+            stack.extend((child, string, here, False) for child in reversed(children[1:]))
+            stack.append((node, string, here, True))
+            stack.append((node.func, string, here, False))
+        elif isinstance(node, ast.IfExp):
+            stack.append((node.orelse, string, (*here, *_guards_of(node.test, "orelse")), False))
+            stack.append((node.test, string, here, False))
+            stack.append((node.body, string, (*here, *_guards_of(node.test, "body")), False))
         else:
-            stack.extend((child, string, False) for child in reversed(children))
+            stack.extend((child, string, here, False) for child in reversed(children))
 
 
 def _first_row(statement: ast.stmt) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tonumpy.candidates import Candidate
-from tonumpy.chains import chain_of
+from tonumpy.candidates import Candidate, Guard
+from tonumpy.chains import Chain, Role, chain_of
 from tonumpy.conversions import Certainty, Conversion, Fact
 from tonumpy.inference.analysis import Analysis
 from tonumpy.inference.frame import Observation, Targets
@@ -39,20 +39,25 @@ def infer(source: Source, candidates: Sequence[Candidate], project: Project) -> 
 
 
 def observe(module: Module, candidates: Sequence[Candidate]) -> dict[int, Observation]:
-    """What each candidate works on, by the id of its call. Each function that holds candidates is run once."""
+    """What each candidate works on, by the id of its call.
+
+    Each function that holds candidates is run once for each set of flags under which they stand: what is true of
+    `if is_numpy: return x.numpy()` was made under the same flag further up.
+    """
     analysis = Analysis()
-    by_scope: dict[int, list[Candidate]] = {}
+    groups: dict[tuple[int, tuple[Guard, ...]], list[Candidate]] = {}
     for candidate in candidates:
-        by_scope.setdefault(id(candidate.scopes[-1]), []).append(candidate)
+        guards = tuple(guard for guard in candidate.guards if analysis.is_fixed_flag(candidate.scopes[-1], guard.name))
+        groups.setdefault((id(candidate.scopes[-1]), guards), []).append(candidate)
     observed: dict[int, Observation] = {}
-    for group in by_scope.values():
+    for (_, guards), group in groups.items():
         targets = Targets(
             frozenset(id(candidate.call) for candidate in group),
             frozenset(id(candidate.statement) for candidate in group),
         )
         names = {name for candidate in group for name in names_read(candidate.statement)}
         try:
-            frame = analysis.entry_frame(module, group[0].scopes, targets, names)
+            frame = analysis.entry_frame(module, group[0].scopes, targets, names, dict(guards))
         except RecursionError:
             observed.update((id(candidate.call), _TOO_DEEP) for candidate in group)
             continue
@@ -83,4 +88,16 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     cpu, grad = facts[0]
     for other_cpu, other_grad in facts[1:]:
         cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
-    return Conversion(candidate, chain_of(candidate.receiver), certainty, cpu, grad, seen.grad_mode)
+    chain = chain_of(candidate.receiver)
+    return Conversion(candidate, chain, certainty, cpu, grad, seen.grad_mode, _data_of_tensor(chain, seen))
+
+
+def _data_of_tensor(chain: Chain, seen: Observation) -> Fact:
+    """Whether the base of the chain's `.data` is a tensor; None where the chain has none or nothing is known of it."""
+    if chain.detach is None or chain.detach.role is not Role.DATA:
+        return None
+    base = dict(seen.links).get(id(chain.detach.base))
+    if base is None or any(isinstance(value, Unknown) for value in members(base)):
+        return None
+    kinds = {isinstance(value, Tensor) for value in members(base)}
+    return kinds.pop() if len(kinds) == 1 else None

@@ -29,6 +29,7 @@ from tonumpy.inference.values import (
     Foreign,
     Function,
     Instance,
+    Mapping,
     ModuleValue,
     Nothing,
     Plain,
@@ -47,7 +48,7 @@ from tonumpy.inference.values import (
 MAX_DEPTH = 8  # of calls entered from a candidate's function
 MAX_STATEMENTS = 40_000  # for one file; what is asked beyond them is answered "unknown"
 
-_EMPTY_FLOW = Flow(frozenset(), frozenset(), {})
+_EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
 
 
 class Analysis:
@@ -76,7 +77,7 @@ class Analysis:
         known = self._flows.get(id(node))
         if known is None:
             if isinstance(node, ast.Lambda):
-                known = Flow(frozenset(parameter_names(node.args)), frozenset(), {})
+                known = Flow(frozenset(parameter_names(node.args)), frozenset(), {}, {})
             elif isinstance(node, (ast.ClassDef, ast.Module)):
                 known = flow_of(node.body, [])
             else:
@@ -85,23 +86,37 @@ class Analysis:
         return known
 
     def entry_frame(
-        self, module: Module, scopes: Items[ast.AST], targets: Targets, names: set[str]
+        self,
+        module: Module,
+        scopes: Items[ast.AST],
+        targets: Targets,
+        names: set[str],
+        assumed: dict[str, bool] | None = None,
     ) -> Frame:
-        """Run the innermost of the scopes as if it were entered from outside; `names` are what the targets read."""
+        """Run the innermost of the scopes as if it were entered from outside.
+
+        `names` are what the targets read; `assumed` are flags to be taken for what they are given as.
+        """
         node = scopes[-1]
         assert isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         flow = self.flow(node)
         owner, closure = self.surroundings(module, scopes)
         relevant = flow.slice(names)
         if isinstance(node, (ast.Module, ast.ClassDef)):
-            frame = Frame(self, module, flow, None, closure, True if isinstance(node, ast.Module) else None, relevant, targets)
+            mode = True if isinstance(node, ast.Module) else None
+            frame = Frame(self, module, flow, None, closure, mode, relevant, targets, assumed)
         else:
             parameters, grad_mode = self.entry_state(module, scopes)
-            frame = Frame(self, module, flow, owner, closure, grad_mode, relevant, targets)
+            frame = Frame(self, module, flow, owner, closure, grad_mode, relevant, targets, assumed)
             for name, value in parameters.items():
                 frame.bind(name, value)
         execute(frame, node.body)
         return frame
+
+    def is_fixed_flag(self, scope: ast.AST, name: str) -> bool:
+        """Whether a name is bound once in a scope, so that what a test shows of it holds throughout."""
+        assert isinstance(scope, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        return self.flow(scope).times_bound.get(name) == 1
 
     def surroundings(self, module: Module, scopes: Items[ast.AST]) -> tuple[Class | None, Frame | None]:
         """The class whose method the innermost scope is, and the frame of the function around it."""
@@ -272,6 +287,9 @@ class Analysis:
         given: dict[str, Value] = {}
         positional = list(arguments.positional) if receiver is None else [receiver, *arguments.positional]
         given.update(zip(parameters, positional, strict=False))
+        if node.args.kwarg:
+            extra = tuple((name, value) for name, value in arguments.named if name not in values)
+            given[node.args.kwarg.arg] = Mapping(extra, Unknown("argument") if arguments.has_star else NOTHING)
         if node.args.vararg:
             given[node.args.vararg.arg] = Sequence(tuple(positional[len(parameters) :]), join_all(positional[len(parameters) :]))
         given.update({name: value for name, value in arguments.named if name in values})
@@ -447,6 +465,10 @@ class Analysis:
             value = frame.env.get(test.id)
             if isinstance(value, Constant) and isinstance(value.value, bool):
                 return value.value
+        if isinstance(test, ast.BoolOp):
+            decisive = isinstance(test.op, ast.Or)
+            parts = [self.constant_test(frame, part) for part in test.values]
+            return decisive if decisive in parts else None if None in parts else not decisive
         if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
             return self._constant_comparison(frame, test)
         return None
@@ -457,7 +479,7 @@ class Analysis:
         right = _constant_in_sight(frame, test.comparators[0])
         if left is None or right is None:
             return None
-        return (left.value == right.value) is isinstance(test.ops[0], ast.Eq)
+        return (left == right) is isinstance(test.ops[0], ast.Eq)
 
     # Objects: see classes.py and libraries.py
 
@@ -485,7 +507,7 @@ _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) el
 def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:
     if isinstance(node, ast.Constant):
         return Constant(node.value)
-    if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and node.attr == "type"):
+    if isinstance(node, (ast.Name, ast.Attribute)):
         value = evaluate(frame, node)
         return value if isinstance(value, Constant) else None
     return None

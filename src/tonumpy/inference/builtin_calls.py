@@ -18,6 +18,7 @@ from tonumpy.inference.values import (
     Value,
     join,
     join_all,
+    sequence_of,
 )
 
 if TYPE_CHECKING:
@@ -62,8 +63,10 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
         pair = (Plain("int"), item_of(frame, first))
         return Sequence(None, Sequence(pair, join_all(pair)))
     if name == "map":
-        results = [call_value(frame, first, Arguments(tuple(item_of(frame, value) for value in given[1:])))]
-        return Sequence(None, join_all(results))
+        if len(given) == 2 and isinstance(given[1], Sequence) and given[1].items is not None:
+            return sequence_of([call_value(frame, first, Arguments((item,))) for item in given[1].items])
+        items = tuple(item_of(frame, value) for value in given[1:])
+        return Sequence(None, call_value(frame, first, Arguments(items)))
     if name == "filter" and len(given) == 2:
         return Sequence(None, item_of(frame, given[1]))
     if name == "sum":

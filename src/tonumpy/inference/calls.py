@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.conversions import Fact
 from tonumpy.inference import builtin_calls, libraries, torch_api
 from tonumpy.inference.frame import Observation
-from tonumpy.inference.operators import TORCH_WORDS, call_tensor_method, call_torch_function, cpu_of_device
+from tonumpy.inference.operators import TORCH_WORDS, call_tensor_method, call_torch_function, cpu_of_device, result_facts
 from tonumpy.inference.symbols import path_of
 from tonumpy.inference.values import (
     NONE,
@@ -33,6 +34,8 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     join_all,
+    tensor_facts,
+    with_facts,
 )
 
 if TYPE_CHECKING:
@@ -72,6 +75,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             receiver = settle(value)
             if id(link) in frame.targets.calls:
                 frame.observe(link, Observation(receiver, tuple(seen), arguments, frame.grad_mode))
+            _give_away_modules(frame, link, receiver)
             if known is not None:
                 value = call_value(frame, known, arguments)
             else:
@@ -127,7 +131,20 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
     arguments = evaluate_arguments(frame, call)
     if id(call) in frame.targets.calls:
         frame.observe(call, Observation(function, (), arguments, frame.grad_mode))
-    return call_value(frame, function, arguments)
+    result = call_value(frame, function, arguments)
+    _give_away_modules(frame, call, function)
+    return result
+
+
+def _give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
+    """Who is given a module may move it: `trainer.fit(model)`, `accelerator.prepare(model)`. Torch itself does not."""
+    if isinstance(function, Symbol) and function.name.startswith(("torch", "builtins")):
+        return
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        if isinstance(argument, ast.Name):
+            value = frame.env.get(argument.id)
+            if isinstance(value, (Instance, LibraryObject)) and value.on_cpu is not None:
+                frame.refine(argument.id, value._replace(on_cpu=None))
 
 
 def _super(frame: Frame) -> Value:
@@ -144,15 +161,17 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, Function):
         return frame.analysis.call_function(function, None, arguments, frame.grad_mode)
     if isinstance(function, BoundMethod):
-        return frame.analysis.call_function(function.function, function.receiver, arguments, frame.grad_mode)
+        result = frame.analysis.call_function(function.function, function.receiver, arguments, frame.grad_mode)
+        return _placed(function.receiver, arguments, result)
     if isinstance(function, Class):
         return _construct(frame, function, arguments)
     if isinstance(function, Instance):
         for name in ("__call__", "forward"):
             method = frame.analysis.classes.method(function.cls, name)
             if method is not None:
-                return frame.analysis.call_function(method, function, arguments, frame.grad_mode)
-        return _fresh("call of an object", frame)
+                result = frame.analysis.call_function(method, function, arguments, frame.grad_mode)
+                return _placed(function, arguments, result)
+        return _placed(function, arguments, _fresh("call of an object", frame))
     if isinstance(function, Symbol):
         return call_symbol(frame, function.name, arguments)
     if isinstance(function, Method):
@@ -168,6 +187,14 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     return _fresh("call", frame)
 
 
+def _placed(module: Value, arguments: Arguments, result: Value) -> Value:
+    """What a module on the CPU makes of arguments on the CPU is there too, where nothing else is known of the result."""
+    if isinstance(module, Instance) and module.on_cpu and not arguments.has_star:
+        if result_facts(arguments.values(), None, mixes=True)[0]:
+            return with_facts(result, on_cpu=True) if tensor_facts(result)[0] is None else result
+    return result
+
+
 def _fresh(why: str, frame: Frame) -> Unknown:
     """The result of a call of which nothing is known: what is computed while grad mode is off does not require grad."""
     return Unknown(why, None, False if frame.grad_mode is False else None)
@@ -179,7 +206,12 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
         return Foreign(root)
     if frame.analysis.extends_tensor(cls):
         return Tensor()
-    return Instance(cls, None if arguments.has_star else arguments)
+    known = None if arguments.has_star else arguments
+    if not libraries.is_module(frame.analysis.classes.library_bases(cls)):
+        return Instance(cls, known)
+    device = arguments.named_value("device")
+    on_cpu: Fact = None if arguments.has_star else True if device is None or device == NONE else cpu_of_device(device)
+    return Instance(cls, known, on_cpu)
 
 
 def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
@@ -190,7 +222,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if promised is not None:
         return promised
     if name == "torch.device":
-        return Device(cpu_of_device(arguments.get(0, "type")))
+        return _device(arguments.get(0, "type"))
     if name.startswith("torch."):
         if name.startswith("torch.Tensor.") and arguments.positional:
             rest = Arguments(arguments.positional[1:], arguments.named, arguments.has_star)
@@ -206,6 +238,16 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if short[:1].isupper():
         return libraries.construct(frame, name, arguments)
     return _fresh(f"call of {name}", frame)
+
+
+def _device(given: Value | None) -> Value:
+    """`torch.device(given)`."""
+    if isinstance(given, Device):
+        return given
+    if isinstance(given, Constant) and isinstance(given.value, str):
+        kind = given.value.partition(":")[0]
+        return Device(kind == "cpu", kind)
+    return Device(None if given is None else cpu_of_device(given))
 
 
 def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
@@ -288,8 +330,11 @@ def _change_receiver(
     elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
         frame.refine(path, result)
     elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
-        if libraries.changes_module_in_place(name) and isinstance(receiver, LibraryObject):
+        if libraries.changes_module_in_place(name):
             frame.refine(path, result)
+    elif isinstance(receiver, Nothing) and name in ("append", "add", "extend"):
+        first = Sequence((), NOTHING)
+        _store_back(frame, call.func.value, path, builtin_calls.changed_container(frame, first, name, arguments) or first)
 
 
 def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) -> None:

@@ -63,7 +63,8 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         found = [attribute_of(frame, member, name) for member in value.members if not isinstance(member, Constant)]
         return join_all(found) if found else Unknown(f"attribute {name}")
     if isinstance(value, Tensor):
-        return attribute_of_tensor(value, name) or Method(value, name)
+        known = attribute_of_tensor(value, name)
+        return Method(value, name) if known is None else known
     if isinstance(value, Symbol):
         return frame.analysis.symbol(f"{value.name}.{name}")
     if isinstance(value, ModuleValue):
@@ -79,7 +80,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     if isinstance(value, LibraryObject):
         return libraries.attribute(frame, value, name)
     if isinstance(value, Device) and name == "type":
-        return Constant("cpu") if value.is_cpu else Plain("str")
+        return Constant(value.type) if value.type else Plain("str")
     if isinstance(value, Unknown):
         # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
         if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):

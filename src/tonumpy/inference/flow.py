@@ -52,6 +52,8 @@ def _wanted(frame: Frame, statement: ast.stmt, names: Sequence[str]) -> bool:
 
 def _assign(frame: Frame, statement: ast.Assign) -> Continues:
     names = [name for target in statement.targets for name in bound_names(target)]
+    if not frame.assumed.keys().isdisjoint(names):
+        names.append(next(iter(frame.relevant or ()), ""))
     if not _wanted(frame, statement, names):
         for walrus in _walruses(statement.value):
             if frame.is_relevant(walrus.target.id):
@@ -60,7 +62,17 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
     value = evaluate(frame, statement.value)
     for target in statement.targets:
         assign(frame, target, value)
+        _narrow_by_assumption(frame, target, statement.value)
     return True
+
+
+def _narrow_by_assumption(frame: Frame, target: ast.expr, value: ast.expr) -> None:
+    """`is_numpy = isinstance(x, np.ndarray)` where is_numpy is taken to be true: so x is an array from here on."""
+    if isinstance(target, ast.Name) and target.id in frame.assumed:
+        narrow(frame, value, frame.assumed[target.id])
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for part, given in zip(target.elts, value.elts, strict=True):
+            _narrow_by_assumption(frame, part, given)
 
 
 def _walruses(node: ast.expr) -> list[ast.NamedExpr]:

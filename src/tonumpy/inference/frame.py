@@ -64,6 +64,7 @@ class Frame:
         grad_mode: Fact,
         relevant: set[str] | None,
         targets: Targets,
+        assumed: dict[str, bool] | None = None,
     ) -> None:
         self.analysis = analysis
         self.module = module
@@ -72,6 +73,7 @@ class Frame:
         self.closure = closure
         self.relevant = relevant  # None: every name
         self.targets = targets
+        self.assumed = assumed or {}  # what flags are taken to be, throughout
         self.env = Environment()
         self.set_grad_mode(grad_mode)
         self.observations: dict[int, Observation] = {}
@@ -98,6 +100,8 @@ class Frame:
 
     def bind(self, name: str, value: Value) -> None:
         """Give a name (or an attribute path) a new value."""
+        if name in self.assumed:
+            value = Constant(self.assumed[name])
         self.env.set(name, value)
         if name in self.path_roots:
             self.env.forget_paths(name)

@@ -75,12 +75,23 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     return Unknown(unknown.why if unknown else "operator of an object", cpu, grad)
 
 
-def result_facts(operands: Items[Value], grad_mode: Fact) -> tuple[Fact, Fact]:
-    """On which device a result made of the operands is, and whether it requires grad."""
+def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False) -> tuple[Fact, Fact]:
+    """On which device a result made of the operands is, and whether it requires grad.
+
+    Torch's own operators refuse operands on different devices, so one that is on the CPU speaks for all; not so the
+    functions that `mixes` is True for, nor a tensor made from one number, which is taken to any device.
+    """
     cpus: list[Fact] = []
     grads: list[Fact] = []
-    for operand in operands:
+    speaks_for_all = False
+    waiting = list(operands)
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Sequence) and operand.items:
+            waiting.extend(operand.items)
+            continue
         for value in members(operand):
+            speaks_for_all |= isinstance(value, Tensor) and value.on_cpu is True and not value.is_number
             if isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject)):
                 cpu, grad = tensor_facts(value)
                 cpus.append(cpu)
@@ -88,7 +99,8 @@ def result_facts(operands: Items[Value], grad_mode: Fact) -> tuple[Fact, Fact]:
             elif not isinstance(value, (Plain, Constant, Symbol, Device, Foreign, Nothing)):
                 cpus.append(None)
                 grads.append(None)
-    cpu = False if False in cpus else True if all(each is True for each in cpus) else None
+    alone = speaks_for_all and not mixes
+    cpu = False if False in cpus else True if alone or all(each is True for each in cpus) else None
     if grad_mode is False or all(each is False for each in grads):
         return cpu, False
     if _is_integer_arithmetic(operands):
@@ -105,7 +117,7 @@ def _is_integer_arithmetic(operands: Items[Value]) -> bool:
 def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
     """What an attribute of a tensor is; None where the name is a method's, or not known."""
     if name == "device":
-        return Device(tensor.on_cpu)
+        return Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None)
     if name == "dtype":
         return Symbol(f"torch.{tensor.dtype}") if tensor.dtype and is_dtype_name(tensor.dtype) else Plain("dtype")
     if name == "is_cuda":
@@ -168,9 +180,10 @@ def _apply(
         return NOTHING
     given: set[str] = set()
     unsure: set[str] = set()
-    for parameter, position in operator.deciders:
+    for parameter, position, counts in operator.deciders:
         value = arguments.get(position - first_position, parameter) if position is not None else arguments.named_value(parameter)
-        if isinstance(value, Tensor) or value is None or (isinstance(value, Constant) and value.value in (None, False)):
+        switched_off = isinstance(value, Tensor) or (isinstance(value, Constant) and (value.value is None or value.value is False))
+        if value is None or (switched_off and counts != "any"):
             if arguments.has_star and value is None:
                 unsure.add(parameter)
             continue
@@ -291,7 +304,7 @@ def cpu_of_device(value: Value | None) -> Fact:
         return value.is_cpu
     if isinstance(value, Constant):
         if isinstance(value.value, str):
-            return value.value.split(":")[0] == "cpu"
+            return value.value.partition(":")[0] == "cpu"
         if isinstance(value.value, int) and not isinstance(value.value, bool):
             return False  # the number of an accelerator
     return None

@@ -28,6 +28,7 @@ class Flow(NamedTuple):
     local_names: frozenset[str]
     outer_names: frozenset[str]  # declared global or nonlocal
     sources: dict[str, set[str]]
+    times_bound: dict[str, int]  # how many statements bind a name, parameters counted
 
     def slice(self, names: set[str]) -> set[str]:
         """All names that the values of `names` may depend on, themselves included."""
@@ -138,6 +139,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
     """The dependencies among the names of one body. Linear in its statements."""
     local, outer = set(parameters), set()
     sources: dict[str, set[str]] = {}
+    times_bound = dict.fromkeys(parameters, 1)
     for statement in statements_of(body):
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             outer.update(statement.names)
@@ -151,7 +153,9 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
             continue
         for targets, value in _bindings(statement):
             names = [name for target in targets for name in bound_names(target)]
-            local.update(inner.id for target in targets for inner in _stored_names(target))
+            for inner in (inner.id for target in targets for inner in _stored_names(target)):
+                local.add(inner)
+                times_bound[inner] = times_bound.get(inner, 0) + 1
             read = names_in(value) if value is not None else set()
             for target in targets:
                 read |= names_in(target)
@@ -168,7 +172,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                     if changed is not None:
                         read = {name for argument in _arguments(node) for name in names_in(argument)}
                         sources.setdefault(changed, set()).update(read)
-    return Flow(frozenset(local - outer), frozenset(outer), sources)
+    return Flow(frozenset(local - outer), frozenset(outer), sources, times_bound)
 
 
 def _stored_names(target: ast.expr) -> Iterator[ast.Name]:

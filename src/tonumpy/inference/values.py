@@ -29,6 +29,7 @@ class Tensor(NamedTuple):
     requires_grad: Fact = None
     dtype: str | None = None  # "int64", ... or "integral" where only that is known
     certainty: Literal["tensor", "likely"] = "tensor"
+    is_number: bool = False  # made from one number: the one kind of CPU tensor that mixes with an accelerator's
 
 
 class Unknown(NamedTuple):
@@ -61,6 +62,7 @@ class Device(NamedTuple):
     """A torch.device, or what `.device` gives."""
 
     is_cpu: Fact
+    type: str | None = None
 
 
 class Symbol(NamedTuple):
@@ -110,10 +112,15 @@ class Class(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """An object of a class of the repository, with the arguments it was built from where they are known."""
+    """An object of a class of the repository, with the arguments it was built from where they are known.
+
+    The facts are those of an nn.Module's parameters: on the CPU where it was built in sight and not moved since.
+    """
 
     cls: Class
     arguments: Arguments | None = None
+    on_cpu: Fact = None
+    requires_grad: Fact = None
 
 
 class LibraryObject(NamedTuple):
@@ -247,6 +254,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             join_fact(first.requires_grad, second.requires_grad),
             join_dtype(first.dtype, second.dtype),
             "tensor" if first.certainty == second.certainty == "tensor" else "likely",
+            first.is_number or second.is_number,
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
         return Unknown(
@@ -259,7 +267,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             return None
         return _wider_plain(first, second)
     if isinstance(first, Device) and isinstance(second, Device):
-        return Device(join_fact(first.is_cpu, second.is_cpu))
+        return Device(join_fact(first.is_cpu, second.is_cpu), first.type if first.type == second.type else None)
     if isinstance(first, Sequence) and isinstance(second, Sequence):
         items = None
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
@@ -272,7 +280,13 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.name, join_fact(first.on_cpu, second.on_cpu), join_fact(first.requires_grad, second.requires_grad)
         )
     if isinstance(first, Instance) and isinstance(second, Instance) and first.cls == second.cls:
-        return Instance(first.cls)
+        arguments = first.arguments if first.arguments == second.arguments else None
+        return Instance(
+            first.cls,
+            arguments,
+            join_fact(first.on_cpu, second.on_cpu),
+            join_fact(first.requires_grad, second.requires_grad),
+        )
     return None
 
 
