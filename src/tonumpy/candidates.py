@@ -22,7 +22,7 @@ class Guard(NamedTuple):
 class Candidate(NamedTuple):
     """A call `receiver.numpy(...)`.
 
-    `scopes` are the module, classes and functions around it, outermost first; lambdas and comprehensions are not among them.
+    `scopes` are the module, classes and functions around it, outermost first, without lambdas and comprehensions.
     `guards` are the flags that the code has tested before it comes here, within the innermost function.
     `statement` is the innermost statement that holds it (for a condition, the whole `if` or loop).
     `string` is the f-string that holds the call: before Python 3.12 the positions inside it cannot be trusted.
@@ -80,9 +80,8 @@ def _search_block(
         first = bisect_left(rows, _first_row(statement))
         if first == len(rows) or rows[first] > (statement.end_lineno or statement.lineno):
             continue
-        opens_scope = isinstance(statement, (ast.ClassDef, *_FUNCTIONS))
         for field, value in ast.iter_fields(statement):
-            if field == "body" and opens_scope:
+            if field == "body" and isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 # Decorators, defaults, bases and annotations run in the scope outside.
                 _search_field(value, (*scopes, statement), (), statement, rows, found)
             else:

@@ -19,7 +19,7 @@ class Role(Enum):
 
 
 class Link(NamedTuple):
-    """One link of a chain: a method call, an attribute or a subscript. `node.value` or `node.func.value` is what it hangs on."""
+    """One link of a chain: a method call, an attribute or a subscript."""
 
     node: ast.Call | ast.Attribute | ast.Subscript
     role: Role

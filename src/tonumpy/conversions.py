@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tonumpy.candidates import Candidate
-from tonumpy.chains import Chain
+if TYPE_CHECKING:
+    from tonumpy.candidates import Candidate
+    from tonumpy.chains import Chain
 
 Certainty = Literal["tensor", "likely", "possible"]
 
@@ -45,7 +46,9 @@ class Conversion(NamedTuple):
 
     @property
     def subject(self) -> str:
-        return {"tensor": "a tensor", "likely": "what reads as a tensor", "possible": "what may be a tensor"}[self.certainty]
+        return {"tensor": "a tensor", "likely": "what reads as a tensor", "possible": "what may be a tensor"}[
+            self.certainty
+        ]
 
     @property
     def unproved(self) -> str:

@@ -61,5 +61,7 @@ class SourceError(Exception):
         self.position = position
 
     def __str__(self) -> str:
-        place = self.filename if self.position is None else f"{self.filename}:{self.position.row}:{self.position.column}"
+        place = (
+            self.filename if self.position is None else f"{self.filename}:{self.position.row}:{self.position.column}"
+        )
         return f"{place}: {self.reason}"

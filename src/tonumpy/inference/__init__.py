@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tonumpy.candidates import Candidate, Guard
 from tonumpy.chains import Chain, Role, chain_of
 from tonumpy.conversions import Certainty, Conversion, Fact
 from tonumpy.inference.analysis import Analysis
@@ -20,7 +19,12 @@ from tonumpy.inference.values import (
     join_fact,
     members,
 )
-from tonumpy.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonumpy.candidates import Candidate, Guard
+    from tonumpy.source import Source
 
 _UNREACHED = Observation(Unknown("code that is not reached"), (), Arguments(()), None)
 _TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)

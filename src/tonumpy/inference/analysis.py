@@ -6,9 +6,8 @@ Everything here lives as long as the check of one file, so that what is found do
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence as Items
+from typing import TYPE_CHECKING
 
-from tonumpy.conversions import Fact
 from tonumpy.inference import callers, classes, libraries
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
@@ -17,7 +16,6 @@ from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.frameworks import foreign_root
-from tonumpy.inference.project import Module
 from tonumpy.inference.symbols import Flow, FunctionNode, Import, flow_of, imports_of, names_in
 from tonumpy.inference.values import (
     NONE,
@@ -44,6 +42,12 @@ from tonumpy.inference.values import (
     tensor_facts,
     with_facts,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Items
+
+    from tonumpy.conversions import Fact
+    from tonumpy.inference.project import Module
 
 MAX_DEPTH = 8  # of calls entered from a candidate's function
 MAX_STATEMENTS = 40_000  # for one file; what is asked beyond them is answered "unknown"
@@ -176,12 +180,12 @@ class Analysis:
             found[arguments.vararg.arg] = Sequence(None, Unknown("parameter") if isinstance(inner, Unknown) else inner)
         if arguments.kwarg:
             found[arguments.kwarg.arg] = Unknown("parameter")
-        for parameter, default in defaults_of(arguments):
-            if isinstance(default, ast.Constant) and default.value is not None and isinstance(found[parameter], Unknown):
+        for name, default in defaults_of(arguments):
+            if isinstance(default, ast.Constant) and default.value is not None and isinstance(found[name], Unknown):
                 # A parameter whose default is a number or a string takes those.
-                found[parameter] = Plain(type(default.value).__name__)
+                found[name] = Plain(type(default.value).__name__)
             elif isinstance(default, ast.Constant) and default.value is None:
-                found[parameter] = join(found[parameter], NONE)
+                found[name] = join(found[name], NONE)
         first = self._first_parameter(function)
         if first is not None and function.owner is not None:
             found[first] = Instance(function.owner)
@@ -256,8 +260,12 @@ class Analysis:
             for name, value in self.bind_arguments(function, receiver, arguments).items():
                 frame.bind(name, value)
             return settle(evaluate(frame, node.body))
-        wanted = {name for statement in ast.walk(node) if isinstance(statement, _RESULTS) for name in names_in(statement)}
-        frame = Frame(self, function.module, flow, function.owner, function.closure, mode, flow.slice(wanted), NO_TARGETS)
+        wanted = {
+            name for statement in ast.walk(node) if isinstance(statement, _RESULTS) for name in names_in(statement)
+        }
+        frame = Frame(
+            self, function.module, flow, function.owner, function.closure, mode, flow.slice(wanted), NO_TARGETS
+        )
         for name, value in self.bind_arguments(function, receiver, arguments).items():
             frame.bind(name, value)
         falls_through = execute(frame, node.body)
@@ -291,7 +299,9 @@ class Analysis:
             extra = tuple((name, value) for name, value in arguments.named if name not in values)
             given[node.args.kwarg.arg] = Mapping(extra, Unknown("argument") if arguments.has_star else NOTHING)
         if node.args.vararg:
-            given[node.args.vararg.arg] = Sequence(tuple(positional[len(parameters) :]), join_all(positional[len(parameters) :]))
+            given[node.args.vararg.arg] = Sequence(
+                tuple(positional[len(parameters) :]), join_all(positional[len(parameters) :])
+            )
         given.update({name: value for name, value in arguments.named if name in values})
         frame = self._definition_frame(function)
         if not arguments.has_star:
@@ -401,9 +411,14 @@ class Analysis:
                     self._active.pop()
                 if found is not None:
                     return found
-            elif source is None and not star.level and not name.startswith("_") and name not in _BUILTINS:
-                if star.module.partition(".")[0] == "torch" or foreign_root(star.module):
-                    return self.symbol(f"{star.module}.{name}")
+            elif (
+                source is None
+                and not star.level
+                and not name.startswith("_")
+                and name not in _BUILTINS
+                and (star.module.partition(".")[0] == "torch" or foreign_root(star.module))
+            ):
+                return self.symbol(f"{star.module}.{name}")
         return None
 
     def import_value(self, module: Module, imported: Import) -> Value:
@@ -459,7 +474,10 @@ class Analysis:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             known = self.constant_test(frame, test.operand)
             return None if known is None else not known
-        if isinstance(test, (ast.Name, ast.Attribute)) and (test.id if isinstance(test, ast.Name) else test.attr) == "TYPE_CHECKING":
+        if (
+            isinstance(test, (ast.Name, ast.Attribute))
+            and (test.id if isinstance(test, ast.Name) else test.attr) == "TYPE_CHECKING"
+        ):
             return False
         if isinstance(test, ast.Name):
             value = frame.env.get(test.id)
@@ -550,6 +568,6 @@ def _is_abstract(node: FunctionNode) -> bool:
 def _may_change_in_place(value: ast.expr) -> bool:
     """A container's later changes matter: `CACHE = {}` at the top says nothing of what is in it when it is read."""
     return isinstance(value, (ast.Dict, ast.List, ast.Set)) or (
-        isinstance(value, ast.Call) and getattr(value.func, "id", None) in ("dict", "list", "set", "defaultdict", "OrderedDict")
+        isinstance(value, ast.Call)
+        and getattr(value.func, "id", None) in ("dict", "list", "set", "defaultdict", "OrderedDict")
     )
-

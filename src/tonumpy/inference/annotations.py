@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from tonumpy.inference.frameworks import foreign_root
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -24,12 +25,11 @@ from tonumpy.inference.values import (
     join_all,
     sequence_of,
 )
-from tonumpy.inference.frameworks import foreign_root
 
 _PLAIN = frozenset("int float bool str bytes complex slice type range bytearray object_".split())
 _SEQUENCES = frozenset(
-    "list List tuple Tuple set Set frozenset FrozenSet Sequence MutableSequence Iterable Iterator Collection Generator deque"
-    " AsyncIterator AsyncIterable Deque".split()
+    "list List tuple Tuple set Set frozenset FrozenSet Sequence MutableSequence Iterable Iterator Collection"
+    " Generator deque AsyncIterator AsyncIterable Deque".split()
 )
 _MAPPINGS = frozenset("dict Dict Mapping MutableMapping OrderedDict defaultdict DefaultDict".split())
 _WRAPPERS = frozenset("Annotated Final ClassVar Required NotRequired ReadOnly".split())
@@ -68,10 +68,10 @@ def value_of_annotation(node: ast.expr | None, resolve: Resolve) -> Value:
         return join(value_of_annotation(node.left, resolve), value_of_annotation(node.right, resolve))
     if isinstance(node, ast.Subscript):
         return _subscripted(node, resolve)
-    return value_of_class(resolve(node), _last_name(node))
+    return value_of_class(resolve(node))
 
 
-def value_of_class(cls: Value, name: str | None) -> Value:
+def value_of_class(cls: Value) -> Value:
     """An object of a class, given what the class's name evaluates to."""
     if isinstance(cls, Class):
         return Instance(cls)
@@ -91,11 +91,14 @@ def value_of_class(cls: Value, name: str | None) -> Value:
     root = foreign_root(full)
     if root:
         return Foreign(root)
-    if full.startswith(("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.")) or full in ("torch.Size", "torch.dtype"):
+    if full.startswith(("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.")) or full in (
+        "torch.Size",
+        "torch.dtype",
+    ):
         return _builtin(short) if full.startswith("builtins.") else Plain(full)
-    if full.startswith("typing.") or full.startswith("collections."):
+    if full.startswith(("typing.", "collections.")):
         return _typing(short)
-    if full.startswith("torch.") or full.startswith("torchvision."):
+    if full.startswith(("torch.", "torchvision.")):
         return LibraryObject(full)
     return LibraryObject(full) if "." in full else Unknown("annotation")
 

@@ -1,4 +1,4 @@
-"""A target and a value in; the frame's variables changed: assignment, unpacking, augmented assignment, `with ... as`."""
+"""A target and a value in; the frame's variables changed: assignment, unpacking, augmented ones, `with ... as`."""
 
 from __future__ import annotations
 
@@ -149,7 +149,9 @@ def stored(container: Value, key: Value, value: Value, nested: bool, frame: Fram
     if isinstance(container, Unknown):
         cpu, grad = tensor_facts(value)
         keeps_grad = container.requires_grad is False and grad is False
-        return Unknown(container.why, container.on_cpu if cpu is container.on_cpu else None, False if keeps_grad else None)
+        return Unknown(
+            container.why, container.on_cpu if cpu is container.on_cpu else None, False if keeps_grad else None
+        )
     return container
 
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 _COPIES = frozenset("list tuple set frozenset sorted reversed iter".split())
 _PLAIN = frozenset(
-    "len int float str bool bytes repr abs_ range_ isinstance issubclass hasattr id hash round pow_ divmod ord chr hex oct bin"
-    " callable print input open type format all any complex bytearray memoryview dir slice object".split()
+    "len int float str bool bytes repr abs_ range_ isinstance issubclass hasattr id hash round pow_ divmod ord"
+    " chr hex oct bin callable print input open type format all any complex bytearray memoryview dir slice"
+    " object".split()
 )
 
 
@@ -91,7 +92,12 @@ def _dict(frame: Frame, arguments: Arguments) -> Value:
             entries, other = list(value.entries), value.other
         elif isinstance(value, Sequence):
             pair = value.element
-            other = join(other, pair.items[1] if isinstance(pair, Sequence) and pair.items and len(pair.items) == 2 else item_of(frame, pair))
+            other = join(
+                other,
+                pair.items[1]
+                if isinstance(pair, Sequence) and pair.items and len(pair.items) == 2
+                else item_of(frame, pair),
+            )
         else:
             other = join(other, item_of(frame, value) if isinstance(value, Unknown) else Unknown("value of a dict"))
     if arguments.has_star:
@@ -110,7 +116,7 @@ def collection(frame: Frame, name: str, arguments: Arguments) -> Value:
     return Plain(name) if name == "Counter" else Unknown(f"call of collections.{name}")
 
 
-def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:
+def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:
     given = arguments.positional
     if isinstance(receiver, Mapping):
         inner = join_all(receiver.values())
@@ -141,7 +147,9 @@ def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str,
     return NONE if name in _CHANGING else Unknown(f"method {name} of a container")
 
 
-_CHANGING = frozenset("append extend insert add update clear remove appendleft extendleft discard sort reverse pop".split())
+_CHANGING = frozenset(
+    "append extend insert add update clear remove appendleft extendleft discard sort reverse pop".split()
+)
 
 
 def changed_container(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value | None:

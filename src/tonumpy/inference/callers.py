@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Sequence as Items
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.conversions import Fact
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.symbols import names_read
 from tonumpy.inference.values import Function, Instance, Value, join, join_fact
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence as Items
+
+    from tonumpy.conversions import Fact
     from tonumpy.inference.analysis import Analysis
     from tonumpy.inference.project import Module
 
@@ -88,7 +89,7 @@ class Callers:
         return joined, mode
 
     def references(self, module: Module) -> dict[str, list[Reference]]:
-        """Every place in a module that names something, by the last part of the name. One walk, on the first question."""
+        """Every place in a module that names something, by the last part of the name. One walk, when first asked."""
         known = self._references.get(module.filename)
         if known is None:
             known = {}
@@ -97,7 +98,9 @@ class Callers:
         return known
 
 
-def _all_calls_are_in_sight(module: Module, scopes: Items[ast.AST], node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _all_calls_are_in_sight(
+    module: Module, scopes: Items[ast.AST], node: ast.FunctionDef | ast.AsyncFunctionDef
+) -> bool:
     if len(scopes) > 1 and isinstance(scopes[-2], _FUNCTIONS):
         return True
     if any(not _keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
@@ -117,10 +120,7 @@ def _keeps_calls_in_sight(decorator: ast.expr) -> bool:
     """Decorators that do not register the function with somebody else who calls it."""
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name in (
-        "staticmethod", "classmethod", "no_grad", "inference_mode", "enable_grad", "cache", "lru_cache", "wraps", "contextmanager",
-        "jit", "script", "torch_compile", "compile",
-    )  # fmt: skip
+    return name in _DECORATORS  # fmt: skip
 
 
 def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], found: dict[str, list[Reference]]) -> None:
@@ -167,3 +167,10 @@ def _collect_expression(
 
 def _last_name(node: ast.expr) -> str | None:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
+# Decorators that leave the parameters of a function as they are.
+_DECORATORS = frozenset(
+    "staticmethod classmethod no_grad inference_mode enable_grad cache lru_cache wraps contextmanager jit script"
+    " torch_compile compile".split()
+)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.conversions import Fact
 from tonumpy.inference import builtin_calls, libraries, torch_api
 from tonumpy.inference.frame import Observation
-from tonumpy.inference.operators import TORCH_WORDS, call_tensor_method, call_torch_function, cpu_of_device, result_facts
+from tonumpy.inference.operators import (
+    TORCH_WORDS,
+    call_tensor_method,
+    call_torch_function,
+    cpu_of_device,
+    result_facts,
+)
 from tonumpy.inference.symbols import path_of
 from tonumpy.inference.values import (
     NONE,
@@ -39,6 +44,7 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
+    from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
 
 
@@ -188,10 +194,11 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
 
 
 def _placed(module: Value, arguments: Arguments, result: Value) -> Value:
-    """What a module on the CPU makes of arguments on the CPU is there too, where nothing else is known of the result."""
-    if isinstance(module, Instance) and module.on_cpu and not arguments.has_star:
-        if result_facts(arguments.values(), None, mixes=True)[0]:
-            return with_facts(result, on_cpu=True) if tensor_facts(result)[0] is None else result
+    """What a module on the CPU makes of arguments on the CPU is there too, if nothing else is known of the result."""
+    if not isinstance(module, Instance) or not module.on_cpu or arguments.has_star:
+        return result
+    if tensor_facts(result)[0] is None and result_facts(arguments.values(), None, mixes=True)[0]:
+        return with_facts(result, on_cpu=True)
     return result
 
 
@@ -271,7 +278,7 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
             return libraries.call_inherited(frame, receiver, name, arguments)
         return call_value(frame, method, arguments)
     if isinstance(receiver, (Sequence, Mapping)):
-        return builtin_calls.call_container_method(frame, receiver, name, arguments)
+        return builtin_calls.call_container_method(receiver, name, arguments)
     if isinstance(receiver, LibraryObject):
         return libraries.call_object(frame, receiver, name, arguments)
     if isinstance(receiver, Foreign):
@@ -292,7 +299,7 @@ _PLAIN_METHODS = frozenset(
 
 
 def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
-    """A method of a value of unknown kind. In a module that knows no framework but torch, words of torch are believed."""
+    """A method of a value of unknown kind. Where torch is the only framework, words of torch are believed."""
     if name in _PLAIN_METHODS:
         return Plain(f"result of {name}")
     if name in ("items", "values", "get", "pop", "setdefault", "copy", "popitem"):
@@ -334,7 +341,9 @@ def _change_receiver(
             frame.refine(path, result)
     elif isinstance(receiver, Nothing) and name in ("append", "add", "extend"):
         first = Sequence((), NOTHING)
-        _store_back(frame, call.func.value, path, builtin_calls.changed_container(frame, first, name, arguments) or first)
+        _store_back(
+            frame, call.func.value, path, builtin_calls.changed_container(frame, first, name, arguments) or first
+        )
 
 
 def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) -> None:

@@ -169,7 +169,9 @@ class ClassFacts:
             return settle(evaluate(frame, field.value))
         declared = self._analysis.annotated(frame, field.annotation)
         if instance.arguments is not None:
-            position = [key for key, value in self.members(owner).fields.items() if isinstance(value, ast.AnnAssign)].index(name)
+            position = [
+                key for key, value in self.members(owner).fields.items() if isinstance(value, ast.AnnAssign)
+            ].index(name)
             given = instance.arguments.get(position, name)
             if given is not None:
                 return self._analysis.combine_annotation(given, declared)
@@ -246,4 +248,3 @@ def _decorators(node: FunctionNode | ast.Lambda) -> set[str]:
     from tonumpy.inference.analysis import decorator_names
 
     return decorator_names(node)
-

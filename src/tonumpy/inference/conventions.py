@@ -19,7 +19,8 @@ _LOADER = re.compile(r"(^|_)(data_?)?loader(s)?$|(^|_)dataset(s)?$")
 
 def learnt_from_name(value: Value, name: str) -> Value:
     """The value of a parameter, attribute, key or loop variable of this name, where its grad is not known otherwise."""
-    if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None:
-        if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _LOADER.search(name)):
-            return value._replace(requires_grad=False)
+    if not isinstance(value, (Tensor, Unknown)) or value.requires_grad is not None:
+        return value
+    if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _LOADER.search(name)):
+        return value._replace(requires_grad=False)
     return value

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.values import NOTHING, Value, join, same
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tonumpy.inference import libraries
@@ -39,6 +38,8 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonumpy.inference.frame import Frame
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tonumpy.inference.assignment import assign, augment, enter_context
 from tonumpy.inference.environment import GRAD_MODE, Environment
@@ -23,6 +22,8 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from tonumpy.inference.frame import Frame
 
 # A loop's variables settle within two or three passes; what still changes after these is given up as unknown.
@@ -109,11 +110,13 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
         name = _last_name(node.func)
         sets_mode = name in ("set_grad_enabled", "_set_grad_enabled")
-        if sets_mode or _wanted(frame, statement, [changed] if changed else []):
+        if (
+            sets_mode
+            or _wanted(frame, statement, [changed] if changed else [])
+            or any(frame.is_relevant(walrus.target.id) for walrus in _walruses(node))
+        ):
             evaluate(frame, node)
-        elif any(frame.is_relevant(walrus.target.id) for walrus in _walruses(node)):
-            evaluate(frame, node)
-        if name == "exit" and root_name(node.func) == "sys" or (isinstance(node.func, ast.Name) and name == "exit"):
+        if (name == "exit" and root_name(node.func) == "sys") or (isinstance(node.func, ast.Name) and name == "exit"):
             return False
     elif id(statement) in frame.targets.statements:
         evaluate(frame, node)
@@ -389,7 +392,8 @@ def _match(frame: Frame, statement: ast.Match) -> Continues:
     return _branches(frame, runs if exhaustive else [*runs, lambda: True])
 
 
-_HANDLERS: dict[type[ast.stmt], Callable[[Frame, ast.stmt], Continues]] = {
+# Each handler takes the statements that it stands for, which a dict's type cannot say.
+_HANDLERS: dict[type[ast.stmt], Callable[[Frame, Any], Continues]] = {
     ast.Assign: _assign,
     ast.AnnAssign: _annotated_assign,
     ast.AugAssign: _augmented_assign,
@@ -413,6 +417,6 @@ _HANDLERS: dict[type[ast.stmt], Callable[[Frame, ast.stmt], Continues]] = {
     ast.AsyncWith: _with,
     ast.Try: _try,
     ast.Match: _match,
-}  # type: ignore[dict-item]  # each handler takes the statement class of its key
+}  # each handler takes the statement class of its key
 if hasattr(ast, "TryStar"):
-    _HANDLERS[ast.TryStar] = _try  # type: ignore[assignment]
+    _HANDLERS[ast.TryStar] = _try

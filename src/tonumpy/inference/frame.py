@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.conversions import Fact
 from tonumpy.inference.environment import GRAD_MODE, Environment
 from tonumpy.inference.values import (
     NOTHING,
@@ -18,6 +16,9 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
+    import ast
+
+    from tonumpy.conversions import Fact
     from tonumpy.inference.analysis import Analysis
     from tonumpy.inference.project import Module
     from tonumpy.inference.symbols import Flow

@@ -29,9 +29,7 @@ _TORCH = re.compile(r"torch|pytorch_lightning|lightning|pyro|gpytorch|botorch|fa
 
 def imported_roots(text: str) -> frozenset[str]:
     """The first names of everything that a text imports absolutely, at whatever depth."""
-    return frozenset(
-        name.split()[0].split(".")[0] for match in _IMPORT.finditer(text) for name in match[1].split(",")
-    )
+    return frozenset(name.split()[0].split(".")[0] for match in _IMPORT.finditer(text) for name in match[1].split(","))
 
 
 def is_only_torch(roots: frozenset[str]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.conversions import Fact
 from tonumpy.inference.annotations import value_of_class
 from tonumpy.inference.operators import cpu_of_device
 from tonumpy.inference.symbols import path_of
@@ -31,6 +30,7 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
+    from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
 
 
@@ -131,7 +131,7 @@ def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Valu
 
 
 def _as_instance(value: Value, cls: Value) -> Value:
-    found = value_of_class(cls, None)
+    found = value_of_class(cls)
     if isinstance(value, Unknown):
         if isinstance(found, Unknown):
             return value
@@ -158,11 +158,17 @@ def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
         kind = type(value.value).__name__
         return (name.rpartition(".")[2] == kind) if name.startswith("builtins.") else False
     if isinstance(value, Sequence):
-        return name.rpartition(".")[2] in ("list", "tuple", "set", "Sequence", "Iterable", "Collection") or None if not is_tensor_class else False
+        return (
+            name.rpartition(".")[2] in ("list", "tuple", "set", "Sequence", "Iterable", "Collection") or None
+            if not is_tensor_class
+            else False
+        )
     if isinstance(value, Mapping):
-        return name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping", "OrderedDict") or (False if is_tensor_class or "list" in name or "tuple" in name else None)
+        return name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping", "OrderedDict") or (
+            False if is_tensor_class or "list" in name or "tuple" in name else None
+        )
     if isinstance(value, Foreign):
-        return True if isinstance(cls, Foreign) else False
+        return bool(isinstance(cls, Foreign))
     if isinstance(value, Instance):
         if isinstance(cls, Class):
             return True if frame.analysis.is_subclass(value.cls, cls) else None
@@ -276,7 +282,12 @@ def pattern_value(frame: Frame, node: ast.expr, subject: Value, pattern: ast.pat
     elif isinstance(pattern, ast.MatchSequence):
         for index, part in enumerate(pattern.patterns):
             items = subject.items if isinstance(subject, Sequence) else None
-            if items is not None and len(items) == len(pattern.patterns) and isinstance(part, ast.MatchAs) and part.name:
+            if (
+                items is not None
+                and len(items) == len(pattern.patterns)
+                and isinstance(part, ast.MatchAs)
+                and part.name
+            ):
                 frame.bind(part.name, items[index])
             else:
                 _bind_unknown(frame, part)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Sequence as Items
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tonumpy.conversions import Fact
 from tonumpy.inference import torch_api
 from tonumpy.inference.values import (
     NONE,
@@ -28,25 +25,32 @@ from tonumpy.inference.values import (
     is_dtype_name,
     is_integral,
     join_all,
-    join_fact,
     members,
     tensor_facts,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Sequence as Items
+
+    from tonumpy.conversions import Fact
+
 # Methods that only a torch tensor (or what mimics one closely enough to be repaired the same way) has.
 TORCH_WORDS = frozenset(
-    "cpu cuda detach detach_ requires_grad_ unsqueeze unsqueeze_ contiguous permute backward is_floating_point type_as"
-    " masked_fill masked_fill_ index_select new_zeros new_ones new_tensor new_full expand_as view_as share_memory_ pin_memory to_dense coalesce to_sparse"
-    " bfloat16 retain_grad data_ptr clamp_ zero_ fill_ add_ mul_ copy_ log_softmax softmax".split()
+    "cpu cuda detach detach_ requires_grad_ unsqueeze unsqueeze_ contiguous permute backward is_floating_point"
+    " type_as masked_fill masked_fill_ index_select new_zeros new_ones new_tensor new_full expand_as view_as"
+    " share_memory_ pin_memory to_dense coalesce to_sparse bfloat16 retain_grad data_ptr clamp_ zero_ fill_ add_"
+    " mul_ copy_ log_softmax softmax".split()
 )
 
 # Methods whose other arguments are sizes, dimensions and flags: nothing in them can bring a grad or a device.
 _ONE_OPERAND = frozenset(
-    "view reshape permute transpose squeeze unsqueeze flatten expand repeat sum mean std var norm max_ argmax argmin amax amin"
-    " topk sort argsort clamp_ narrow split chunk unbind select flip roll float double half long int type contiguous clone"
-    " softmax log_softmax cumsum cumprod size dim tolist item numpy swapaxes movedim diagonal unfold tile detach t round"
-    " nonzero unique any all prod median mode kthvalue logsumexp squeeze_ unsqueeze_ repeat_interleave"
-    " interpolate pad dropout adaptive_avg_pool2d avg_pool2d max_pool2d normalize one_hot".split()
+    "view reshape permute transpose squeeze unsqueeze flatten expand repeat sum mean std var norm max_ argmax"
+    " argmin amax amin topk sort argsort clamp_ narrow split chunk unbind select flip roll float double half long"
+    " int type contiguous clone softmax log_softmax cumsum cumprod size dim tolist item numpy swapaxes movedim"
+    " diagonal unfold tile detach t round nonzero unique any all prod median mode kthvalue logsumexp squeeze_"
+    " unsqueeze_ repeat_interleave interpolate pad dropout adaptive_avg_pool2d avg_pool2d max_pool2d normalize"
+    " one_hot".split()
 )
 
 
@@ -56,14 +60,18 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     for index, part in enumerate(parts):
         if isinstance(part, Union):
             return join_all(
-                combine([*parts[:index], member, *parts[index + 1 :]], grad_mode) for member in part.members if member != NONE
+                combine([*parts[:index], member, *parts[index + 1 :]], grad_mode)
+                for member in part.members
+                if member != NONE
             )
     if any(isinstance(part, Nothing) for part in parts):
         return NOTHING
     tensors = [part for part in parts if isinstance(part, Tensor)]
     if tensors:
         cpu, grad = result_facts(parts, grad_mode)
-        certainty = "tensor" if any(tensor.certainty == "tensor" for tensor in tensors) else "likely"
+        certainty: Literal["tensor", "likely"] = (
+            "tensor" if any(tensor.certainty == "tensor" for tensor in tensors) else "likely"
+        )
         return Tensor(cpu, grad, None, certainty)
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
     if foreign is not None:
@@ -109,7 +117,7 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
 
 
 def _is_integer_arithmetic(operands: Items[Value]) -> bool:
-    """Integer tensors and what is not known to be a tensor: `indices + self.offset`. The unknown is taken for a number."""
+    """Integer tensors and what is not known to be a tensor: `indices + self.offset`. The unknown counts as a number."""
     tensors = [value for operand in operands for value in members(operand) if isinstance(value, Tensor)]
     return bool(tensors) and all(is_integral(tensor.dtype) for tensor in tensors)
 
@@ -135,9 +143,9 @@ def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
 def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
     """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
     if name in ("cpu", "cuda", "xpu", "npu"):
-        return _moved(receiver, name == "cpu", None, grad_mode)
+        return _moved(receiver, name == "cpu", None)
     if name == "to":
-        return _to(receiver, arguments, grad_mode)
+        return _to(receiver, arguments)
     if name in ("detach", "detach_"):
         return _as_tensor(receiver)._replace(requires_grad=False)
     if name == "requires_grad_":
@@ -171,7 +179,11 @@ class _Call(NamedTuple):
 
 
 def _apply(
-    operator: torch_api.Callable, operands: tuple[Value, ...], arguments: Arguments, grad_mode: Fact, first_position: int
+    operator: torch_api.Callable,
+    operands: tuple[Value, ...],
+    arguments: Arguments,
+    grad_mode: Fact,
+    first_position: int,
 ) -> Value:
     out = arguments.named_value("out")
     if isinstance(out, Tensor):
@@ -181,8 +193,14 @@ def _apply(
     given: set[str] = set()
     unsure: set[str] = set()
     for parameter, position, counts in operator.deciders:
-        value = arguments.get(position - first_position, parameter) if position is not None else arguments.named_value(parameter)
-        switched_off = isinstance(value, Tensor) or (isinstance(value, Constant) and (value.value is None or value.value is False))
+        value = (
+            arguments.get(position - first_position, parameter)
+            if position is not None
+            else arguments.named_value(parameter)
+        )
+        switched_off = isinstance(value, Tensor) or (
+            isinstance(value, Constant) and (value.value is None or value.value is False)
+        )
         if value is None or (switched_off and counts != "any"):
             if arguments.has_star and value is None:
                 unsure.add(parameter)
@@ -205,7 +223,9 @@ def _result(result: torch_api.Result, call: _Call) -> Value:
 def _output(output: torch_api.Output, call: _Call) -> Value:
     if output.kind != "tensor":
         return NONE if output.kind == "NoneType" else Plain(output.kind)
-    first = next((value for operand in call.operands for value in members(operand) if isinstance(value, (Tensor, Unknown))), None)
+    first = next(
+        (value for operand in call.operands for value in members(operand) if isinstance(value, (Tensor, Unknown))), None
+    )
     cpu, grad = _device_of_output(output, call), _grad_of_output(output, call, first)
     dtype = _dtype_of_output(output, call, first)
     certainty = first.certainty if isinstance(first, Tensor) else "tensor"
@@ -264,14 +284,16 @@ def _as_tensor(receiver: Tensor | Unknown) -> Tensor:
     return receiver if isinstance(receiver, Tensor) else Tensor(receiver.on_cpu, receiver.requires_grad, None, "likely")
 
 
-def _moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Tensor:
-    """A tensor on another device or of another dtype. It keeps its grad, under no_grad too: it may be the same object."""
+def _moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None) -> Tensor:
+    """A tensor on another device or of another dtype. It keeps its grad, under no_grad too: it may be itself."""
     tensor = _as_tensor(receiver)
     dtype = dtype or tensor.dtype
-    return tensor._replace(on_cpu=on_cpu, dtype=dtype, requires_grad=False if is_integral(dtype) else tensor.requires_grad)
+    return tensor._replace(
+        on_cpu=on_cpu, dtype=dtype, requires_grad=False if is_integral(dtype) else tensor.requires_grad
+    )
 
 
-def _to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -> Tensor:
+def _to(receiver: Tensor | Unknown, arguments: Arguments) -> Tensor:
     """`.to(device)`, `.to(dtype)`, `.to(device, dtype)`, `.to(other)` in any spelling."""
     tensor = _as_tensor(receiver)
     if arguments.has_star:
@@ -284,7 +306,7 @@ def _to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -> Te
         if dtype_of(value) is not None:
             dtype, keeps_dtype = dtype_of(value), False
         elif isinstance(value, Tensor):
-            return _moved(receiver, value.on_cpu, value.dtype, grad_mode)
+            return _moved(receiver, value.on_cpu, value.dtype)
         elif isinstance(value, Plain) and value.what == "dtype":
             keeps_dtype = False
         elif not isinstance(value, Plain) and not (isinstance(value, Constant) and isinstance(value.value, bool)):
@@ -292,7 +314,7 @@ def _to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -> Te
     cpu = tensor.on_cpu if device is None or device == NONE else cpu_of_device(device)
     if not keeps_dtype and dtype is None:
         return tensor._replace(on_cpu=cpu, dtype=None)
-    return _moved(receiver, cpu, dtype, grad_mode)
+    return _moved(receiver, cpu, dtype)
 
 
 def cpu_of_device(value: Value | None) -> Fact:

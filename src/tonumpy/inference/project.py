@@ -18,7 +18,7 @@ MAX_MODULES = 64  # what a process keeps parsed: bounds its memory, however many
 MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
 MAX_ANCESTORS = 7
 
-_MAIN_GUARD = re.compile(r"^if\s+\(?\s*__name__\s*==", re.M)
+_MAIN_GUARD = re.compile(r"^if\s+\(?\s*__name__\s*==", re.MULTILINE)
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
 
 
@@ -179,5 +179,3 @@ def _holds_module(folder: str, name: str) -> bool:
         return os.path.isdir(path) and any(entry.endswith(".py") for entry in os.listdir(path))
     except OSError:
         return False
-
-

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tonumpy.conversions import Fact
-
 if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable
+
+    from tonumpy.conversions import Fact
     from tonumpy.inference.project import Module
 
 MAX_MEMBERS = 6
@@ -241,7 +240,10 @@ def join(first: Value, second: Value) -> Value:
 
 def join_all(values: Iterable[Value]) -> Value:
     """The join of all of them; NOTHING where there are none."""
-    return reduce(join, values, NOTHING)
+    joined: Value = NOTHING
+    for value in values:
+        joined = join(joined, value)
+    return joined
 
 
 def _merge(first: Value, second: Value) -> Value | None:
@@ -309,7 +311,21 @@ def join_dtype(first: str | None, second: str | None) -> str | None:
 
 
 _INTEGRAL = frozenset(
-    ("integral", "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "short", "int", "long")
+    (
+        "integral",
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint16",
+        "uint32",
+        "uint64",
+        "short",
+        "int",
+        "long",
+    )
 )
 
 
@@ -319,7 +335,19 @@ def is_integral(dtype: str | None) -> bool:
 
 
 _FLOATING = frozenset(
-    ("float16", "float32", "float64", "bfloat16", "half", "float", "double", "complex64", "complex128", "cfloat", "cdouble")
+    (
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "half",
+        "float",
+        "double",
+        "complex64",
+        "complex128",
+        "cfloat",
+        "cdouble",
+    )
 )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.conversions import Conversion
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonumpy.conversions import Conversion
 
 
 class Rule(NamedTuple):

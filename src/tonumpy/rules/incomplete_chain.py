@@ -45,5 +45,8 @@ def check(conversion: Conversion) -> str | None:
         return None
     if not (conversion.grad_is_proved and conversion.device_is_proved):
         return None  # TNP101, TNP102 or TNP103 speaks of it
-    missing = [name for name, link in ((".detach()", conversion.chain.detach), (".cpu()", conversion.chain.cpu)) if not link]
-    return f"`.numpy()` without {' and '.join(f'`{name}`' for name in missing)} on {conversion.subject}, which strict asks for"
+    missing = [
+        name for name, link in ((".detach()", conversion.chain.detach), (".cpu()", conversion.chain.cpu)) if not link
+    ]
+    links = " and ".join(f"`{name}`" for name in missing)
+    return f"`.numpy()` without {links} on {conversion.subject}, which strict asks for"

@@ -154,7 +154,7 @@ def canonical(name: str) -> str:
         return canonical(aliases[name])
     for alias, meant in aliases.items():
         if name.startswith(f"{alias}."):
-            return canonical(f"{meant}{name[len(alias):]}")
+            return canonical(f"{meant}{name[len(alias) :]}")
     return name
 
 
@@ -503,4 +503,3 @@ def _moved(owner: LibraryObject, name: str, arguments: Arguments) -> LibraryObje
         truth = True if given is None else given.value if isinstance(given, Constant) else None
         return owner._replace(requires_grad=truth if isinstance(truth, bool) else None)
     return owner
-
