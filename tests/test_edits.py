@@ -88,11 +88,9 @@ def test_detach_goes_before_the_copy_only_where_that_is_certain_to_be_a_tensors(
         pytest.param("x.data.numpy()", "x.data.numpy(force=True)", id=".data is kept"),
         pytest.param("x.numpy(force=False)", "x.numpy(force=True)", id="keyword"),
         pytest.param("x.numpy( force = False, )", "x.numpy( force = True, )", id="keyword with its layout"),
-        pytest.param("x.numpy(False)", "x.numpy(force=True)", id="positional"),
         pytest.param("x.numpy(  # why\n)", "x.numpy(force=True  # why\n)", id="comment in the brackets"),
         pytest.param("(x.numpy) (), y.numpy()", "(x.numpy) (force=True), y.numpy(force=True)", id="brackets"),
         pytest.param("x.numpy(force=flag)", "x.detach().cpu().numpy(force=flag)", id="a choice is not lost"),
-        pytest.param("x.numpy(*a)", "x.detach().cpu().numpy(*a)", id="star"),
         pytest.param("x.numpy(**k)", "x.detach().cpu().numpy(**k)", id="two stars"),
     ],
 )

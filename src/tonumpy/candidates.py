@@ -41,8 +41,8 @@ class Candidate(NamedTuple):
 
     @property
     def is_forced(self) -> bool:
-        """`x.numpy(force=True)` (or `x.numpy(True)`) detaches and copies to the CPU by itself."""
-        given = [keyword.value for keyword in self.call.keywords if keyword.arg == "force"] or self.call.args[:1]
+        """`x.numpy(force=True)` detaches and copies to the CPU by itself."""
+        given = [keyword.value for keyword in self.call.keywords if keyword.arg == "force"]
         return any(isinstance(value, ast.Constant) and value.value is True for value in given)
 
 
@@ -143,7 +143,7 @@ def _search_expression(
         if isinstance(node, ast.JoinedStr) and string is None:
             string = node
         children = list(ast.iter_child_nodes(node))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "numpy":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _may_convert(node, node.func):
             stack.extend((child, string, here, False) for child in reversed(children[1:]))
             stack.append((node, string, here, True))
             stack.append((node.func, string, here, False))
@@ -153,6 +153,13 @@ def _search_expression(
             stack.append((node.body, string, (*here, *_guards_of(node.test, "body")), False))
         else:
             stack.extend((child, string, here, False) for child in reversed(children))
+
+
+def _may_convert(call: ast.Call, function: ast.Attribute) -> bool:
+    """A tensor's `numpy` takes `force`, by keyword, and nothing else: with other arguments it is another function."""
+    return (
+        function.attr == "numpy" and not call.args and all(keyword.arg in ("force", None) for keyword in call.keywords)
+    )
 
 
 def _first_row(statement: ast.stmt) -> int:

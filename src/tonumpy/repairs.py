@@ -70,10 +70,10 @@ def _words(operation: Operation) -> str:
 
 def _can_force(call: ast.Call) -> bool:
     """Not where an argument would be lost that may matter: `force=flag`, `*args`, what torch does not know."""
-    if any(keyword.arg != "force" for keyword in call.keywords):
-        return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return not given or (len(given) == 1 and isinstance(given[0], ast.Constant) and not given[0].value)
+    return all(
+        keyword.arg == "force" and isinstance(keyword.value, ast.Constant) and not keyword.value.value
+        for keyword in call.keywords
+    )
 
 
 # What a later link must be for the earlier one to be proved a tensor's own: an object with a `.to("cpu")` of its own (a

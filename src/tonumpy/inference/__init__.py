@@ -79,7 +79,8 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
             facts.append((value.on_cpu, value.requires_grad))
             certainty = "likely" if value.certainty == "likely" or certainty == "likely" else "tensor"
         elif isinstance(value, Unknown):
-            facts.append((value.on_cpu, value.requires_grad))
+            if not value.is_no_tensor:
+                facts.append((value.on_cpu, value.requires_grad))
             is_doubtful = True
         elif not isinstance(value, (Plain, Constant)):
             return None  # something that has a `numpy` of its own

@@ -84,7 +84,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     if name == "requires_grad":
         _set_requires_grad(frame, owner, value)
         return
-    if name in ("data", "grad"):
+    if name in ("data", "grad") and isinstance(settle(evaluate(frame, target.value)), Tensor):
         return  # `p.data = ...` keeps the tensor and its grad; the device of what is put there is not followed
     frame.bind(path, value)
 
@@ -187,6 +187,8 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
             # In place: the device and dtype stay, the grad comes from both sides.
             result = combine((member, value), frame.grad_mode)
             grad = result.requires_grad if isinstance(result, Tensor) else None
+            if frame.grad_mode is not True and grad is not member.requires_grad:
+                grad = member.requires_grad if frame.grad_mode is False else None
             parts.append(member._replace(requires_grad=grad) if not _may_replace(value) else result)
         else:
             parts.append(combine((member, value), frame.grad_mode))

@@ -214,7 +214,7 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
     if frame.analysis.extends_tensor(cls):
         return Tensor()
     known = None if arguments.has_star else arguments
-    if not libraries.is_module(frame.analysis.classes.library_bases(cls)):
+    if not frame.analysis.classes.is_module(cls):
         return Instance(cls, known)
     device = arguments.named_value("device")
     on_cpu: Fact = None if arguments.has_star else True if device is None or device == NONE else cpu_of_device(device)
@@ -316,6 +316,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return _fresh(f"method {name}", frame)
     if isinstance(result, Tensor):
         speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
+        if name == "cpu" and not frame.module.is_only_torch:
+            speaks_torch = False  # wrappers of results have a `cpu` and a `numpy` too
         if speaks_torch and not frame.module.has_rivals:
             return result._replace(certainty="likely")
         return Unknown(receiver.why, result.on_cpu, result.requires_grad)

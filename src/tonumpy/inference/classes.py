@@ -17,9 +17,12 @@ from tonumpy.inference.values import (
     Foreign,
     Function,
     Instance,
+    LibraryObject,
     Nothing,
     Sequence,
     Symbol,
+    Tensor,
+    Union,
     Unknown,
     Value,
     join,
@@ -94,6 +97,9 @@ class ClassFacts:
                 return Function(node, owner.module, owner)
         return None
 
+    def is_module(self, cls: Class) -> bool:
+        return libraries.is_module(self.library_bases(cls))
+
     def is_foreign(self, cls: Class) -> str | None:
         """The framework whose class it extends, if that is not torch."""
         from tonumpy.inference.frameworks import FOREIGN
@@ -131,19 +137,34 @@ class ClassFacts:
         return self._written(instance, name)
 
     def _written(self, instance: Instance, name: str) -> Value:
-        key = (id(instance.cls.node), instance.arguments, name)
+        key = (id(instance.cls.node), instance.arguments, instance.on_cpu, name)
         try:
             known = self._attributes.get(key)
         except TypeError:
-            instance = Instance(instance.cls)
-            key = (id(instance.cls.node), None, name)
+            instance = instance._replace(arguments=None)
+            key = (id(instance.cls.node), None, instance.on_cpu, name)
             known = self._attributes.get(key)
         if known is not None:
             return known
         self._attributes[key] = NOTHING  # an attribute made from itself adds nothing
-        value = self._join_of_writes(instance, name)
+        value = self._as_held(instance, self._join_of_writes(instance, name))
         self._attributes[key] = value
         return value
+
+    def _as_held(self, instance: Instance, value: Value) -> Value:
+        """An attribute between two calls: whoever has the object may have moved the modules and parameters in it."""
+        if isinstance(value, Union):
+            return join_all(self._as_held(instance, member) for member in value.members)
+        is_module = self.is_module(instance.cls)
+        if isinstance(value, Instance):
+            moves = self.is_module(value.cls)
+        elif isinstance(value, LibraryObject):
+            moves = libraries.is_module([value.name])
+        else:
+            moves = is_module and isinstance(value, Tensor) and value.requires_grad is not False
+        if not moves or not isinstance(value, (Instance, LibraryObject, Tensor)) or value.on_cpu is False:
+            return value
+        return value._replace(on_cpu=instance.on_cpu if is_module else None)
 
     def _join_of_writes(self, instance: Instance, name: str) -> Value:
         cls = instance.cls

@@ -127,7 +127,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Unknown):
-        item = Unknown("item of an unknown value" if "item" not in value.why else value.why, *value[1:])
+        item = _item_of_unknown(value)
         if isinstance(index, Constant) and isinstance(index.value, str):
             return learnt_from_name(item, index.value)
         return item
@@ -155,7 +155,7 @@ def item_of(frame: Frame, value: Value) -> Value:
     if isinstance(value, Mapping):
         return Plain("key")
     if isinstance(value, Unknown):
-        return Unknown("item of an unknown value" if "item" not in value.why else value.why, *value[1:])
+        return _item_of_unknown(value)
     if isinstance(value, (Tensor, Foreign, Plain)):
         return value
     if isinstance(value, LibraryObject):
@@ -163,6 +163,12 @@ def item_of(frame: Frame, value: Value) -> Value:
     if isinstance(value, Constant):
         return Constant(value.value) if not isinstance(value.value, str) else Plain("str")
     return Unknown("item")
+
+
+def _item_of_unknown(value: Unknown) -> Unknown:
+    """What is known of the tensors in a value holds for its items too."""
+    why = "item of an unknown value" if "item" not in value.why else value.why
+    return Unknown(why, value.on_cpu, value.requires_grad)
 
 
 def _item_of_instance(frame: Frame, value: Instance) -> Value:

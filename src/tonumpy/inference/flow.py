@@ -142,12 +142,20 @@ def _raise(frame: Frame, statement: ast.Raise) -> Continues:
 def _assert(frame: Frame, statement: ast.Assert) -> Continues:
     if id(statement) in frame.targets.statements:
         evaluate(frame, statement.test)
+        if statement.msg is not None:
+            base = frame.env
+            frame.env = Environment(base)
+            narrow(frame, statement.test, False)
+            evaluate(frame, statement.msg)
+            frame.env = base
     narrow(frame, statement.test, True)
     return True
 
 
 def _delete(frame: Frame, statement: ast.Delete) -> Continues:
     for target in statement.targets:
+        if id(statement) in frame.targets.statements:
+            evaluate(frame, target)
         if isinstance(target, ast.Name) and frame.is_relevant(target.id):
             frame.bind(target.id, Unknown(f"deleted {target.id}"))
     return True

@@ -122,16 +122,20 @@ def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Valu
                 # An object of the class asked for, with what was known of its tensors.
                 for cls, verdict in zip(classes, verdicts, strict=True):
                     if verdict is None:
-                        kept.append(_as_instance(member, cls))
+                        kept.append(_as_instance(frame, member, cls))
         elif True not in verdicts:
+            rules_out_tensors = any(isinstance(cls, Symbol) and cls.name == "torch.Tensor" for cls in classes)
+            if rules_out_tensors and isinstance(member, Unknown):
+                member = member._replace(is_no_tensor=True)
             kept.append(member)
     if holds and not kept:
-        kept = [_as_instance(Unknown("isinstance"), cls) for cls in classes]
+        kept = [_as_instance(frame, Unknown("isinstance"), cls) for cls in classes]
     _keep(frame, path, kept)
 
 
-def _as_instance(value: Value, cls: Value) -> Value:
-    found = value_of_class(cls)
+def _as_instance(frame: Frame, value: Value, cls: Value) -> Value:
+    extends_tensor = isinstance(cls, Class) and frame.analysis.extends_tensor(cls)
+    found = Tensor() if extends_tensor else value_of_class(cls)
     if isinstance(value, Unknown):
         if isinstance(found, Unknown):
             return value
@@ -151,6 +155,8 @@ def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
             return True if name == "torch.Tensor" else None
         return None if name.startswith("torch.") or isinstance(cls, (Class, Unknown)) else False
     if isinstance(value, Plain):
+        if value.what.startswith("numpy"):
+            return name.startswith("numpy.") or None if not name.startswith("builtins.") else False
         return False if is_tensor_class or isinstance(cls, (Class, Foreign)) else None
     if isinstance(value, Constant):
         if is_tensor_class:

@@ -25,7 +25,9 @@ from tonumpy.inference.values import (
     is_dtype_name,
     is_integral,
     join_all,
+    join_fact,
     members,
+    same,
     tensor_facts,
 )
 
@@ -156,7 +158,12 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if operator is None:
         return None
     operands = (receiver, *(arguments.values() if name not in _ONE_OPERAND else ()))
-    return _apply(operator, operands, arguments, grad_mode, first_position=1)
+    result = _apply(operator, operands, arguments, grad_mode, first_position=1)
+    if "self" in operator.writes and isinstance(result, Tensor) and grad_mode is not True:
+        # What is written in place while grad mode is off stays the leaf, or the part of a graph, that it was.
+        grad = receiver.requires_grad if grad_mode is False else join_fact(result.requires_grad, receiver.requires_grad)
+        return result._replace(requires_grad=grad)
+    return result
 
 
 def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
@@ -301,20 +308,31 @@ def _to(receiver: Tensor | Unknown, arguments: Arguments) -> Tensor:
     asked = arguments.named_value("dtype")
     dtype = None if asked is None else dtype_of(asked)
     keeps_dtype = asked is None
-    device = arguments.named_value("device")
     for value in arguments.positional[:2]:
+        if isinstance(value, Tensor):
+            return _moved(receiver, value.on_cpu, value.dtype)
         if dtype_of(value) is not None:
             dtype, keeps_dtype = dtype_of(value), False
-        elif isinstance(value, Tensor):
-            return _moved(receiver, value.on_cpu, value.dtype)
         elif isinstance(value, Plain) and value.what == "dtype":
             keeps_dtype = False
-        elif not isinstance(value, Plain) and not (isinstance(value, Constant) and isinstance(value.value, bool)):
-            device = value if device is None else device
-    cpu = tensor.on_cpu if device is None or device == NONE else cpu_of_device(device)
+    cpu = device_after_to(tensor.on_cpu, arguments)
     if not keeps_dtype and dtype is None:
         return tensor._replace(on_cpu=cpu, dtype=None)
     return _moved(receiver, cpu, dtype)
+
+
+def device_after_to(before: Fact, arguments: Arguments) -> Fact:
+    """Whether a tensor or module is on the CPU after `.to(...)` with these arguments, in any spelling."""
+    if arguments.has_star:
+        return None
+    given = arguments.named_value("device")
+    for value in arguments.positional[:2]:
+        is_flag = isinstance(value, Constant) and isinstance(value.value, bool)
+        if given is None and dtype_of(value) is None and not isinstance(value, Plain) and not is_flag:
+            given = value
+    if given is None or same(given, NONE):
+        return before
+    return given.on_cpu if isinstance(given, Tensor) else cpu_of_device(given)
 
 
 def cpu_of_device(value: Value | None) -> Fact:

@@ -32,11 +32,15 @@ class Tensor(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """Nothing is known of the kind; what is known of the device and grad of tensors in it, and why it is unknown."""
+    """Nothing is known of the kind; what is known of the device and grad of tensors in it, and why it is unknown.
+
+    `is_no_tensor`: a test has shown that it is no tensor itself, though it may hold some.
+    """
 
     why: str
     on_cpu: Fact = None
     requires_grad: Fact = None
+    is_no_tensor: bool = False
 
 
 class Plain(NamedTuple):
@@ -260,7 +264,10 @@ def _merge(first: Value, second: Value) -> Value | None:
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
         return Unknown(
-            first.why, join_fact(first.on_cpu, second.on_cpu), join_fact(first.requires_grad, second.requires_grad)
+            first.why,
+            join_fact(first.on_cpu, second.on_cpu),
+            join_fact(first.requires_grad, second.requires_grad),
+            first.is_no_tensor and second.is_no_tensor,
         )
     if isinstance(first, (Plain, Constant)) and isinstance(second, (Plain, Constant)):
         if isinstance(first, Constant) and isinstance(second, Constant) and NONE in (first, second):

@@ -11,9 +11,9 @@ import ast
 import os
 import sys
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from tonumpy.inference.operators import combine, cpu_of_device, result_facts
+from tonumpy.inference.operators import combine, cpu_of_device, device_after_to, result_facts
 from tonumpy.inference.values import (
     NONE,
     Arguments,
@@ -420,6 +420,8 @@ def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Argument
     grad: Fact = False if frame.grad_mode is False else None
     if promise is None:
         return Unknown(f"inherited method {name}", None, grad)
+    if promise.returns == ("self",):
+        return _moved(owner, name, arguments)
     return keep(frame, promise, owner, arguments)
 
 
@@ -485,19 +487,21 @@ def is_module(names: list[str]) -> bool:
     return any("torch.nn.Module" in bases_of(name) for name in names)
 
 
+_Movable = TypeVar("_Movable", LibraryObject, Instance)
+
+
 def changes_module_in_place(name: str) -> bool:
     return name in ("to", "cpu", "cuda", "requires_grad_", "xpu", "npu", "set_format")
 
 
-def _moved(owner: LibraryObject, name: str, arguments: Arguments) -> LibraryObject:
+def _moved(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
     """A module (or what moves like one) after `.cuda()`, `.to(device)` or `.requires_grad_(False)`."""
     if name == "cpu":
         return owner._replace(on_cpu=True)
     if name in ("cuda", "xpu", "npu"):
         return owner._replace(on_cpu=False)
     if name == "to":
-        given = arguments.get(0, "device")
-        return owner._replace(on_cpu=cpu_of_device(given))
+        return owner._replace(on_cpu=device_after_to(owner.on_cpu, arguments))
     if name == "requires_grad_":
         given = arguments.get(0, "requires_grad")
         truth = True if given is None else given.value if isinstance(given, Constant) else None
