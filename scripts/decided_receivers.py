@@ -1,4 +1,4 @@
-"""Print for each folder how many receivers of `.numpy()` it holds, of how many the kind is decided, and why not of others.
+"""Print for each folder how many receivers of `.numpy()` it holds, of how many the kind is decided, and why not more.
 
     python scripts/decided_receivers.py FOLDER... [--reasons N] [--list]
 
