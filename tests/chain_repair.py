@@ -8,6 +8,7 @@ from tonumpy.candidates import find_candidates
 from tonumpy.chains import chain_of
 from tonumpy.conversions import Certainty, Conversion, Fact
 from tonumpy.edits import plan_fix
+from tonumpy.repairs import complete_chain
 from tonumpy.rewrite import Repair, rewrite
 from tonumpy.source import Source
 
@@ -22,17 +23,23 @@ def conversions_of(source: Source, certainty: Certainty = "tensor", data_of_tens
     ]
 
 
+def fix_of(conversion: Conversion, source: Source, style: Style = "links") -> Fix:
+    fix = plan_fix(conversion, complete_chain(conversion, style), source)
+    assert fix is not None
+    return fix
+
+
 def fixes_of(text: str, style: Style = "links", certainty: Certainty = "tensor") -> list[Fix]:
     source = Source.from_text(text, "example.py")
-    conversions = conversions_of(source, certainty)
-    return [plan_fix(each, source, style) for each in conversions if not each.is_complete]
+    return [fix_of(each, source, style) for each in conversions_of(source, certainty) if not each.is_complete]
 
 
 def repairs_of(source: Source, style: Style = "links") -> list[Repair]:
-    fixes = [(each, plan_fix(each, source, style)) for each in conversions_of(source) if not each.is_complete]
-    return [Repair(each, fix.edits) for each, fix in fixes if fix.applicability == "safe"]
+    incomplete = [each for each in conversions_of(source) if not each.is_complete]
+    fixes = [(each, fix_of(each, source, style)) for each in incomplete]
+    return [Repair(each, complete_chain(each, style), fix.edits) for each, fix in fixes if fix.applicability == "safe"]
 
 
 def repair(text: str, style: Style = "links") -> str:
     source = Source.from_text(text, "example.py")
-    return rewrite(source, repairs_of(source, style), style)
+    return rewrite(source, repairs_of(source, style))

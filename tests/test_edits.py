@@ -7,9 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from chain_repair import conversions_of, fixes_of, repair
+from chain_repair import conversions_of, fix_of, fixes_of, repair
 
-from tonumpy.edits import plan_fix
 from tonumpy.findings import Edit, Fix, Position, Style
 from tonumpy.source import Source
 
@@ -249,7 +248,7 @@ def test_the_data_of_what_may_be_no_tensor_is_kept(known: Fact) -> None:
     (conversion,) = conversions_of(source, data_of_tensor=known)
     place = Position(1, 11)
     fix = Fix("safe", "Add `.detach().cpu()`", (Edit(place, place, ".detach().cpu()"),))
-    assert plan_fix(conversion, source, "links") == fix
+    assert fix_of(conversion, source) == fix
 
 
 def test_the_edits_of_data() -> None:
@@ -307,7 +306,7 @@ def test_wrong_positions_in_an_f_string_are_not_trusted(wrong: int, row: int) ->
             node.lineno = node.end_lineno = row
     source = Source.from_text(text, "example.py", tree)
     last = conversions_of(source)[1]
-    assert plan_fix(last, source, "links") == Fix("display-only", "Add `.detach().cpu()`", ())
+    assert fix_of(last, source) == Fix("display-only", "Add `.detach().cpu()`", ())
     assert source.call_span(last.candidate) == (Position(1, 5), Position(1, 31))
 
 

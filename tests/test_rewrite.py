@@ -17,7 +17,7 @@ from tonumpy.findings import Edit, Position, SourceError, Style
 from tonumpy.inference.project import Project
 from tonumpy.pipeline import Fixed, check, fix
 from tonumpy.repairs import AddLinks
-from tonumpy.rewrite import Repair, RewriteError, apply_edits, rewrite
+from tonumpy.rewrite import RewriteError, apply_edits, rewrite
 from tonumpy.source import Source
 
 STYLES: tuple[Style, ...] = ("links", "force")
@@ -124,11 +124,11 @@ BROKEN = [
 def test_a_broken_rewriter_is_refused(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Source.from_text(broken.text, "example.py")
     repairs = repairs_of(source)
-    right = rewrite(source, repairs, "links")
+    right = rewrite(source, repairs)
     assert broken.wrong(right) != right
     monkeypatch.setattr(rewriting, "apply_edits", lambda _source, _edits: broken.wrong(right))
     with pytest.raises(RewriteError, match=r"example\.py: not rewritten, a defect of tonumpy"):
-        rewrite(source, repairs, "links")
+        rewrite(source, repairs)
 
 
 def insertion(column: int, content: str) -> Edit:
@@ -160,9 +160,9 @@ def test_wrong_edits_are_refused(text: str, edits: tuple[Edit, ...]) -> None:
     """The edits do what they say; the tree tells that it is not what was meant."""
     source = Source.from_text(text, "example.py")
     (repair,) = repairs_of(source)
-    assert rewrite(source, [repair], "links")
+    assert rewrite(source, [repair])
     with pytest.raises(RewriteError):
-        rewrite(source, [repair._replace(edits=edits)], "links")
+        rewrite(source, [repair._replace(edits=edits)])
 
 
 def test_overlapping_edits_are_refused() -> None:
@@ -177,24 +177,23 @@ def test_wrong_force_is_refused(content: str) -> None:
     source = Source.from_text("x.numpy()", "example.py")
     (repair,) = repairs_of(source, "force")
     with pytest.raises(RewriteError):
-        rewrite(source, [Repair(repair.conversion, (insertion(9, content),))], "force")
+        rewrite(source, [repair._replace(edits=(insertion(9, content),))])
 
 
 def test_data_that_is_not_replaced_is_refused() -> None:
     source = Source.from_text("x.data.numpy()", "example.py")
     (repair,) = repairs_of(source)
     with pytest.raises(RewriteError, match=r"Attribute at row 1 for a call of `\.detach\(\)`"):
-        rewrite(source, [repair._replace(edits=repair.edits[1:])], "links")
+        rewrite(source, [repair._replace(edits=repair.edits[1:])])
 
 
-def test_a_plan_that_does_not_complete_the_chain_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_that_does_not_complete_the_chain_is_refused() -> None:
     """The plan is shared by the edits and the expected tree, so it is judged by its outcome."""
     source = Source.from_text("x.cpu().cuda().numpy()", "example.py")
     (repair,) = repairs_of(source)
     plan = (AddLinks(repair.conversion.candidate.attribute, ("detach",)),)
-    monkeypatch.setattr(rewriting, "plan_repair", lambda _conversion, _style: plan)
     with pytest.raises(RewriteError, match="still not complete"):
-        rewrite(source, [repair._replace(edits=(insertion(15, ".detach()"),))], "links")
+        rewrite(source, [repair._replace(operations=plan, edits=(insertion(15, ".detach()"),))])
 
 
 # Any nesting and layout. The oracle is a run: every value that is converted must have been detached and copied.

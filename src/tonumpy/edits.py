@@ -1,4 +1,4 @@
-"""A conversion in; its fix out: the text edits that perform a repair where its nodes stand, keeping the layout."""
+"""A repair in; its fix out: the text edits that perform it where its nodes stand, keeping the layout."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.findings import Applicability, Edit, Fix, Position, Style
-from tonumpy.repairs import AddLinks, DataToDetach, Operation, describe, plan_repair
+from tonumpy.findings import Applicability, Edit, Fix, Position
+from tonumpy.repairs import AddLinks, DataToDetach, Operation, describe
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.source import Source
@@ -24,17 +26,26 @@ class MisplacedError(Exception):
     """The text is not what ast's positions promise."""
 
 
-def plan_fix(conversion: Conversion, source: Source, style: Style) -> Fix:
-    """The fix of a conversion that a rule objects to; without edits where its place in the text is not certain."""
-    operations = plan_repair(conversion, style)
+def plan_fix(conversion: Conversion, operations: tuple[Operation, ...], source: Source) -> Fix | None:
+    """The fix that performs a repair; without edits where its place in the text is not certain.
+
+    None where there is nothing to perform.
+    """
+    if not operations:
+        return None
     message = describe(operations)
     try:
         if not source.is_placed(conversion.candidate):
             raise MisplacedError
-        edits = tuple(sorted(_edit(operation, source) for operation in operations))
+        edits = plan_edits(operations, source)
     except MisplacedError:
         return Fix("display-only", message, ())
     return Fix(_applicability(conversion, source), message, edits)
+
+
+def plan_edits(operations: Iterable[Operation], source: Source) -> tuple[Edit, ...]:
+    """The edits of operations that have been composed, in the order of the text."""
+    return tuple(sorted(_edit(operation, source) for operation in operations))
 
 
 def _applicability(conversion: Conversion, source: Source) -> Applicability:

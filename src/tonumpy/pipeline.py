@@ -5,19 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import find_candidates
-from tonumpy.edits import plan_fix
+from tonumpy.edits import plan_edits, plan_fix
 from tonumpy.findings import Applicability, Finding
 from tonumpy.inference import infer
 from tonumpy.noqa import suppress
+from tonumpy.repairs import compose
 from tonumpy.rules import all_rules
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tonumpy.config import Settings
     from tonumpy.conversions import Conversion
     from tonumpy.inference.project import Project
+    from tonumpy.repairs import Operation
+    from tonumpy.rewrite import Repair
+
+
+class Judgement(NamedTuple):
+    """A finding, the conversion it speaks of, and what is to be done to the tree."""
+
+    finding: Finding
+    conversion: Conversion
+    operations: tuple[Operation, ...]
 
 
 class Fixed(NamedTuple):
@@ -30,7 +41,7 @@ class Fixed(NamedTuple):
 
 def check(source: Source, settings: Settings, project: Project) -> list[Finding]:
     """The findings of one file in the order of the text; `noqa` comments are not yet considered (see noqa.py)."""
-    return [finding for finding, _ in _judge(source, settings, project)]
+    return [judgement.finding for judgement in _judge(source, settings, project)]
 
 
 def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -> Fixed:
@@ -38,20 +49,34 @@ def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -
 
     RewriteError (a SourceError) where the outcome is not exactly what was meant.
     """
-    judged = dict(_judge(source, settings, project))
+    judged = {judgement.finding: judgement for judgement in _judge(source, settings, project)}
     kept = suppress(source, list(judged))
     allowed: tuple[Applicability, ...] = ("safe", "unsafe") if unsafe else ("safe",)
     applied = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
     if not applied:
         return Fixed(source.text, [], kept)
-    from tonumpy.rewrite import Repair, rewrite
+    from tonumpy.rewrite import rewrite
 
-    repairs = [Repair(judged[finding], finding.fix.edits) for finding in applied if finding.fix]
-    after = Source.from_text(rewrite(source, repairs, settings.style), source.filename)
+    repairs = _repairs([judged[finding] for finding in applied], source)
+    after = Source.from_text(rewrite(source, repairs), source.filename)
     return Fixed(after.text, applied, suppress(after, check(after, settings, project)))
 
 
-def _judge(source: Source, settings: Settings, project: Project) -> Iterator[tuple[Finding, Conversion]]:
+def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
+    """One repair for each conversion: what the rules that object to it ask for goes together."""
+    from tonumpy.rewrite import Repair
+
+    asked: dict[int, list[Judgement]] = {}
+    for judgement in judgements:
+        asked.setdefault(id(judgement.conversion), []).append(judgement)
+    repairs = []
+    for together in asked.values():
+        operations = compose(operation for judgement in together for operation in judgement.operations)
+        repairs.append(Repair(together[0].conversion, operations, plan_edits(operations, source)))
+    return repairs
+
+
+def _judge(source: Source, settings: Settings, project: Project) -> Iterator[Judgement]:
     candidates = find_candidates(source)
     if not candidates:
         return
@@ -61,5 +86,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> Iterator[tup
             message = rule.check(conversion)
             if message is not None:
                 start, end = source.call_span(conversion.candidate)
-                fix = plan_fix(conversion, source, settings.style)
-                yield Finding(source.filename, rule.code, message, start, end, fix), conversion
+                operations = compose(rule.repair(conversion, settings.style))
+                fix = plan_fix(conversion, operations, source)
+                finding = Finding(source.filename, rule.code, message, start, end, fix)
+                yield Judgement(finding, conversion, operations)

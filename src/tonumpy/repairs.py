@@ -1,4 +1,4 @@
-"""A conversion in; the operations on its syntax tree that complete it out, and their wording."""
+"""A conversion in; the operations on its syntax tree that repair it out, how several go together, and their wording."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.chains import Chain, Link, Role
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
@@ -34,8 +36,33 @@ class Force(NamedTuple):
 
 Operation = AddLinks | DataToDetach | Force
 
+# The order in which links that are added before one name stand. What copies to the CPU comes before what makes the
+# tensor larger (a dense one, of a wider dtype), so that less is moved and no accelerator needs memory for it.
+_ORDER = ("detach", "cpu", "to_dense", "dequantize", "float", "cfloat", "resolve_conj", "resolve_neg")
 
-def plan_repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
+
+def compose(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+    """The repairs of several findings as one: each once, and the links that go before one name put in order."""
+    links: dict[ast.Attribute, set[str]] = {}
+    others: dict[Operation, None] = {}
+    for operation in operations:
+        if isinstance(operation, AddLinks):
+            links.setdefault(operation.before, set()).update(operation.methods)
+        else:
+            others[operation] = None
+    added = (AddLinks(before, tuple(sorted(methods, key=_ORDER.index))) for before, methods in links.items())
+    return (*others, *added)
+
+
+def completes_the_chain(operations: Iterable[Operation]) -> bool:
+    """Whether the chain must have both links once these are done."""
+    return any(
+        isinstance(each, Force) or (isinstance(each, AddLinks) and not {"detach", "cpu"}.isdisjoint(each.methods))
+        for each in operations
+    )
+
+
+def complete_chain(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
     """What completes the chain of a conversion; nothing where it is complete already."""
     candidate, chain = conversion.candidate, conversion.chain
     if conversion.is_complete:

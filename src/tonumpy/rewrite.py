@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import chain_of
-from tonumpy.findings import Edit, SourceError, Style
-from tonumpy.repairs import AddLinks, DataToDetach, Force, Operation, plan_repair
+from tonumpy.findings import Edit, SourceError
+from tonumpy.repairs import AddLinks, DataToDetach, Force, Operation, completes_the_chain
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
@@ -24,13 +24,14 @@ class RewriteError(SourceError):
 
 
 class Repair(NamedTuple):
-    """A conversion and the edits that are to repair it."""
+    """A conversion, what is to be done to its tree and the edits that are to do it."""
 
     conversion: Conversion
+    operations: tuple[Operation, ...]
     edits: tuple[Edit, ...]
 
 
-def rewrite(source: Source, repairs: Sequence[Repair], style: Style) -> str:
+def rewrite(source: Source, repairs: Sequence[Repair]) -> str:
     """Apply the edits of the repairs; raises RewriteError where the new text is not exactly what they intend.
 
     SourceError where the encoding cannot promise that every byte outside the edits stays as it is.
@@ -39,7 +40,7 @@ def rewrite(source: Source, repairs: Sequence[Repair], style: Style) -> str:
         raise SourceError(source.filename, f"cannot be rewritten: {source.encoding} does not give the same bytes back")
     edits = sorted({edit for repair in repairs for edit in repair.edits})
     text = apply_edits(source, edits)
-    verify(source, text, repairs, style)
+    verify(source, text, repairs)
     return text
 
 
@@ -55,19 +56,20 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> str:
     return "".join((*pieces, source.text[at:]))
 
 
-def verify(source: Source, text: str, repairs: Sequence[Repair], style: Style) -> None:
+def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
     """Raises RewriteError unless
 
     - every character outside the edits is the old one,
     - the new text parses, and its tree is the old one with exactly the operations of the repairs applied,
-    - the chain of every repaired conversion is complete in it.
+    - every chain that the repairs are to complete is complete in it.
     """
     try:
         _compare_outside(source, text, repairs)
-        operations = [operation for repair in repairs for operation in plan_repair(repair.conversion, style)]
+        operations = [operation for repair in repairs for operation in repair.operations]
         new_calls = match_trees(source.tree, Source.from_text(text, source.filename).tree, operations)
         for repair in repairs:
-            _check_complete(repair.conversion, new_calls)
+            if completes_the_chain(repair.operations):
+                _check_complete(repair.conversion, new_calls)
     except MismatchError as error:
         raise RewriteError(source.filename, str(error)) from error
     except SourceError as error:

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonumpy.conversions import Conversion
+    from tonumpy.findings import Style
+    from tonumpy.repairs import Operation
 
 
 class Rule(NamedTuple):
-    """`check` says in one sentence what is wrong with a conversion, or None.
+    """`check` says in one sentence what is wrong with a conversion, or None; `repair` what to do to its tree then.
 
     `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
     """
@@ -24,6 +26,7 @@ class Rule(NamedTuple):
     name: str
     on_by_default: bool
     check: Callable[[Conversion], str | None]
+    repair: Callable[[Conversion, Style], tuple[Operation, ...]]
     page: str
 
     @property
@@ -42,6 +45,7 @@ def all_rules() -> tuple[Rule, ...]:
             found.name.replace("_", "-"),
             module.ON_BY_DEFAULT,
             module.check,
+            module.repair,
             inspect.cleandoc(module.__doc__ or ""),
         )
         for found, module in zip(iter_modules(__path__), modules, strict=True)

@@ -41,9 +41,11 @@ method `numpy` has no `.detach()`.
 """
 
 from tonumpy.conversions import Conversion
+from tonumpy.repairs import complete_chain
 
 CODE = "TNP101"
 ON_BY_DEFAULT = True
+repair = complete_chain
 
 
 def check(conversion: Conversion) -> str | None:

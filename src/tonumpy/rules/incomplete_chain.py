@@ -35,9 +35,11 @@ Safe: only conversions of proved tensors, or of expressions that by their own wo
 """
 
 from tonumpy.conversions import Conversion
+from tonumpy.repairs import complete_chain
 
 CODE = "TNP300"
 ON_BY_DEFAULT = False
+repair = complete_chain
 
 
 def check(conversion: Conversion) -> str | None:
