@@ -19,7 +19,7 @@ from torch_claims import Claims, OutputClaims, claims_of, claims_without_calls
 from torch_generated_calls import generated_calls
 from torch_modules import ModuleClaims, distribution_calls, modules
 from torch_names import canonical_names, public_attributes
-from torch_stubs import signatures
+from torch_stubs import plain_keywords, signatures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +58,8 @@ def api(measurements: Measurements) -> dict[str, Any]:
         guessed = None if name in claims or not value.__doc__ else claims_without_calls(overloads.get(name, ()))
         if guessed is not None:
             claims[name] = guessed
+    given = itertools.chain.from_iterable(o.given for seen in observations.values() for o in seen)
+    tensors = {place for place, what in given if what == "tensor"}
     attributes = {
         name: _attribute(claims.pop(f"torch.Tensor.{name}"))
         for name in public_attributes()
@@ -68,6 +70,11 @@ def api(measurements: Measurements) -> dict[str, Any]:
         "aliases": {alias: name for alias, name in aliases.items() if name in claims},
         "attributes": {name: _trimmed(each) for name, each in attributes.items() if each.kind != "NoneType"},
         "modules": {name: _trimmed(each) for name, each in measurements.modules.items()},
+        "plain_keywords": [
+            keyword
+            for keyword in plain_keywords(overloads[name] for name in claims if name in overloads)
+            if keyword not in tensors
+        ],
         "callables": {name: _entry(each) for name, each in claims.items()},
     }
 
@@ -94,7 +101,7 @@ def _entry(claims: Claims) -> dict[str, Any]:
     ]
     extra = claims._asdict()
     del extra["results"]
-    return {"results": results} | {key: value for key, value in extra.items() if value}
+    return {"results": results} | {key: value for key, value in extra.items() if value or value == 0}
 
 
 def _trimmed(values: Sequence[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_calls import Observation, Output
-from torch_stubs import Signature, may_alias
+from torch_stubs import Signature, first_plain_position, may_alias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,13 +39,15 @@ class Decider(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """`deciders` are the parameters (with their positions, and what counts as given) that choose among the results."""
+    """`deciders` are the parameters (with their positions, and what counts as given) that choose among the results;
+    `plain_from` is the position from which on no overload takes a tensor."""
 
     results: tuple[ResultClaims, ...]
     deciders: tuple[Decider, ...]
     takes: tuple[str, ...]
     writes: tuple[str, ...]
     may_write: tuple[str, ...]
+    plain_from: int | None
 
 
 # A result of such a kind is one of several Python numbers, whichever the dtype asks for.
@@ -64,7 +66,7 @@ def claims_of(name: str, observations: Sequence[Observation], signatures: Sequen
     deciders, groups = _grouped(told, signatures)
     results = tuple(_result(name, when, group, takes) for when, group in sorted(groups.items()))
     always, sometimes = _written(plain, signatures)
-    return Claims(results, deciders, takes, always, sometimes)
+    return Claims(results, deciders, takes, always, sometimes, _plain_from(observations, signatures))
 
 
 def _takes(observations: Iterable[Observation]) -> tuple[str, ...]:
@@ -77,6 +79,13 @@ def _takes(observations: Iterable[Observation]) -> tuple[str, ...]:
     }
     found = {o.run[:-1] for o in observations if o.run in shown and any(shown[o.run](each) for each in o.outputs)}
     return tuple(sorted(found))
+
+
+def _plain_from(observations: Iterable[Observation], signatures: Sequence[Signature]) -> int | None:
+    """As the stubs say; but a tensor of no dimension was taken for a number in some places."""
+    told = first_plain_position(signatures)
+    seen = [place for o in observations for place, what in o.given if what == "tensor" and isinstance(place, int)]
+    return None if told is None else max([told, *(place + 1 for place in seen)])
 
 
 # What the stubs call the Python values that a call may return.
@@ -97,7 +106,8 @@ def claims_without_calls(signatures: Sequence[Signature]) -> Claims | None:
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind is None:
         return None
-    return Claims((ResultClaims((), "", (), (OutputClaims(kind, None, None, None, None),)),), (), (), (), ())
+    result = ResultClaims((), "", (), (OutputClaims(kind, None, None, None, None),))
+    return Claims((result,), (), (), (), (), first_plain_position(signatures))
 
 
 Groups = dict[tuple[str, ...], list[Observation]]

@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class Signature(NamedTuple):
     """One overload: the parameters that may be given by position with their annotations, the names of those without a
-    default (keywords too), and the annotation of what is returned. A method's first parameter is "self"."""
+    default (keywords too), the annotation of what is returned, those of keywords, and that of `*args`. A method's
+    first parameter is "self"."""
 
     parameters: tuple[str, ...]
     annotations: tuple[str, ...]
     required: tuple[tuple[str, str], ...]
     returns: str
+    keywords: tuple[tuple[str, str], ...] = ()
+    rest: str | None = None
 
 
 # Where the names of the native functions are declared; what is missing here is Python and carries its own signature.
@@ -86,6 +89,37 @@ def may_alias(name: str) -> bool | None:
 _BY_OPERATOR: dict[str, list[Any]] = {}
 
 
+def admits_tensors(annotation: str) -> bool:
+    """Whether a tensor, or a container of tensors, may be given for a parameter that is annotated so."""
+    return not annotation or any(word in annotation for word in ("Tensor", "Any", "object", "Callable", "Iterable"))
+
+
+def first_plain_position(signatures: Sequence[Signature]) -> int | None:
+    """The position from which on no overload takes a tensor; None where that is not known."""
+    if not signatures:
+        return None
+    first = 0
+    for signature in signatures:
+        for position, annotation in enumerate(signature.annotations):
+            if admits_tensors(annotation):
+                first = max(first, position + 1)
+        if signature.rest is not None and admits_tensors(signature.rest):
+            return None
+    return first
+
+
+def plain_keywords(signatures: Iterable[Sequence[Signature]]) -> list[str]:
+    """The names of parameters that take no tensor in any function that says what its parameter of this name takes."""
+    admitting: dict[str, bool] = {}
+    for overloads in signatures:
+        for signature in overloads:
+            named = [*zip(signature.parameters, signature.annotations, strict=True), *signature.keywords]
+            for name, annotation in named:
+                if annotation:
+                    admitting[name] = admitting.get(name, False) or admits_tensors(annotation)
+    return sorted(name for name, admits in admitting.items() if not admits)
+
+
 def _schemas_by_operator() -> dict[str, list[Any]]:
     if not _BY_OPERATOR:
         for schema in torch._C._jit_get_all_schemas():
@@ -117,7 +151,9 @@ def _signature(node: ast.FunctionDef) -> Signature:
         if d is None
     ]
     returns = ast.unparse(node.returns) if node.returns else ""
-    return Signature(tuple(a.arg for a in positional), annotations, tuple(required), returns)
+    keywords = tuple((a.arg, _annotation(a)) for a in node.args.kwonlyargs)
+    rest = _annotation(node.args.vararg) if node.args.vararg else None
+    return Signature(tuple(a.arg for a in positional), annotations, tuple(required), returns, keywords, rest)
 
 
 def _annotation(argument: ast.arg) -> str:
@@ -130,13 +166,16 @@ def _runtime_signature(value: Callable[..., Any]) -> Signature:
         value = captured["if_true"]
     signature = inspect.signature(value)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = [p for p in signature.parameters.values() if p.kind in kinds]
+    parameters = signature.parameters.values()
+    positional = [p for p in parameters if p.kind in kinds]
     required = [(p.name, _text(p.annotation, p.name)) for p in positional if p.default is inspect.Parameter.empty]
     return Signature(
         tuple(p.name for p in positional),
         tuple(_text(p.annotation, p.name) for p in positional),
         tuple(required),
         _text(signature.return_annotation, ""),
+        tuple((p.name, _text(p.annotation, p.name)) for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY),
+        next((_text(p.annotation, p.name) for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL), None),
     )
 
 
@@ -157,6 +196,7 @@ def _schema_signature(schema: torch.FunctionSchema) -> Signature:
         tuple(_of_schema(a.type) for a in positional),
         required,
         returns[0] if len(returns) == 1 else f"tuple[{', '.join(returns)}]",
+        tuple((a.name, _of_schema(a.type)) for a in schema.arguments if a.kwarg_only),
     )
 
 

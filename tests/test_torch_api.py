@@ -40,7 +40,7 @@ def test_comparisons_and_indices_never_require_grad() -> None:
     less = tensor_method("__lt__")
     assert less is not None
     assert less.results == (Result((SAME._replace(grad="never", dtype="bool"),)),)
-    assert function("torch.argmax") == Callable("torch.argmax", (Result((INDICES,)),))
+    assert function("torch.argmax") == Callable("torch.argmax", (Result((INDICES,)),), plain_from=1)
 
 
 def test_the_result_depends_on_the_arguments() -> None:
@@ -170,6 +170,7 @@ def test_a_false_claim_is_seen(observations: Path, monkeypatch: pytest.MonkeyPat
     ):
         lie = add._replace(results=(Result((add.results[0].outputs[0]._replace(**false),)),))
         assert [what for call in seen for what in broken_by(lie, call)], false
+    assert [what for call in seen for what in broken_by(add._replace(plain_from=1), call)]
 
 
 def broken_by(known: Callable, call: Any) -> Iterator[str]:  # noqa: ANN401 - an Observation of the scripts
@@ -186,6 +187,14 @@ def broken_by(known: Callable, call: Any) -> Iterator[str]:  # noqa: ANN401 - an
         if shown[asked]:
             yield f"takes {asked}="
         return
+    for place, what in call.given:
+        is_plain = (
+            place in torch_api.plain_keywords()
+            if isinstance(place, str)
+            else known.plain_from is not None and place >= known.plain_from
+        )
+        if what == "tensor" and is_plain:
+            yield f"no tensor at {place}"
     if asked is None and call.written and not known.writes and not known.may_write:
         yield "writes nothing"
     if [output.kind for output in call.outputs] == ["NoneType"]:

@@ -45,16 +45,6 @@ TORCH_WORDS = frozenset(
     " mul_ copy_ log_softmax softmax".split()
 )
 
-# Methods whose other arguments are sizes, dimensions and flags: nothing in them can bring a grad or a device.
-_ONE_OPERAND = frozenset(
-    "view reshape permute transpose squeeze unsqueeze flatten expand repeat sum mean std var norm max_ argmax"
-    " argmin amax amin topk sort argsort clamp_ narrow split chunk unbind select flip roll float double half long"
-    " int type contiguous clone softmax log_softmax cumsum cumprod size dim tolist item numpy swapaxes movedim"
-    " diagonal unfold tile detach t round nonzero unique any all prod median mode kthvalue logsumexp squeeze_"
-    " unsqueeze_ repeat_interleave interpolate pad dropout adaptive_avg_pool2d avg_pool2d max_pool2d normalize"
-    " one_hot".split()
-)
-
 
 def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     """The result of arithmetic on the operands: a tensor if one of them is, on their device, with their grad."""
@@ -157,7 +147,7 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     operator = torch_api.tensor_method(name)
     if operator is None:
         return None
-    operands = (receiver, *(arguments.values() if name not in _ONE_OPERAND else ()))
+    operands = (receiver, *_operands(operator, arguments, first_position=1))
     result = _apply(operator, operands, arguments, grad_mode, first_position=1)
     if "self" in operator.writes and isinstance(result, Tensor) and grad_mode is not True:
         # What is written in place while grad mode is off stays the leaf, or the part of a graph, that it was.
@@ -171,9 +161,14 @@ def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact) -> Val
     operator = torch_api.function(name)
     if operator is None:
         return None
-    short = name.rpartition(".")[2]
-    operands = arguments.positional[:1] if short in _ONE_OPERAND else arguments.values()
-    return _apply(operator, operands, arguments, grad_mode, first_position=0)
+    return _apply(operator, _operands(operator, arguments, 0), arguments, grad_mode, first_position=0)
+
+
+def _operands(operator: torch_api.Callable, arguments: Arguments, first_position: int) -> tuple[Value, ...]:
+    """The arguments that may be tensors: nothing in sizes, dimensions and flags can bring a grad or a device."""
+    end = len(arguments.positional) if operator.plain_from is None else max(0, operator.plain_from - first_position)
+    plain = torch_api.plain_keywords()
+    return (*arguments.positional[:end], *(value for name, value in arguments.named if name not in plain))
 
 
 class _Call(NamedTuple):

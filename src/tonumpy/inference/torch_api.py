@@ -62,6 +62,7 @@ class Callable(NamedTuple):
     `results` has one entry for each combination of `deciders` that was seen; without deciders there is one.
     takes      of "device", "dtype", "requires_grad" and "inplace", the keywords that are understood
     writes     the parameters whose tensors are written, "self" in a method; `may_write`: depending on other arguments
+    plain_from the position from which on no tensor can be given
     """
 
     name: str
@@ -70,6 +71,7 @@ class Callable(NamedTuple):
     takes: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     may_write: tuple[str, ...] = ()
+    plain_from: int | None = None
 
     def results_given(self, given: frozenset[str], unknown: frozenset[str] = frozenset()) -> tuple[Result, ...]:
         """The results a call may have when the deciders `given` are given, and those `unknown` may be."""
@@ -99,6 +101,12 @@ def tensor_attribute(name: str) -> Output | None:
     """`T`, `data`, `shape`: read without a call."""
     entry = _facts()["attributes"].get(name)
     return None if entry is None else Output(*entry)
+
+
+@cache
+def plain_keywords() -> frozenset[str]:
+    """The names of parameters that take no tensor in any function of torch: `dim`, `keepdim`, `dtype`."""
+    return frozenset(_facts()["plain_keywords"])
 
 
 class Module(NamedTuple):
@@ -144,4 +152,5 @@ def _callable(name: str, entry: dict[str, Any]) -> Callable:
         tuple(entry.get("takes", ())),
         tuple(entry.get("writes", ())),
         tuple(entry.get("may_write", ())),
+        entry.get("plain_from"),
     )

@@ -29,6 +29,8 @@ class Tensor(NamedTuple):
     dtype: str | None = None  # "int64", ... or "integral" where only that is known
     certainty: Literal["tensor", "likely"] = "tensor"
     is_number: bool = False  # made from one number: the one kind of CPU tensor that mixes with an accelerator's
+    layout: str | None = None  # "Sparse", "SparseCsr", "Mkldnn", ... as torch's messages name them; never "Strided"
+    bit: Literal["conjugate", "negative"] | None = None  # the one that is certainly set
 
 
 class Unknown(NamedTuple):
@@ -261,6 +263,8 @@ def _merge(first: Value, second: Value) -> Value | None:
             join_dtype(first.dtype, second.dtype),
             "tensor" if first.certainty == second.certainty == "tensor" else "likely",
             first.is_number or second.is_number,
+            first.layout if first.layout == second.layout else None,
+            first.bit if first.bit == second.bit else None,
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
         return Unknown(
@@ -350,16 +354,35 @@ _FLOATING = frozenset(
         "half",
         "float",
         "double",
+        "complex",
+        "complex32",
         "complex64",
         "complex128",
+        "chalf",
         "cfloat",
         "cdouble",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+        "float4_e2m1fn_x2",
+        "qint8",
+        "qint32",
+        "quint8",
+        "quint4x2",
+        "quint2x4",
     )
 )
 
 
 def is_dtype_name(name: str) -> bool:
     return name in _INTEGRAL or name in _FLOATING
+
+
+def is_complex(dtype: str | None) -> bool:
+    """A complex dtype, or "complex" where only that is known."""
+    return dtype is not None and dtype.startswith(("complex", "chalf", "cfloat", "cdouble"))
 
 
 def tensor_facts(value: Value) -> tuple[Fact, Fact]:
