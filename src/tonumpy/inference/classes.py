@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference import libraries
 from tonumpy.inference.expressions import evaluate, settle
-from tonumpy.inference.frame import NO_TARGETS, Frame
-from tonumpy.inference.symbols import FunctionNode, path_of, statements_of
+from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
+from tonumpy.inference.symbols import FunctionNode, names_in, statements_of
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -18,6 +18,7 @@ from tonumpy.inference.values import (
     Function,
     Instance,
     LibraryObject,
+    Mapping,
     Nothing,
     Sequence,
     Symbol,
@@ -27,6 +28,9 @@ from tonumpy.inference.values import (
     Value,
     join,
     join_all,
+)
+from tonumpy.inference.values import (
+    members as members_of_union,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +45,7 @@ class Members(NamedTuple):
     methods: dict[str, FunctionNode]
     fields: dict[str, ast.AnnAssign | ast.Assign]
     writers: dict[str, list[FunctionNode]]  # attribute -> the methods that assign it
+    fillers: dict[str, list[FunctionNode]]  # attribute -> the methods that put something into it
 
 
 class ClassFacts:
@@ -168,21 +173,32 @@ class ClassFacts:
 
     def _join_of_writes(self, instance: Instance, name: str) -> Value:
         cls = instance.cls
-        found: list[Value] = []
+        assigned: Value = NOTHING
+        fillers: list[tuple[Class, FunctionNode]] = []
         for owner in self.ancestors(cls):
             members = self.members(owner)
             for writer in members.writers.get(name, ()):
-                found.append(self._write(instance, owner, writer, name))
+                assigned = join(assigned, self._write(instance, owner, writer, name))
+            fillers.extend((owner, filler) for filler in members.fillers.get(name, ()))
             field = members.fields.get(name)
             if field is not None:
-                found.append(self._field(instance, owner, field, name))
-        found = [value for value in found if not isinstance(value, Nothing)]
-        if found:
-            return join_all(found)
+                assigned = join(assigned, self._field(instance, owner, field, name))
+        if not isinstance(assigned, Nothing):
+            return self._filled(instance, name, assigned, fillers)
         root = self.is_foreign(cls)
         if root:
             return Foreign(root)
         return libraries.inherited_attribute(self.library_bases(cls), instance, name)
+
+    def _filled(
+        self, instance: Instance, name: str, assigned: Value, fillers: list[tuple[Class, FunctionNode]]
+    ) -> Value:
+        """A container with what the methods put into it: `self.items.append(x)`, `self.items[key] = x`."""
+        if not any(isinstance(value, (Sequence, Mapping)) for value in members_of_union(assigned)):
+            return assigned
+        key = (id(instance.cls.node), instance.arguments, instance.on_cpu, name)
+        self._attributes[key] = assigned  # what the methods find there
+        return join_all([assigned, *(self._write(instance, owner, filler, name) for owner, filler in fillers)])
 
     def _field(self, instance: Instance, owner: Class, field: ast.AnnAssign | ast.Assign, name: str) -> Value:
         frame = self._analysis.module_scope(owner.module)
@@ -207,10 +223,11 @@ class ClassFacts:
         if analysis.is_exhausted:
             return Unknown("attribute")
         function = Function(writer, owner.module, owner)
+        arguments = self._constructor_arguments(instance, owner) if writer.name == "__init__" else None
         parameters, grad_mode = (
-            (analysis.bind_arguments(function, instance, instance.arguments), None)
-            if writer.name == "__init__" and instance.arguments is not None and owner == instance.cls
-            else analysis.entry_state(owner.module, (owner.module.tree, owner.node, writer))
+            analysis.entry_state(owner.module, (owner.module.tree, owner.node, writer))
+            if arguments is None
+            else (analysis.bind_arguments(function, instance, arguments), None)
         )
         first = next(iter(parameters), "self")
         flow = analysis.flow(writer)
@@ -224,39 +241,107 @@ class ClassFacts:
         execute(frame, writer.body)
         return frame.bound.get(path, NOTHING)
 
+    def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:
+        """What the `__init__` of one of the object's classes is given, passed on by `super().__init__(...)`."""
+        arguments = instance.arguments
+        for cls in self.ancestors(instance.cls):
+            init = self.members(cls).methods.get("__init__")
+            if cls == owner or arguments is None:
+                return arguments
+            if init is not None:
+                arguments = self._passed_to_super(instance, cls, init, arguments)
+        return None
+
+    def _passed_to_super(
+        self, instance: Instance, cls: Class, init: FunctionNode, arguments: Arguments
+    ) -> Arguments | None:
+        found = [
+            (statement, statement.value)
+            for statement in init.body
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and _is_super_init(statement)
+        ]
+        if len(found) != 1:
+            return None
+        ((statement, call),) = found
+        analysis = self._analysis
+        flow = analysis.flow(init)
+        targets = Targets(frozenset((id(call),)), frozenset((id(statement),)))
+        frame = Frame(analysis, cls.module, flow, cls, None, None, flow.slice(names_in(call)), targets)
+        for parameter, value in analysis.bind_arguments(Function(init, cls.module, cls), instance, arguments).items():
+            frame.bind(parameter, value)
+        from tonumpy.inference.flow import execute
+
+        execute(frame, init.body)
+        seen = frame.observations.get(id(call))
+        return None if seen is None or seen.arguments.has_star else seen.arguments
+
+
+def _is_super_init(statement: ast.Expr) -> bool:
+    """`super().__init__(...)`"""
+    call = statement.value
+    assert isinstance(call, ast.Call)
+    function = call.func
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == "__init__"
+        and isinstance(function.value, ast.Call)
+        and getattr(function.value.func, "id", None) == "super"
+    )
+
 
 def _members_of(node: ast.ClassDef) -> Members:
     methods: dict[str, FunctionNode] = {}
     fields: dict[str, ast.AnnAssign | ast.Assign] = {}
     writers: dict[str, list[FunctionNode]] = {}
+    fillers: dict[str, list[FunctionNode]] = {}
     for statement in statements_of(node.body):
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if not _is_setter(statement):
                 methods[statement.name] = statement
-            for name in _attributes_written(statement):
+            assigned, filled = _attributes_written(statement)
+            for name in assigned:
                 writers.setdefault(name, []).append(statement)
+            for name in filled:
+                fillers.setdefault(name, []).append(statement)
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             fields[statement.target.id] = statement
         elif isinstance(statement, ast.Assign):
             for target in statement.targets:
                 if isinstance(target, ast.Name):
                     fields[target.id] = statement
-    return Members(methods, fields, writers)
+    return Members(methods, fields, writers, fillers)
 
 
-def _attributes_written(method: FunctionNode) -> list[str]:
-    """The attributes of `self` that a method assigns, also by `register_buffer`."""
+_FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())
+
+
+def _attributes_written(method: FunctionNode) -> tuple[list[str], list[str]]:
+    """The attributes of `self` that a method assigns, and those that it only puts something into."""
     parameters = [*method.args.posonlyargs, *method.args.args]
     if not parameters:
-        return []
+        return [], []
     owner = parameters[0].arg
-    found: dict[str, None] = {}
+    assigned: dict[str, None] = {}
+    filled: dict[str, None] = {}
     for node in ast.walk(method):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            path = path_of(node)
-            if path is not None and path.startswith(f"{owner}.") and path.count(".") == 1:
-                found[node.attr] = None
-    return list(found)
+            if _is_name(node.value, owner):
+                assigned[node.attr] = None
+            continue
+        inner: ast.expr | None = None
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            inner = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
+            inner = node.func.value
+        while isinstance(inner, ast.Subscript):
+            inner = inner.value
+        if isinstance(inner, ast.Attribute) and _is_name(inner.value, owner):
+            filled[inner.attr] = None
+    return list(assigned), [name for name in filled if name not in assigned]
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_setter(node: FunctionNode) -> bool:
