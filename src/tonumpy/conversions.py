@@ -18,6 +18,7 @@ class Conversion(NamedTuple):
     """A conversion of what is, or may be, a torch tensor.
 
     `on_cpu` and `requires_grad` speak of the receiver as the call finds it; `grad_mode` of the moment of the call.
+    `dtype`, `layout` and `bit` are those of `Tensor` in inference/values.py, known only where they are proved.
     `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
     PackedSequence has a tensor under that name and no `.detach()`.
     """
@@ -29,6 +30,9 @@ class Conversion(NamedTuple):
     requires_grad: Fact
     grad_mode: Fact
     data_of_tensor: Fact = None
+    dtype: str | None = None
+    layout: str | None = None
+    bit: str | None = None
 
     @property
     def grad_is_proved(self) -> bool:

@@ -67,8 +67,9 @@ def complete_chain(conversion: Conversion, style: Style) -> tuple[Operation, ...
     candidate, chain = conversion.candidate, conversion.chain
     if conversion.is_complete:
         return ()
-    if style == "force" and _can_force(candidate.call):
-        return (Force(candidate.call),)
+    forced = force(conversion, style)
+    if forced:
+        return forced
     numpy, cpu, detach = candidate.attribute, chain.cpu, chain.detach
     if detach is None and cpu is not None:
         # Before the copy, or the copy is recorded on the graph; but only where it is certain to be a tensor's.
@@ -81,6 +82,12 @@ def complete_chain(conversion: Conversion, style: Style) -> tuple[Operation, ...
             return (DataToDetach(detach.node), AddLinks(numpy, ("cpu",)))
         return (AddLinks(numpy, ("detach", "cpu")),)  # right whosever `.data` it is
     return (AddLinks(numpy, ("cpu",)),)
+
+
+def force(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
+    """`force=True`, which detaches, copies to the CPU and resolves both bits, where that is the style and may stand."""
+    call = conversion.candidate.call
+    return (Force(call),) if style == "force" and _can_force(call) else ()
 
 
 def describe(operations: tuple[Operation, ...]) -> str:

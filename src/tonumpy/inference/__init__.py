@@ -16,6 +16,7 @@ from tonumpy.inference.values import (
     Plain,
     Tensor,
     Unknown,
+    Value,
     join_fact,
     members,
 )
@@ -94,7 +95,18 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     for other_cpu, other_grad in facts[1:]:
         cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
     chain = chain_of(candidate.receiver)
-    return Conversion(candidate, chain, certainty, cpu, grad, seen.grad_mode, _data_of_tensor(chain, seen))
+    of_data = _data_of_tensor(chain, seen)
+    return Conversion(candidate, chain, certainty, cpu, grad, seen.grad_mode, of_data, *_representation(seen.receiver))
+
+
+def _representation(receiver: Value) -> tuple[str | None, str | None, str | None]:
+    """The dtype, layout and bit of a receiver where every value that it may be is a tensor and has them."""
+    values = [value for value in members(receiver) if not isinstance(value, (Plain, Constant))]
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    if len(tensors) < len(values):
+        return None, None, None
+    found = {(tensor.dtype, tensor.layout, tensor.bit) for tensor in tensors}  # `join` makes one of several tensors
+    return found.pop() if len(found) == 1 else (None, None, None)
 
 
 def _data_of_tensor(chain: Chain, seen: Observation) -> Fact:

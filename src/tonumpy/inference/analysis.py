@@ -44,6 +44,7 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import Fact
@@ -364,8 +365,20 @@ class Analysis:
             return self._star_import(module, name)
         self._globals[key] = Unknown(f"name {name} that depends on itself")
         value = self._bound_globally(module, name, bindings)
+        self._globals[key] = value  # what the functions that write it find there
+        value = join_all((value, *self._written_by_functions(module, name)))
+        if isinstance(value, (Mapping, Sequence, Tensor, Union)) and name in module.filled_by_functions:
+            value = _filled_out_of_sight(value)
         self._globals[key] = value
         return value
+
+    def _written_by_functions(self, module: Module, name: str) -> Iterator[Value]:
+        """What the functions that declare a name global give it."""
+        for scopes in module.global_writers.get(name, ()):
+            if self.is_exhausted:
+                yield Unknown(f"name {name} that a function writes")
+            else:
+                yield self.entry_frame(module, scopes, NO_TARGETS, {name}).bound.get(name, NOTHING)
 
     def _bound_globally(self, module: Module, name: str, bindings: list[ast.stmt | Import]) -> Value:
         simple = [binding for binding in bindings if isinstance(binding, (Import, ast.ClassDef, *_FUNCTIONS))]
@@ -399,25 +412,24 @@ class Analysis:
         return known
 
     def _star_import(self, module: Module, name: str) -> Value | None:
-        for star in module.bindings.get("*", ()):
-            assert isinstance(star, Import)
-            source = module.resolve(star)
-            key = ("star", module.filename, name)
-            if source is not None and key not in self._active:
-                self._active.append(key)
-                try:
-                    found = self._module_name(source, name)
-                finally:
-                    self._active.pop()
+        """A name of a module of the repository goes before one that torch or another framework may have."""
+        stars = [star for star in module.bindings.get("*", ()) if isinstance(star, Import)]
+        key = ("star", module.filename, name)
+        if key in self._active or not stars:
+            return None
+        self._active.append(key)
+        try:
+            for source in reversed([module.resolve(star) for star in stars]):
+                found = None if source is None else self._module_name(source, name)
                 if found is not None:
                     return found
-            elif (
-                source is None
-                and not star.level
-                and not name.startswith("_")
-                and name not in _BUILTINS
-                and (star.module.partition(".")[0] == "torch" or foreign_root(star.module))
-            ):
+        finally:
+            self._active.pop()
+        if name.startswith("_") or name in _BUILTINS:
+            return None
+        for star in reversed(stars):
+            root = star.module.partition(".")[0]
+            if not star.level and module.resolve(star) is None and (root == "torch" or foreign_root(root)):
                 return self.symbol(f"{star.module}.{name}")
         return None
 
@@ -563,6 +575,18 @@ def _is_abstract(node: FunctionNode) -> bool:
         or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
         for statement in node.body
     )
+
+
+def _filled_out_of_sight(value: Value) -> Value:
+    """A container or tensor of the module into which functions may have put something when it is read."""
+    if isinstance(value, Union):
+        return join_all(_filled_out_of_sight(member) for member in value.members)
+    other = Unknown("what a function puts into a container")
+    if isinstance(value, Mapping):
+        return Mapping(tuple((key, join(entry, other)) for key, entry in value.entries), join(value.other, other))
+    if isinstance(value, Sequence):
+        return Sequence(None, join(value.element, other))
+    return value._replace(requires_grad=None) if isinstance(value, Tensor) else value
 
 
 def _may_change_in_place(value: ast.expr) -> bool:

@@ -139,7 +139,9 @@ def stored(container: Value, key: Value, value: Value, nested: bool, frame: Fram
         if isinstance(key, Constant):
             kept = tuple((name, entry) for name, entry in container.entries if name != key.value)
             return Mapping((*kept, (key.value, value)), container.other)
-        return Mapping(container.entries, join(container.other, value))
+        # The key may be one of those that are known.
+        entries = tuple((name, join(entry, value)) for name, entry in container.entries)
+        return Mapping(entries, join(container.other, value))
     if isinstance(container, Sequence):
         if nested:
             return Sequence(None, _deepen(container.element, value))

@@ -44,10 +44,12 @@ class Callers:
         assert isinstance(node, _FUNCTIONS)
         if self._depth >= MAX_DEPTH or not _all_calls_are_in_sight(module, scopes, node):
             return {}, None
+        is_nested = len(scopes) > 1 and isinstance(scopes[-2], _FUNCTIONS)
         references = [
             reference
             for reference in self.references(module).get(node.name, ())
             if node not in reference.scopes  # its own recursive calls pass on what it was given
+            and (not is_nested or scopes[-2] in reference.scopes)  # others of this name are not in its scope
         ]
         calls = [reference.call for reference in references if reference.call is not None]
         if not references or len(calls) != len(references) or len(calls) > MAX_CALLS:

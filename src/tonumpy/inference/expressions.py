@@ -125,7 +125,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             return Unknown("value of a dict") if isinstance(found, Nothing) else found
         return join_all(value.values())
     if isinstance(value, Tensor):
-        return value
+        return value._replace(layout=None)  # an item of a sparse vector is dense
     if isinstance(value, Unknown):
         item = _item_of_unknown(value)
         if isinstance(index, Constant) and isinstance(index.value, str):
@@ -156,7 +156,9 @@ def item_of(frame: Frame, value: Value) -> Value:
         return Plain("key")
     if isinstance(value, Unknown):
         return _item_of_unknown(value)
-    if isinstance(value, (Tensor, Foreign, Plain)):
+    if isinstance(value, Tensor):
+        return value._replace(layout=None)
+    if isinstance(value, (Foreign, Plain)):
         return value
     if isinstance(value, LibraryObject):
         return libraries.item(frame, value)

@@ -12,6 +12,7 @@ from tonumpy.inference.frame import Loop
 from tonumpy.inference.narrowing import narrow, pattern_value
 from tonumpy.inference.symbols import bound_names, names_in, root_name
 from tonumpy.inference.values import (
+    NOTHING,
     Constant,
     Plain,
     Unknown,
@@ -116,11 +117,21 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
             or any(frame.is_relevant(walrus.target.id) for walrus in _walruses(node))
         ):
             evaluate(frame, node)
+        if sets_mode:
+            _set_grad_mode(frame, node)
         if (name == "exit" and root_name(node.func) == "sys") or (isinstance(node.func, ast.Name) and name == "exit"):
             return False
     elif id(statement) in frame.targets.statements:
         evaluate(frame, node)
     return True
+
+
+def _set_grad_mode(frame: Frame, call: ast.Call) -> None:
+    """`torch.set_grad_enabled(flag)` as a statement holds from there on, and for whoever catches what comes after."""
+    enter_context(frame, call, evaluate_it=False)
+    mode = frame.env.get(GRAD_MODE)
+    for journal in frame.journals:
+        journal[GRAD_MODE] = join(journal.get(GRAD_MODE, NOTHING), mode or NOTHING)
 
 
 def _last_name(node: ast.expr) -> str | None:
@@ -356,7 +367,7 @@ def _try(frame: Frame, statement: ast.Try) -> Continues:
 
     def body() -> Continues:
         goes_on = execute(frame, statement.body)
-        frame.journals.remove(journal)
+        frame.journals.pop()  # not remove(): the journals of nested `try` bodies may be equal
         return goes_on and execute(frame, statement.orelse)
 
     def handling(handler: ast.ExceptHandler) -> Callable[[], Continues]:

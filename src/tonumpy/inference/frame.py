@@ -129,7 +129,7 @@ class Frame:
         if name in self.flow.local_names:
             value = self.env.get(name)
             if value is not None:
-                return value
+                return self._as_shared(name, value)
             return Unknown(f"variable {name}")
         value = self.env.get(name)  # a comprehension's own variable, or a test's refinement of a global
         if value is not None:
@@ -137,9 +137,15 @@ class Frame:
         frame = self.closure
         while frame is not None:
             if name in frame.flow.local_names:
-                return frame.bound.get(name) or frame.lookup(name)
+                return frame._as_shared(name, frame.bound.get(name) or frame.lookup(name))
             frame = frame.closure
         return self.analysis.global_value(self.module, name)
+
+    def _as_shared(self, name: str, value: Value) -> Value:
+        """A variable that an inner function declares nonlocal holds, after any call, what that function wrote."""
+        if name not in self.flow.shared_names:
+            return value
+        return join(value, Unknown(f"variable {name} that an inner function writes"))
 
     def observe(self, call: ast.Call, observation: Observation) -> None:
         before = self.observations.get(id(call))

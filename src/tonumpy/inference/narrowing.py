@@ -155,9 +155,11 @@ def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
             return True if name == "torch.Tensor" else None
         return None if name.startswith("torch.") or isinstance(cls, (Class, Unknown)) else False
     if isinstance(value, Plain):
+        if is_tensor_class or isinstance(cls, (Class, Foreign)):
+            return False
         if value.what.startswith("numpy"):
-            return name.startswith("numpy.") or None if not name.startswith("builtins.") else False
-        return False if is_tensor_class or isinstance(cls, (Class, Foreign)) else None
+            return False if name.startswith("builtins.") else name.startswith("numpy.") or None
+        return None
     if isinstance(value, Constant):
         if is_tensor_class:
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tonumpy.inference import torch_api
+from tonumpy.inference import representation, torch_api
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -22,6 +22,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    is_complex,
     is_dtype_name,
     is_integral,
     join_all,
@@ -64,7 +65,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
         certainty: Literal["tensor", "likely"] = (
             "tensor" if any(tensor.certainty == "tensor" for tensor in tensors) else "likely"
         )
-        return Tensor(cpu, grad, None, certainty)
+        return Tensor(cpu, grad, _dtype_of_arithmetic(parts), certainty)
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
     if foreign is not None:
         return foreign
@@ -73,6 +74,19 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     cpu, grad = result_facts(parts, grad_mode)
     unknown = next((part for part in parts if isinstance(part, Unknown)), None)
     return Unknown(unknown.why if unknown else "operator of an object", cpu, grad)
+
+
+def _dtype_of_arithmetic(parts: Items[Value]) -> str | None:
+    """Complex if one operand is; what all tensors are if that is floating point and the others are real numbers."""
+    dtypes = {part.dtype for part in parts if isinstance(part, Tensor)}
+    if len(parts) > 1 and any(is_complex(dtype) for dtype in dtypes):
+        return "complex"
+    dtype = dtypes.pop() if len(dtypes) == 1 else None
+    if dtype is None or is_integral(dtype):
+        return None
+    numbers = [part for part in parts if not isinstance(part, Tensor)]
+    is_kept = all(isinstance(part, Constant) and isinstance(part.value, (int, float)) for part in numbers)
+    return dtype if is_kept else None
 
 
 def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False) -> tuple[Fact, Fact]:
@@ -125,11 +139,13 @@ def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
     if name == "requires_grad":
         return Plain("bool") if tensor.requires_grad is None else Constant(tensor.requires_grad)
     if name == "grad":
-        return tensor._replace(requires_grad=None)  # create_graph=True makes one that requires grad
+        # create_graph=True makes one that requires grad
+        return tensor._replace(requires_grad=None, layout=None, bit=None)
     known = torch_api.tensor_attribute(name)
     if known is None:
         return None
-    return _output(known, _Call((tensor,), Arguments(()), (), None))
+    result = _output(known, _Call((tensor,), Arguments(()), (), None))
+    return representation.of_method(tensor, name, Arguments(()), result)
 
 
 def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
@@ -149,6 +165,7 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
         return None
     operands = (receiver, *_operands(operator, arguments, first_position=1))
     result = _apply(operator, operands, arguments, grad_mode, first_position=1)
+    result = representation.of_method(receiver, name, arguments, result)
     if "self" in operator.writes and isinstance(result, Tensor) and grad_mode is not True:
         # What is written in place while grad mode is off stays the leaf, or the part of a graph, that it was.
         grad = receiver.requires_grad if grad_mode is False else join_fact(result.requires_grad, receiver.requires_grad)
@@ -159,9 +176,12 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
 def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
     """The result of a function of torch; None where torch_api.json does not know it."""
     operator = torch_api.function(name)
-    if operator is None:
-        return None
-    return _apply(operator, _operands(operator, arguments, 0), arguments, grad_mode, first_position=0)
+    result = (
+        None
+        if operator is None
+        else _apply(operator, _operands(operator, arguments, 0), arguments, grad_mode, first_position=0)
+    )
+    return representation.of_function(name, arguments, result)
 
 
 def _operands(operator: torch_api.Callable, arguments: Arguments, first_position: int) -> tuple[Value, ...]:
@@ -231,7 +251,11 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     cpu, grad = _device_of_output(output, call), _grad_of_output(output, call, first)
     dtype = _dtype_of_output(output, call, first)
     certainty = first.certainty if isinstance(first, Tensor) else "tensor"
-    return Tensor(cpu, False if is_integral(dtype) else grad, dtype, certainty)
+    bit = first.bit if isinstance(first, Tensor) else None
+    if bit and output.memory == "may view":
+        dtype = None  # whether the bit is still set is not known, nor then what another `.conj()` does to it
+    grad = False if is_integral(dtype) else grad
+    return Tensor(cpu, grad, dtype, certainty, bit=bit if output.memory == "view" else None)
 
 
 def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:
@@ -242,7 +266,11 @@ def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:
         return None
     if output.device == "cpu" or output.device == "argument":
         return True  # nobody is assumed to change the default device
-    return result_facts(call.operands, None)[0] if output.device == "same" else None
+    cpu = result_facts(call.operands, None)[0]
+    if output.device is None and call.arguments.named_value("device") is not None:
+        return None
+    # Whatever else an operator does with its operands, it takes nothing to an accelerator that is not told to.
+    return cpu if output.device == "same" or cpu is True else None
 
 
 def _grad_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unknown | None) -> Fact:
@@ -270,8 +298,19 @@ def _dtype_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unkn
         if asked is not None and asked != NONE:
             return dtype_of(asked)
     if output.dtype == "same":
-        return first.dtype if isinstance(first, Tensor) else None
+        return first.dtype if isinstance(first, Tensor) and not _may_be_promoted(first, call.operands) else None
     return output.dtype if output.dtype is not None and is_dtype_name(output.dtype) else None
+
+
+def _may_be_promoted(first: Tensor, operands: Items[Value]) -> bool:
+    """Whether another operand may make the result wider: what takes operands of one dtype keeps it, not of two."""
+    if is_integral(first.dtype):
+        return False
+    others = [value for operand in operands for value in members(operand) if value is not first]
+    return any(
+        isinstance(value, (Unknown, Sequence)) or (isinstance(value, Tensor) and value.dtype != first.dtype)
+        for value in others
+    )
 
 
 def dtype_of(value: Value) -> str | None:
@@ -290,8 +329,12 @@ def _moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None) -> Tenso
     """A tensor on another device or of another dtype. It keeps its grad, under no_grad too: it may be itself."""
     tensor = _as_tensor(receiver)
     dtype = dtype or tensor.dtype
+    may_be_itself = tensor.on_cpu is not False and on_cpu is True and dtype == tensor.dtype
     return tensor._replace(
-        on_cpu=on_cpu, dtype=dtype, requires_grad=False if is_integral(dtype) else tensor.requires_grad
+        on_cpu=on_cpu,
+        dtype=dtype,
+        requires_grad=False if is_integral(dtype) else tensor.requires_grad,
+        bit=tensor.bit if may_be_itself else None,  # a copy has none
     )
 
 
@@ -305,11 +348,14 @@ def _to(receiver: Tensor | Unknown, arguments: Arguments) -> Tensor:
     keeps_dtype = asked is None
     for value in arguments.positional[:2]:
         if isinstance(value, Tensor):
-            return _moved(receiver, value.on_cpu, value.dtype)
+            dtype = value.dtype or (tensor.dtype if is_integral(tensor.dtype) else None)
+            return _moved(receiver, value.on_cpu, dtype)._replace(dtype=dtype)
         if dtype_of(value) is not None:
             dtype, keeps_dtype = dtype_of(value), False
         elif isinstance(value, Plain) and value.what == "dtype":
             keeps_dtype = False
+        elif isinstance(value, (Unknown, Union)) and not is_integral(tensor.dtype):
+            keeps_dtype = False  # it may be a dtype
     cpu = device_after_to(tensor.on_cpu, arguments)
     if not keeps_dtype and dtype is None:
         return tensor._replace(on_cpu=cpu, dtype=None)

@@ -8,11 +8,15 @@ import re
 import sys
 from collections import OrderedDict
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.frameworks import FOREIGN, has_rivals, imported_roots, is_only_torch
-from tonumpy.inference.symbols import Import, imports_of, statements_of
+from tonumpy.inference.symbols import Import, imports_of, root_name, statements_of
 from tonumpy.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_MODULES = 64  # what a process keeps parsed: bounds its memory, however many files it checks
 MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
@@ -77,6 +81,22 @@ class Module:
                     found.setdefault(name, []).append(statement)
         return found
 
+    @cached_property
+    def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:
+        """The functions that declare a name global, each as the scopes around it and itself, by that name."""
+        found: dict[str, list[tuple[ast.AST, ...]]] = {}
+        if re.search(r"\bglobal\s", self.source.text):
+            _collect_global_writers((self.tree,), self.tree.body, found)
+        return found
+
+    @cached_property
+    def filled_by_functions(self) -> frozenset[str]:
+        """Names that a function writes into: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
+        functions = [node for node in self.tree.body if isinstance(node, _SCOPES)]
+        return frozenset(
+            name for function in functions for node in ast.walk(function) for name in _filled_by(node) if name
+        )
+
     def submodule(self, name: str) -> Module | None:
         return self.project.module_at(os.path.join(self.folder, name)) if self.is_package else None
 
@@ -89,6 +109,30 @@ class Module:
             path = os.path.join(folder, *imported.module.split(".")) if imported.module else folder
             return self.project.module_at(path)
         return self.project.find(imported.module, self.folder)
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())
+
+
+def _collect_global_writers(
+    scopes: tuple[ast.AST, ...], body: list[ast.stmt], found: dict[str, list[tuple[ast.AST, ...]]]
+) -> None:
+    for statement in statements_of(body):
+        if isinstance(statement, ast.Global):
+            for name in statement.names:
+                found.setdefault(name, []).append(scopes)
+        elif isinstance(statement, _SCOPES):
+            _collect_global_writers((*scopes, statement), statement.body, found)
+
+
+def _filled_by(node: ast.AST) -> Iterator[str | None]:
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        yield root_name(node)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        if name in _FILLING or (name.endswith("_") and not name.endswith("__")):
+            yield root_name(node.func)
 
 
 def _names_stored(statement: ast.stmt) -> list[str]:

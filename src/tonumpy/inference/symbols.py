@@ -31,6 +31,7 @@ class Flow(NamedTuple):
     outer_names: frozenset[str]  # declared global or nonlocal
     sources: dict[str, set[str]]
     times_bound: dict[str, int]  # how many statements bind a name, parameters counted
+    shared_names: frozenset[str] = frozenset()  # declared nonlocal further in: these may change at any call
 
     def slice(self, names: set[str]) -> set[str]:
         """All names that the values of `names` may depend on, themselves included."""
@@ -140,6 +141,7 @@ def imports_of(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Im
 def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
     """The dependencies among the names of one body. Linear in its statements."""
     local, outer = set(parameters), set()
+    shared: set[str] = set()
     sources: dict[str, set[str]] = {}
     times_bound = dict.fromkeys(parameters, 1)
     for statement in statements_of(body):
@@ -149,6 +151,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
         if isinstance(statement, _SCOPES):
             local.add(statement.name)
             sources.setdefault(statement.name, set()).update(names_in(statement))
+            shared.update(name for node in ast.walk(statement) if isinstance(node, ast.Nonlocal) for name in node.names)
             continue
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             local.update(name for name, _ in imports_of(statement))
@@ -174,7 +177,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                     if changed is not None:
                         read = {name for argument in _arguments(node) for name in names_in(argument)}
                         sources.setdefault(changed, set()).update(read)
-    return Flow(frozenset(local - outer), frozenset(outer), sources, times_bound)
+    return Flow(frozenset(local - outer), frozenset(outer), sources, times_bound, frozenset(shared))
 
 
 def _stored_names(target: ast.expr) -> Iterator[ast.Name]:

@@ -30,7 +30,7 @@ class Tensor(NamedTuple):
     certainty: Literal["tensor", "likely"] = "tensor"
     is_number: bool = False  # made from one number: the one kind of CPU tensor that mixes with an accelerator's
     layout: str | None = None  # "Sparse", "SparseCsr", "Mkldnn", ... as torch's messages name them; never "Strided"
-    bit: Literal["conjugate", "negative"] | None = None  # the one that is certainly set
+    bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
 
 
 class Unknown(NamedTuple):
