@@ -273,8 +273,18 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
         found.append(settle(evaluate(frame, part)))
         frame.env = Environment(frame.env)
         narrow(frame, part, isinstance(node.op, ast.And))
-    frame.env = base
+    _leave(frame, base, node)
     return join_all(found)
+
+
+def _leave(frame: Frame, base: Environment, node: ast.expr) -> None:
+    """Go back to the variables from before an expression, whose walruses may or may not have been reached."""
+    inside, frame.env = frame.env, base
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.NamedExpr):
+            value, before = inside.get(inner.target.id), base.get(inner.target.id)
+            if value is not None and value is not before:
+                frame.bind(inner.target.id, value if before is None else join(before, value))
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
@@ -288,14 +298,14 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
         frame.env = Environment(base)
         narrow(frame, node.test, truth)
         results.append(settle(evaluate(frame, branch)))
-    frame.env = base
+        _leave(frame, base, branch)
     return join_all(results)
 
 
 def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
     base = _enter_generators(frame, node.generators)
     element = settle(evaluate(frame, node.elt))
-    frame.env = base
+    _leave(frame, base, node)
     return Sequence(None, element)
 
 
@@ -303,7 +313,7 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
     base = _enter_generators(frame, node.generators)
     evaluate(frame, node.key)
     element = settle(evaluate(frame, node.value))
-    frame.env = base
+    _leave(frame, base, node)
     return Mapping((), element)
 
 

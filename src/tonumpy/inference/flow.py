@@ -57,9 +57,8 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
     if not frame.assumed.keys().isdisjoint(names):
         names.append(next(iter(frame.relevant or ()), ""))
     if not _wanted(frame, statement, names):
-        for walrus in _walruses(statement.value):
-            if frame.is_relevant(walrus.target.id):
-                evaluate(frame, walrus)
+        if _binds_by_walrus(frame, statement.value):
+            evaluate(frame, statement.value)
         return True
     value = evaluate(frame, statement.value)
     for target in statement.targets:
@@ -111,19 +110,19 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
         name = _last_name(node.func)
         sets_mode = name in ("set_grad_enabled", "_set_grad_enabled")
-        if (
-            sets_mode
-            or _wanted(frame, statement, [changed] if changed else [])
-            or any(frame.is_relevant(walrus.target.id) for walrus in _walruses(node))
-        ):
+        if sets_mode or _wanted(frame, statement, [changed] if changed else []) or _binds_by_walrus(frame, node):
             evaluate(frame, node)
         if sets_mode:
             _set_grad_mode(frame, node)
         if (name == "exit" and root_name(node.func) == "sys") or (isinstance(node.func, ast.Name) and name == "exit"):
             return False
-    elif id(statement) in frame.targets.statements:
+    elif id(statement) in frame.targets.statements or _binds_by_walrus(frame, node):
         evaluate(frame, node)
     return True
+
+
+def _binds_by_walrus(frame: Frame, node: ast.expr) -> bool:
+    return any(frame.is_relevant(walrus.target.id) for walrus in _walruses(node))
 
 
 def _set_grad_mode(frame: Frame, call: ast.Call) -> None:
