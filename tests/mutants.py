@@ -21,6 +21,11 @@ def drops_cpu(original: str, repaired: str) -> str:  # noqa: ARG001
     return re.sub(r"\.cpu\(\)(\s*(?=\.))?|\.to\((device=)?\"cpu\"\)", "", repaired)
 
 
+def drops_casts(original: str, repaired: str) -> str:  # noqa: ARG001
+    """Without what makes of a dtype, a layout or a bit one that NumPy knows."""
+    return re.sub(r"\.(float|cfloat|dequantize|to_dense|resolve_\w+)\(\)(?=\s*\.)", "", repaired)
+
+
 def repairs_only_the_first(original: str, repaired: str) -> str:
     """Every conversion after the first stays as it was."""
     before, after = (list(re.finditer(r"\.numpy\(", text)) for text in (original, repaired))

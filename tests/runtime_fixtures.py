@@ -5,6 +5,7 @@ A fixture is executable if its header says how it is called:
     # run: to_array(x)          an expression over the names that runtime_matrix gives: x, model, scale, torch, np
     # converts: x               the tensors whose conversion is at stake, `;` between them (default: x)
     # lacks: detach cpu         which links the conversions lack
+    # value: x.float().numpy()  what the repaired code gives, where the original never gives anything (an expression)
     # over: ordinary            the tensors it is run with: all (default), ordinary (float, rows of 3), names of KINDS
     # memory: own               the result never shares memory with x (default: shared, on the CPU)
 """
@@ -24,8 +25,10 @@ from torch import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+ALWAYS = frozenset({"detach", "cpu"})  # the links of every complete chain
+LINKS = ALWAYS | {"float", "cfloat", "dequantize", "to_dense", "resolve_conj", "resolve_neg"}
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-_DIRECTIVE = re.compile(r"^# (run|converts|lacks|over|memory): (.+)$", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^# (run|converts|lacks|value|over|memory): (.+)$", re.MULTILINE)
 
 
 class Kind(NamedTuple):
@@ -124,6 +127,7 @@ class Fixture(NamedTuple):
     run: str
     converts: tuple[str, ...]
     lacks: frozenset[str]
+    value: str | None
     kinds: tuple[Kind, ...]
     shares_memory: bool
 
@@ -144,11 +148,12 @@ def find_fixtures() -> list[Fixture]:
 def _fixture(name: str, text: str) -> Fixture:
     said = dict(_DIRECTIVE.findall(text))
     lacks = frozenset(said["lacks"].split())
-    assert lacks and lacks <= {"detach", "cpu"}, f"{name}: lacks {sorted(lacks)}"
+    assert lacks and lacks <= LINKS, f"{name}: lacks {sorted(lacks)}"
     memory = said.get("memory", "shared")
     assert memory in ("shared", "own"), f"{name}: memory {memory}"
     converts = tuple(each.strip() for each in said.get("converts", "x").split(";"))
-    return Fixture(name, text, said["run"], converts, lacks, _kinds(said.get("over", "all")), memory == "shared")
+    kinds = _kinds(said.get("over", "all"))
+    return Fixture(name, text, said["run"], converts, lacks, said.get("value"), kinds, memory == "shared")
 
 
 def _kinds(over: str) -> tuple[Kind, ...]:

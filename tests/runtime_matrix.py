@@ -5,12 +5,14 @@ Each outcome is held against what torch's rules foretell: an exact exception, or
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from runtime_fixtures import MODES, Fixture, Kind, tiny_module
+from runtime_fixtures import ALWAYS, MODES, Fixture, Kind, tiny_module
 from torch import Tensor
 
 if TYPE_CHECKING:
@@ -27,27 +29,35 @@ class Refusal(NamedTuple):
     words: str
 
 
-def refusal(tensor: Tensor, links: frozenset[str] | None) -> Refusal | None:
-    """How torch refuses `tensor.numpy()` after these links ("detach", "cpu"); None stands for `.numpy(force=True)`.
+def refusal(tensor: Tensor, links: frozenset[str], *, forced: bool) -> Refusal | None:
+    """How torch refuses `tensor.numpy()` after these links; `forced` stands for `.numpy(force=True)`.
 
     The checks are torch's own, in its order. A link does nothing where it is not needed.
     """
-    if tensor.layout is not torch.strided:
-        layout = {torch.sparse_coo: "Sparse", torch.sparse_csr: "SparseCsr"}[tensor.layout]
-        return Refusal(TypeError, f"can't convert {layout} layout tensor to numpy.")
-    if links is not None:
+    if tensor.layout is not torch.strided and "to_dense" not in links:
+        return Refusal(TypeError, f"can't convert {_LAYOUTS[tensor.layout]} layout tensor to numpy.")
+    if not forced:
         copied = tensor.device.type != "cpu"  # a copy to the CPU has neither of the two bits
         if copied and "cpu" not in links:
             return Refusal(TypeError, f"can't convert {tensor.device} device type tensor to numpy.")
         if tensor.requires_grad and torch.is_grad_enabled() and "detach" not in links:
             return Refusal(RuntimeError, "Can't call numpy() on Tensor that requires grad.")
-        if tensor.is_conj() and not copied:
+        if tensor.is_conj() and not copied and "resolve_conj" not in links:
             return Refusal(RuntimeError, "Can't call numpy() on Tensor that has conjugate bit set.")
-        if tensor.is_neg() and not copied:
+        if tensor.is_neg() and not copied and "resolve_neg" not in links:
             return Refusal(RuntimeError, "Can't call numpy() on Tensor that has negative bit set.")
-    if tensor.dtype is torch.bfloat16:
-        return Refusal(TypeError, "Got unsupported ScalarType BFloat16")
+    if tensor.dtype in _SCALAR_TYPES and links.isdisjoint(("float", "cfloat", "dequantize")):
+        return Refusal(TypeError, f"Got unsupported ScalarType {_SCALAR_TYPES[tensor.dtype]}")
     return None
+
+
+_LAYOUTS = {torch.sparse_coo: "Sparse", torch.sparse_csr: "SparseCsr", torch._mkldnn: "Mkldnn"}
+_SCALAR_TYPES = {
+    torch.bfloat16: "BFloat16",
+    torch.float8_e4m3fn: "Float8_e4m3fn",
+    torch.complex32: "ComplexHalf",
+    torch.quint8: "QUInt8",
+}
 
 
 class Cell(NamedTuple):
@@ -68,13 +78,12 @@ def run_matrix(fixture: Fixture, device: str, repaired: str, *, forced: bool = F
     """Run the fixture as it is and as repaired; `forced` says that the repair is `.numpy(force=True)`."""
     original_code = compile(fixture.text, fixture.name, "exec", dont_inherit=True)
     repaired_code = compile(repaired, f"{fixture.name} (repaired)", "exec", dont_inherit=True)
-    complete = frozenset({"detach", "cpu"})
     cells = []
     for kind, mode in fixture.cells(device):
         expected = _reference(fixture, kind, original_code)
-        refused, problem = _run(fixture, device, kind, mode, original_code, complete - fixture.lacks, expected)
+        refused, problem = _run(fixture, device, kind, mode, original_code, ALWAYS - fixture.lacks, expected)
         still_refused, new_problem = _run(
-            fixture, device, kind, mode, repaired_code, None if forced else complete, expected
+            fixture, device, kind, mode, repaired_code, ALWAYS | fixture.lacks, expected, forced=forced
         )
         healed = refused and not still_refused
         what = f"the original {problem}" if problem else f"the repaired code {new_problem}" if new_problem else None
@@ -88,20 +97,30 @@ def _run(
     kind: Kind,
     mode: str,
     code: CodeType,
-    links: frozenset[str] | None,
+    links: frozenset[str],
     expected: object,
+    *,
+    forced: bool = False,
 ) -> tuple[bool, str | None]:
     """Whether a refusal is foretold, and how the outcome differs from what is foretold."""
     x = kind.make(device)
     names = _names(x, device)
-    with MODES[mode]():
+    with MODES[mode](), _without_notices():
         converted = [eval(each, names) for each in fixture.converts]
-        refused = next(filter(None, (refusal(tensor, links) for tensor in converted)), None)
+        refused = next(filter(None, (refusal(tensor, links, forced=forced) for tensor in converted)), None)
         outcome = _outcome(code, fixture.run, names)
     if refused:
         return True, _error_problem(outcome, refused)
     problem = _value_problem(outcome, expected) or _memory_problem(outcome, x, shares=fixture.shares_memory)
     return False, problem
+
+
+@contextlib.contextmanager
+def _without_notices() -> Iterator[None]:
+    """Torch says of some dtypes and layouts, once a process, that they are experimental or deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
 
 
 def _names(x: Tensor, device: str) -> dict[str, object]:
@@ -111,9 +130,14 @@ def _names(x: Tensor, device: str) -> dict[str, object]:
 
 
 def _reference(fixture: Fixture, kind: Kind, original: CodeType) -> object:
-    """What the original returns where it cannot fail: on the CPU, without grad, with the bits resolved."""
+    """What the original returns where it cannot fail: on the CPU, without grad, with the bits resolved.
+
+    What the fixture's header says where that fails too.
+    """
     names = _names(kind.make("cpu").resolve_conj().resolve_neg(), "cpu")
-    with torch.no_grad():
+    with torch.no_grad(), _without_notices():
+        if fixture.value is not None:
+            return eval(fixture.value, names)
         return _outcome(original, fixture.run, names)
 
 

@@ -1,0 +1,68 @@
+"""# `.numpy()` on a tensor whose conjugate or negative bit is set (TNP107)
+
+## What it does
+
+Reports a conversion of a tensor that is proved to be a conjugate or a negation that torch has put off: `.conj()`,
+`.mH`, `.H` and `torch.conj` of a complex tensor set a bit and leave the values alone, and the imaginary part of such a
+tensor has another bit that stands for its sign.
+
+## Why is this bad
+
+`.numpy()` raises `RuntimeError: Can't call numpy() on Tensor that has conjugate bit set`, and `.detach().cpu().numpy()`
+does too where the tensor is on the CPU. From an accelerator it works, for `.cpu()` makes a copy: code that was only
+run on a GPU does not show it.
+
+## Example
+
+```python
+import torch
+
+
+def spectrum(signal: torch.Tensor):
+    return torch.fft.fft(signal).conj().detach().cpu().numpy()
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def spectrum(signal: torch.Tensor):
+    return torch.fft.fft(signal).conj().detach().cpu().resolve_conj().numpy()
+```
+
+`.resolve_conj()` and `.resolve_neg()` return the tensor itself where the bit is not set. `.numpy(force=True)` does
+both.
+
+## Fix safety
+
+Safe: where the conversion did not raise, the added link returns the tensor itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.repairs import AddLinks, force
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Conversion
+    from tonumpy.findings import Style
+    from tonumpy.repairs import Operation
+
+CODE = "TNP107"
+ON_BY_DEFAULT = True
+
+_LINKS = {"conjugate": "resolve_conj", "negative": "resolve_neg"}
+
+
+def check(conversion: Conversion) -> str | None:
+    if conversion.bit is None or conversion.candidate.is_forced:
+        return None
+    return f"`.numpy()` on a tensor whose {conversion.bit} bit is set, which raises on the CPU"
+
+
+def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
+    links = AddLinks(conversion.candidate.attribute, (_LINKS[conversion.bit or ""],))
+    return force(conversion, style) or (links,)

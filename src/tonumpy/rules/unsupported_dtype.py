@@ -1,0 +1,87 @@
+"""# `.numpy()` on a tensor of a dtype that NumPy does not have (TNP105)
+
+## What it does
+
+Reports a conversion of a tensor that is proved to be of a dtype without a counterpart in NumPy: `bfloat16`, the
+`float8` dtypes, `complex32`, and the quantized ones.
+
+## Why is this bad
+
+It always raises: `TypeError: Got unsupported ScalarType BFloat16`. Neither `.cpu()` nor `force=True` helps. It shows up
+when a model is switched to a smaller dtype and the code around it stays as it was.
+
+## Example
+
+```python
+import torch
+
+
+def half_precision(x: torch.Tensor):
+    return x.to(torch.bfloat16).detach().cpu().numpy()
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def half_precision(x: torch.Tensor):
+    return x.to(torch.bfloat16).detach().cpu().float().numpy()
+```
+
+`.float()` goes after `.cpu()`: half as many bytes (a quarter for `float8`) come from the accelerator, and it needs no
+memory there for the wider copy. `float32` holds every `bfloat16` and `float8` exactly.
+
+## Fix safety
+
+Safe: the conversion raised before. The repair is `.float()`, `.cfloat()` for `complex32` (`.float()` would drop the
+imaginary part) and `.dequantize()` for quantized tensors. Torch has none for packed dtypes such as
+`float4_e2m1fn_x2`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.repairs import AddLinks
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Conversion
+    from tonumpy.findings import Style
+    from tonumpy.repairs import Operation
+
+CODE = "TNP105"
+ON_BY_DEFAULT = True
+
+# What makes a tensor of a dtype that NumPy has of one that it lacks; None where torch has nothing for it.
+LINKS = {
+    "bfloat16": "float",
+    "float8_e4m3fn": "float",
+    "float8_e4m3fnuz": "float",
+    "float8_e5m2": "float",
+    "float8_e5m2fnuz": "float",
+    "float8_e8m0fnu": "float",
+    "float4_e2m1fn_x2": None,
+    "complex32": "cfloat",
+    "chalf": "cfloat",
+    "quantized": "dequantize",
+    "qint8": "dequantize",
+    "quint8": "dequantize",
+    "qint32": "dequantize",
+    "quint4x2": "dequantize",
+    "quint2x4": "dequantize",
+}
+
+
+def check(conversion: Conversion) -> str | None:
+    dtype = conversion.dtype
+    if dtype not in LINKS:
+        return None
+    what = "a quantized tensor" if dtype == "quantized" else f"a tensor of dtype `{dtype}`"
+    return f"`.numpy()` on {what}, which NumPy does not have"
+
+
+def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+    link = LINKS[conversion.dtype or ""]
+    return (AddLinks(conversion.candidate.attribute, (link,)),) if link else ()

@@ -1,0 +1,63 @@
+"""# `.numpy()` on a tensor of a layout that NumPy does not have (TNP106)
+
+## What it does
+
+Reports a conversion of a tensor that is proved to be sparse (COO, CSR, CSC, BSR or BSC) or in the layout of oneDNN
+(`mkldnn`).
+
+## Why is this bad
+
+It always raises: `TypeError: can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.` Neither
+`.cpu()` nor `force=True` helps.
+
+## Example
+
+```python
+import torch
+
+
+def adjacency(indices: torch.Tensor, values: torch.Tensor):
+    return torch.sparse_coo_tensor(indices, values).detach().cpu().numpy()
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def adjacency(indices: torch.Tensor, values: torch.Tensor):
+    return torch.sparse_coo_tensor(indices, values).detach().cpu().to_dense().numpy()
+```
+
+`.to_dense()` goes after `.cpu()`: only what is not zero comes from the accelerator, and the dense copy needs no memory
+there. For what is too large to be dense, give `.indices()` and `.values()` to `scipy.sparse.coo_array` instead.
+
+## Fix safety
+
+Safe: the conversion raised before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.repairs import AddLinks
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Conversion
+    from tonumpy.findings import Style
+    from tonumpy.repairs import Operation
+
+CODE = "TNP106"
+ON_BY_DEFAULT = True
+
+
+def check(conversion: Conversion) -> str | None:
+    if conversion.layout is None:
+        return None
+    return f"`.numpy()` on a tensor of {conversion.layout} layout, which NumPy does not have"
+
+
+def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+    return (AddLinks(conversion.candidate.attribute, ("to_dense",)),)

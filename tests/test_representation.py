@@ -1,0 +1,149 @@
+"""What inference says of dtypes, layouts and lazy bits, held against real torch."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import Tensor
+
+from tonumpy.inference import representation
+from tonumpy.inference.values import Arguments, is_dtype_name
+from tonumpy.inference.values import Tensor as Facts
+from tonumpy.rules.unsupported_dtype import LINKS
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of what is experimental or deprecated, once a process
+
+DENSE = torch.tensor([[1.0, 2.0], [4.0, 8.0]])  # every dtype holds powers of two
+Z = torch.complex(DENSE, DENSE)
+LACKING = re.compile(r"Got unsupported ScalarType")
+
+
+def is_lacking(tensor: Tensor) -> bool:
+    try:
+        tensor.numpy()
+    except TypeError as error:
+        return LACKING.match(str(error)) is not None
+    return False
+
+
+def dtypes() -> dict[str, torch.dtype]:
+    found = {name: getattr(torch, name) for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)}
+    # Shells without operators, which no program holds values in.
+    return {name: dtype for name, dtype in found.items() if not re.fullmatch(r"bits?.*|u?int[1-7]", name)}
+
+
+def test_the_dtypes_that_numpy_lacks() -> None:
+    lacking = {name for name, dtype in dtypes().items() if is_lacking(torch.empty(2, dtype=dtype))}
+    assert lacking == LINKS.keys() - {"quantized"}
+    assert {name for name in lacking if not is_dtype_name(name)} == set()
+
+
+@pytest.mark.parametrize(("name", "link"), LINKS.items())
+def test_the_link_makes_numpy_s_of_it(name: str, link: str | None) -> None:
+    if name == "quantized" or "x" in name:  # packed dtypes: no values can be made here
+        return
+    if link == "dequantize":
+        tensor = torch.quantize_per_tensor(DENSE, 1.0, 0, dtypes()[name])
+    else:
+        tensor = DENSE.to(dtypes()[name])
+    assert is_lacking(tensor)
+    assert link is not None
+    assert torch.equal(getattr(tensor, link)().real, DENSE)
+
+
+def layouts() -> dict[str, Tensor]:
+    arguments = {"to_sparse_bsr": ((1, 1),), "to_sparse_bsc": ((1, 1),)}
+    return {name: getattr(DENSE, name)(*arguments.get(name, ())) for name in representation.LAYOUT_OF_METHOD}
+
+
+def test_the_layouts_of_methods() -> None:
+    for name, tensor in layouts().items():
+        with pytest.raises(TypeError, match=r"layout tensor to numpy"):
+            tensor.numpy()
+        assert torch.equal(tensor.to_dense(), DENSE), name
+
+
+def test_the_layouts_that_are_asked_for() -> None:
+    for name in representation.LAYOUTS:
+        assert getattr(torch, name.removeprefix("torch.")) is not torch.strided
+
+
+@pytest.mark.parametrize("name", sorted(representation.KEEP_LAYOUT - {"cuda", "xpu", "npu", "data"}))
+def test_methods_that_keep_a_layout(name: str) -> None:
+    arguments = {"to": ("cpu",), "requires_grad_": (False,)}
+    for made_by, tensor in layouts().items():
+        try:
+            result = getattr(tensor, name)(*arguments.get(name, ()))
+        except (RuntimeError, NotImplementedError):
+            continue  # of some layouts only
+        assert result.layout is not torch.strided, made_by
+
+
+@pytest.mark.parametrize("name", sorted(representation.COMPLEX_RESULTS))
+def test_functions_with_complex_results(name: str) -> None:
+    function = operator.attrgetter(name.removeprefix("torch."))(torch)
+    operands = 2 if name in ("torch.complex", "torch.polar") else 1
+    taken = 0
+    for values in (DENSE, DENSE.double(), torch.ones(2, 2, dtype=torch.int64), Z, Z.conj()):
+        try:
+            result = function(*[values] * operands)
+        except (RuntimeError, ValueError):
+            continue  # of real, or of complex, numbers only
+        taken += 1
+        assert result.is_complex()
+        assert not result.is_conj()
+    assert taken
+
+
+CHAINS: dict[str, Callable[[Tensor], Tensor]] = {
+    "conj": lambda z: z.conj(),
+    "torch.conj": torch.conj,
+    "adjoint": lambda z: z.adjoint(),
+    "H": lambda z: z.H,
+    "mH": lambda z: z.mH,
+}
+
+
+@pytest.mark.parametrize("name", sorted(CHAINS))
+def test_what_sets_the_conjugate_bit(name: str) -> None:
+    make = CHAINS[name]
+    assert make(Z).is_conj()
+    assert not make(make(Z)).is_conj()
+    assert not make(DENSE).is_conj()
+    assert make(Z).imag.is_neg()
+    assert not make(Z).real.is_neg()
+    assert not make(Z).real.is_conj()
+    assert make(Z).detach().cpu()[0].is_conj()
+    assert not make(Z).to(torch.complex128).is_conj()
+    assert not make(Z).clone().is_conj()
+
+
+def test_the_same_of_the_facts() -> None:
+    spectrum = Facts(True, False, "complex64")
+    none = Arguments(())
+    conjugate = representation.of_method(spectrum, "conj", none, spectrum)
+    assert isinstance(conjugate, Facts)
+    assert conjugate.bit == "conjugate"
+    twice = representation.of_method(conjugate, "mH", none, conjugate)
+    assert isinstance(twice, Facts)
+    assert twice.bit is None
+
+
+@pytest.mark.parametrize(("name", "position"), representation.QUANTIZERS.items())
+def test_the_quantizers(name: str, position: int) -> None:
+    function = getattr(torch, name.removeprefix("torch."))
+    arguments = {
+        "torch.quantize_per_tensor": (DENSE, 1.0, 0),
+        "torch.quantize_per_channel": (DENSE, torch.ones(2), torch.zeros(2), 0),
+        "torch.quantize_per_tensor_dynamic": (DENSE,),
+    }[name]
+    assert len(arguments) == position
+    rest = (False,) if name.endswith("dynamic") else ()
+    assert function(*arguments, torch.qint8, *rest).is_quantized
