@@ -13,6 +13,7 @@ from tonumpy.inference.values import (
     NOTHING,
     Constant,
     Instance,
+    LibraryObject,
     Mapping,
     Sequence,
     Symbol,
@@ -82,20 +83,32 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         return
     owner, _, name = path.rpartition(".")
     if name == "requires_grad":
-        _set_requires_grad(frame, owner, value)
+        _set_requires_grad(frame, target.value, owner, value)
         return
     if name in ("data", "grad") and isinstance(settle(evaluate(frame, target.value)), Tensor):
         return  # `p.data = ...` keeps the tensor and its grad; the device of what is put there is not followed
     frame.bind(path, value)
 
 
-def _set_requires_grad(frame: Frame, owner: str, value: Value) -> None:
-    known = frame.env.get(owner)
-    if known is not None:
-        truth = value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
-        if truth is None:
-            known = with_unknown_grad(known)
-        frame.refine(owner, with_facts(known, requires_grad=truth))
+def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -> None:
+    known = settle(evaluate(frame, node))
+    if isinstance(known, (Instance, LibraryObject)):
+        return  # to a module an attribute like any other: its parameters stay as they are
+    truth = value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
+    if truth is None:
+        known = with_unknown_grad(known)
+    frame.refine(owner, with_facts(known, requires_grad=truth))
+    thaw_owners(frame, owner)
+
+
+def thaw_owners(frame: Frame, path: str) -> None:
+    """A frozen module is no longer known to be so when one of its parameters has been set by itself."""
+    owner, dot, _ = path.rpartition(".")
+    while dot:
+        value = frame.env.get(owner)
+        if isinstance(value, LibraryObject) and value.requires_grad is False:
+            frame.refine(owner, value._replace(requires_grad=None))
+        owner, dot, _ = owner.rpartition(".")
 
 
 def with_unknown_grad(value: Value) -> Value:

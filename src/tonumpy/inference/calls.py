@@ -328,6 +328,8 @@ def _change_receiver(
     frame: Frame, call: ast.Call, receiver: Value, path: str | None, arguments: Arguments, result: Value
 ) -> None:
     """What a method call does to the variable it is called on: `items.append(x)`, `t.detach_()`, `model.cuda()`."""
+    from tonumpy.inference.assignment import thaw_owners
+
     assert isinstance(call.func, ast.Attribute)
     name = call.func.attr
     if isinstance(receiver, (Sequence, Mapping)):
@@ -338,6 +340,8 @@ def _change_receiver(
         return
     elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
         frame.refine(path, result)
+        if name == "requires_grad_":
+            thaw_owners(frame, path)
     elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
         if libraries.changes_module_in_place(name):
             frame.refine(path, result)

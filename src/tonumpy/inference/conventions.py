@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import re
 
-from tonumpy.inference.values import Tensor, Unknown, Value
+from tonumpy.inference.values import LibraryObject, Sequence, Tensor, Unknown, Value
 
 # Class labels, ids and indices are integers, and ground truth comes from a dataset: neither requires grad.
 _NEVER_REQUIRES_GRAD = re.compile(
     r"(^|_)(label|labels|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth)$|^(gt|idx|target)_|[a-z]ids$"
 )
-# Batches come out of a dataset: nothing in them requires grad. On which device they are, the name does not say.
-_LOADER = re.compile(r"(^|_)(data_?)?loader(s)?$|(^|_)dataset(s)?$")
+# What is in a dataset requires no grad.
+_DATASET = re.compile(r"(^|_)dataset(s)?$")
+# A loader is taken for torch's own, whose batches are made on the CPU from what a dataset holds.
+_LOADER = re.compile(r"(^|_)(data_?)?loader(s)?$")
 
 
 def learnt_from_name(value: Value, name: str) -> Value:
-    """The value of a parameter, attribute, key or loop variable of this name, where its grad is not known otherwise."""
+    """The value of a parameter, attribute, key or loop variable of this name, where nothing better is known of it."""
+    if isinstance(value, Unknown) and (value.on_cpu, value.requires_grad) == (None, None) and _LOADER.search(name):
+        loader = LibraryObject("torch.utils.data.DataLoader", True, False)
+        return Sequence(None, loader) if name.endswith("s") else loader
     if not isinstance(value, (Tensor, Unknown)) or value.requires_grad is not None:
         return value
-    if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _LOADER.search(name)):
+    if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _DATASET.search(name)):
         return value._replace(requires_grad=False)
     return value

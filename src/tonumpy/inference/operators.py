@@ -97,7 +97,7 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
     """
     cpus: list[Fact] = []
     grads: list[Fact] = []
-    speaks_for_all = False
+    speaks_for_all = is_data = False
     waiting = list(operands)
     while waiting:
         operand = waiting.pop()
@@ -105,7 +105,9 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
             waiting.extend(operand.items)
             continue
         for value in members(operand):
-            speaks_for_all |= isinstance(value, Tensor) and value.on_cpu is True and not value.is_number
+            if isinstance(value, Tensor) and value.on_cpu is True and not value.is_number:
+                speaks_for_all = True
+                is_data |= value.requires_grad is False and not is_integral(value.dtype)
             if isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject)):
                 cpu, grad = tensor_facts(value)
                 cpus.append(cpu)
@@ -115,6 +117,9 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
                 grads.append(None)
     alone = speaks_for_all and not mixes
     cpu = False if False in cpus else True if alone or all(each is True for each in cpus) else None
+    if alone and is_data:
+        # What is worked on together with data on the CPU is taken for data too, where nothing is known of it.
+        grads = [False if (on_cpu, grad) == (None, None) else grad for on_cpu, grad in zip(cpus, grads, strict=True)]
     if grad_mode is False or all(each is False for each in grads):
         return cpu, False
     if _is_integer_arithmetic(operands):

@@ -43,13 +43,14 @@ if TYPE_CHECKING:
     from tonumpy.inference.values import Class
 
 Where = Literal["cpu", "first", "inputs", "self", "both", "argument", "given", "unknown"]
-Whether = Literal["never", "first", "inputs", "self", "both", "own", "unknown", "always"]
+Whether = Literal["never", "first", "inputs", "self", "both", "own", "unknown", "asked"]
 
 
 class Promise(NamedTuple):
     """One row. `device`: of what is returned; `grad`: whether it may require grad while grad mode is on.
 
-    A grad of "own" is that of a tensor the object holds, such as a parameter, whatever the mode is when it is read.
+    A grad of "own" is that of a tensor the object holds, such as a parameter, whatever the mode is when it is read;
+    "asked" is what `requires_grad=` (second by position) says, yes where it is not given, whatever the mode is.
 
     `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals;
     `position` is where a device may be given without its keyword.
@@ -286,10 +287,13 @@ def _device(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact
 def _grad(whether: Whether, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> Fact:
     if whether == "own":
         whether, grad_mode = "self", True
+    if whether == "asked":
+        given = arguments.get(1, "requires_grad")
+        if given is None:
+            return None if arguments.has_star else True
+        return given.value if isinstance(given, Constant) and isinstance(given.value, bool) else None
     if whether == "never" or grad_mode is False:
         return False
-    if whether == "always":
-        return True if grad_mode else None
     operands = _operands(whether, owner, arguments)
     return None if operands is None else result_facts(operands, grad_mode)[1]
 
