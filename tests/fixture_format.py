@@ -41,6 +41,11 @@ class Fixture(NamedTuple):
         return self.path.relative_to(FOLDER).as_posix()
 
     @property
+    def selected(self) -> tuple[str, ...]:
+        """The codes of `--select`; none means the rules on by default."""
+        return tuple(code for each in self.options if "=TNP" in each for code in each.partition("=")[2].split(","))
+
+    @property
     def twin(self) -> Path:
         return self.path.with_name(f"{self.path.stem}.fixed.py")
 
@@ -54,8 +59,8 @@ class Fixture(NamedTuple):
 def read_fixtures() -> list[Fixture]:
     return [
         read_fixture(path)
-        for path in sorted(FOLDER.rglob("*.py"))
-        if not path.name.endswith(".fixed.py") and path.relative_to(FOLDER).parts[0] not in OTHERS
+        for path in sorted(FOLDER.glob("*/*.py"))  # what lies deeper are programs of several modules
+        if not path.name.endswith(".fixed.py") and path.parent.name not in OTHERS
     ]
 
 
@@ -65,7 +70,8 @@ def read_fixture(path: Path) -> Fixture:
     lines = re.split(r"\r\n|\r|\n", text)  # splitlines() also splits where Python sees no new line
     directives = _directives(lines)
     options = frozenset(directives.get("options", "").split())
-    assert options <= OPTIONS, f"{path}: unknown options {sorted(options - OPTIONS)}"
+    unknown = sorted(each for each in options - OPTIONS if not re.fullmatch(r"--select=[A-Z0-9,]+", each))
+    assert not unknown, f"{path}: unknown options {unknown}"
     python = tuple(map(int, directives.get("python", "3.0").split(".")))
     expected = [each for row, line in enumerate(lines, 1) for each in _expectations(line, row, path)]
     return Fixture(path, options, python, sorted(expected))

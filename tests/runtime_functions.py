@@ -15,6 +15,7 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
+from fixture_format import read_fixture
 from runtime_fixtures import FIXTURES, KINDS, MODES, Kind, tiny_module
 from runtime_matrix import same
 
@@ -53,9 +54,9 @@ def run_all(device: str) -> Iterator[Cell]:
     """Every function of every fixture, as it is and as tonumpy repairs it."""
     for path in sorted(FIXTURES.rglob("*.py")):
         if not path.name.endswith(".fixed.py"):
-            original = path.read_bytes()
+            original, selected = path.read_bytes(), read_fixture(path).selected
             name = path.relative_to(FIXTURES).with_suffix("").as_posix()
-            yield from run_functions(name, original, fix_source(original, name, unsafe=True), device)
+            yield from run_functions(name, original, fix_source(original, name, select=selected, unsafe=True), device)
 
 
 def run_functions(fixture: str, original: bytes, repaired: bytes, device: str) -> Iterator[Cell]:

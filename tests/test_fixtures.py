@@ -30,7 +30,7 @@ each_fixture = pytest.mark.parametrize("fixture", FIXTURES, ids=[fixture.name fo
 
 def settings_of(fixture: Fixture) -> Settings:
     style: Style = "force" if "--style=force" in fixture.options else "links"
-    return Settings(strict="--strict" in fixture.options, style=style)
+    return Settings(select=fixture.selected, strict="--strict" in fixture.options, style=style)
 
 
 def findings_in(data: bytes, fixture: Fixture) -> list[Finding]:
@@ -84,10 +84,11 @@ each_group = pytest.mark.parametrize("options", GROUPS, ids=" ".join)
 
 @cache
 def run_of_command(options: frozenset[str]) -> subprocess.CompletedProcess[str]:
-    """One real run of `tonumpy check` over all fixtures with these options; `check` knows only one of them."""
+    """One real run of `tonumpy check` over all fixtures with these options; `check` knows only some of them."""
     command = [sys.executable, "-m", "tonumpy", "check", "--isolated", "--output-format", "json"]
     paths = [str(fixture.path) for fixture in FIXTURES if fixture.options == options]
-    return subprocess.run([*command, *options & {"--strict"}, *paths], capture_output=True, text=True, cwd=ROOT)
+    known = [each for each in options if each.startswith(("--strict", "--select"))]
+    return subprocess.run([*command, *known, *paths], capture_output=True, text=True, cwd=ROOT)
 
 
 @cache
@@ -98,7 +99,7 @@ def run_of_flake8(options: frozenset[str]) -> subprocess.CompletedProcess[str]:
         "-m",
         "flake8",
         "--isolated",
-        "--select=TNP",
+        *([each for each in options if each.startswith("--select")] or ["--select=TNP"]),
         "--format=%(path)s|%(row)d|%(col)d|%(code)s",
     ]
     strict = ["--tonumpy-strict"] if "--strict" in options else []

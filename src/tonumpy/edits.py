@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tonumpy.findings import Applicability, Edit, Fix, Position
-from tonumpy.repairs import AddLinks, DataToDetach, Operation, describe
+from tonumpy.repairs import AddLinks, DataToDetach, Operation, RemoveLink, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,6 +60,8 @@ def _edit(operation: Operation, source: Source) -> Edit:
     if isinstance(operation, DataToDetach):
         start = _name_start(operation.data, source)
         return Edit(start, source.node_end(operation.data), "detach()")
+    if isinstance(operation, RemoveLink):
+        return _remove_link(operation, source)
     return _force(operation.call, source)
 
 
@@ -79,6 +81,17 @@ def _add_links(operation: AddLinks, source: Source) -> Edit:
             separator = (" " if newline.startswith("\\") else "") + newline + indentation
     place = source.position_at(dot)
     return Edit(place, place, "".join(f".{method}(){separator}" for method in operation.methods))
+
+
+def _remove_link(operation: RemoveLink, source: Source) -> Edit:
+    """With the line break before it, in a chain that stands one link a line; not where a comment would go with it."""
+    assert isinstance(operation.call.func, ast.Attribute)
+    base_end = source.offset(source.node_end(operation.call.func.value))
+    gap = _gap(source.text, base_end)[0]
+    kept = gap.rfind(")") + 1
+    if "#" in gap:
+        raise MisplacedError
+    return Edit(source.position_at(base_end + kept), source.node_end(operation.call), "")
 
 
 def _force(call: ast.Call, source: Source) -> Edit:

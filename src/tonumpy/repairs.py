@@ -34,7 +34,18 @@ class Force(NamedTuple):
     call: ast.Call
 
 
-Operation = AddLinks | DataToDetach | Force
+class RemoveLink(NamedTuple):
+    """`base.name()` becomes `base`."""
+
+    call: ast.Call
+
+    @property
+    def method(self) -> str:
+        assert isinstance(self.call.func, ast.Attribute)
+        return self.call.func.attr
+
+
+Operation = AddLinks | DataToDetach | Force | RemoveLink
 
 # The order in which links that are added before one name stand. What copies to the CPU comes before what makes the
 # tensor larger (a dense one, of a wider dtype), so that less is moved and no accelerator needs memory for it.
@@ -84,6 +95,20 @@ def complete_chain(conversion: Conversion, style: Style) -> tuple[Operation, ...
     return (AddLinks(numpy, ("cpu",)),)
 
 
+def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
+    """What moves `.detach()` from after `.cpu()` to before it; nothing where the two may be of different tensors."""
+    candidate, chain = conversion.candidate, conversion.chain
+    cpu, detach = chain.cpu, chain.detach
+    if cpu is None or detach is None or detach not in chain.after(cpu) or cpu.attribute is None:
+        return ()
+    if detach.role is not Role.DETACH or not _is_on_the_same_tensor(cpu, chain, candidate):
+        return ()
+    if any(link.role in (Role.DETACH, Role.DATA) for link in chain.links[: chain.links.index(cpu)]):
+        return ()
+    assert isinstance(detach.node, ast.Call)
+    return (RemoveLink(detach.node), AddLinks(cpu.attribute, ("detach",)))
+
+
 def force(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
     """`force=True`, which detaches, copies to the CPU and resolves both bits, where that is the style and may stand."""
     call = conversion.candidate.call
@@ -92,6 +117,10 @@ def force(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
 
 def describe(operations: tuple[Operation, ...]) -> str:
     """The repair in the words of a person: "Replace `.data` by `.detach()` and add `.cpu()`"."""
+    removed = {each.method for each in operations if isinstance(each, RemoveLink)}
+    moved = {each.before.attr for each in operations if isinstance(each, AddLinks) and removed & {*each.methods}}
+    if removed and moved:
+        return f"Move `.{removed.pop()}()` before `.{moved.pop()}()`"
     words = " and ".join(_words(each) for each in operations)
     return words[:1].upper() + words[1:]
 
@@ -99,6 +128,8 @@ def describe(operations: tuple[Operation, ...]) -> str:
 def _words(operation: Operation) -> str:
     if isinstance(operation, AddLinks):
         return f"add `{''.join(f'.{method}()' for method in operation.methods)}`"
+    if isinstance(operation, RemoveLink):
+        return f"remove `.{operation.method}()`"
     return "replace `.data` by `.detach()`" if isinstance(operation, DataToDetach) else "use `.numpy(force=True)`"
 
 
@@ -113,7 +144,7 @@ def _can_force(call: ast.Call) -> bool:
 # What a later link must be for the earlier one to be proved a tensor's own: an object with a `.to("cpu")` of its own (a
 # batch, detection results) hands its tensors out by attributes, keys and methods other than these.
 _SHAPES_AND_TYPES = frozenset(
-    "bool byte char clone contiguous cpu cuda diagonal double expand expand_as flatten flip float half int long"
+    "bool byte char clone contiguous cpu cuda detach diagonal double expand expand_as flatten flip float half int long"
     " moveaxis movedim narrow permute ravel repeat reshape roll select short squeeze swapaxes t tile to transpose type"
     " type_as unflatten unfold unsqueeze view view_as".split()
 )

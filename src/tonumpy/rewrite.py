@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import chain_of
 from tonumpy.findings import Edit, SourceError
-from tonumpy.repairs import AddLinks, DataToDetach, Force, Operation, completes_the_chain
+from tonumpy.repairs import AddLinks, DataToDetach, Force, Operation, RemoveLink, completes_the_chain
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
@@ -147,6 +147,9 @@ def _expected(operation: Operation, now: ast.AST) -> list[tuple[object, object]]
         return [(old.value, value), (old.attr, now.attr), (old.ctx, now.ctx)]
     if isinstance(operation, DataToDetach):
         return [(operation.data.value, _without_link(now, "detach"))]
+    if isinstance(operation, RemoveLink):
+        assert isinstance(operation.call.func, ast.Attribute)
+        return [(operation.call.func.value, now)]
     assert isinstance(operation, Force)
     if not isinstance(now, ast.Call) or now.args or [_force_value(keyword) for keyword in now.keywords] != [True]:
         raise MismatchError(f"{_name(now)} for a call with `force=True`")

@@ -1,0 +1,68 @@
+"""# `.data` before `.numpy()` (TNP303)
+
+## What it does
+
+Reports a conversion that detaches the tensor by `.data`. Off by default.
+
+## Why is this bad
+
+For the conversion alone the two are the same: neither is recorded, and autograd sees what is written to the array in
+neither case. They differ for what else is done with the tensor. Measured: after `h = w.sigmoid(); h.data.zero_()`,
+`h.sum().backward()` gives wrong gradients without a word; with `h.detach().zero_()` it raises
+`RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation`. A team
+that writes `.detach()` throughout has one thing less to look at, and `.data` is of old code.
+
+## Example
+
+```python
+import torch
+
+
+def weights(model: torch.nn.Linear):
+    return model.weight.data.cpu().numpy()
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def weights(model: torch.nn.Linear):
+    return model.weight.detach().cpu().numpy()
+```
+
+## Fix safety
+
+Safe: reported only where what `.data` is read from is proved a tensor.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.chains import Role
+from tonumpy.repairs import DataToDetach
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Conversion
+    from tonumpy.findings import Style
+    from tonumpy.repairs import Operation
+
+CODE = "TNP303"
+ON_BY_DEFAULT = False
+
+
+def check(conversion: Conversion) -> str | None:
+    detach = conversion.chain.detach
+    if detach is None or detach.role is not Role.DATA or not conversion.data_of_tensor:
+        return None
+    return "`.data` before `.numpy()` bypasses autograd's checks; `.detach()` says what is meant"
+
+
+def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+    detach = conversion.chain.detach
+    assert detach is not None
+    assert isinstance(detach.node, ast.Attribute)
+    return (DataToDetach(detach.node),)
