@@ -1,0 +1,97 @@
+"""The fixtures of fixtures/reveal: what inference knows of each receiver, and that real tensors bear out all of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fixture_format import FOLDER, ROOT
+from reveal import Claim, claims, expected_words, marked_rows, revealed, words_by_row
+
+from tonumpy.source import Source
+
+# A folder in `modules` is a program of several modules, whose main.py holds what is revealed.
+PROGRAMS = sorted((FOLDER / "reveal" / "modules").glob("*/main.py"))
+FILES = sorted(path for path in (FOLDER / "reveal").glob("*.py") if not path.name.endswith(".fixed.py"))
+# Lightning is not installed, and calls its hooks itself.
+NOT_EXECUTED = {"hooks.py"}
+
+each_file = pytest.mark.parametrize(
+    "path", [*FILES, *PROGRAMS], ids=lambda path: path.relative_to(FOLDER / "reveal").as_posix()
+)
+
+
+def source_of(path: Path) -> Source:
+    return Source(path.read_bytes(), str(path))
+
+
+@each_file
+def test_what_is_revealed(path: Path) -> None:
+    source = source_of(path)
+    assert words_by_row(revealed(source)) == expected_words(source.text)
+
+
+@each_file
+def test_real_tensors_contradict_nothing(path: Path) -> None:
+    if path.name in NOT_EXECUTED:
+        pytest.skip("it is called by a library that is not installed")
+    run = executed(path)
+    source = source_of(path)
+    found = claims(source)
+    contradictions = run.contradictions(found)
+    conventions = marked_rows(source.text, "by convention")
+    assert [each for each in contradictions if each.row not in conventions] == []
+    assert {each.row for each in contradictions} == conventions, "a mark where torch bears out the claim"
+    silent = {place[0] for place, claim in found.items() if claim.kinds and place not in run.seen}
+    assert silent == marked_rows(source.text, "never runs")
+
+
+def executed(path: Path):  # noqa: ANN201 (torch may be missing)
+    """A run of the fixture, or of its functions, on the CPU and on the test accelerator."""
+    pytest.importorskip("torch")
+    import accelerator
+    import devices
+    from real_values import Run, importing_from
+
+    missing = devices.unavailable(accelerator.DEVICE)
+    run = Run(None if missing else accelerator.DEVICE)
+    text = path.read_text("utf-8")
+    is_script = '__name__ == "__main__"' in text
+    with importing_from(path.parent):
+        module = run.load(text, "__main__" if is_script else path.stem, str(path))
+        if not is_script:
+            run.call_all(module)
+    return run
+
+
+def test_a_false_claim_is_seen() -> None:
+    run = executed(FOLDER / "reveal" / "branches.py")
+    for place, seen in run.seen.items():
+        for each in seen:
+            opposite = Claim(frozenset({"tensor"}), not each.on_cpu, None, None)
+            other = Claim(frozenset({"tensor"}), None, not each.requires_grad, None)
+            assert run.contradictions({place: opposite})
+            assert run.contradictions({place: other})
+            assert run.contradictions({place: Claim(frozenset({"tensor"}), None, None, not each.grad_mode)})
+            assert run.contradictions({place: Claim(frozenset({"None"}), None, None, None)})
+            assert run.contradictions({place: Claim(frozenset(), None, None, None)})
+            assert not run.contradictions({place: Claim(frozenset({"unknown"}), None, None, None)})
+
+
+def test_the_share_of_decided_receivers(tmp_path: Path) -> None:
+    (tmp_path / "some.py").write_text(
+        "import torch\n\n\ndef f(x, y: torch.Tensor):\n    x.numpy(), y.numpy(), x.cuda().numpy(), [1].numpy()\n"
+    )
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "decided_receivers.py"), str(tmp_path), "--list"],
+        capture_output=True,
+        text=True,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.splitlines() == [
+        f"{tmp_path}: 4 receivers, 3 decided (75%): 1 tensor, 1 likely, 1 other, 1 unknown",
+        "    1  parameter",
+        f"{tmp_path / 'some.py'}:5: parameter: x.numpy(), y.numpy(), x.cuda().numpy(), [1].numpy()",
+    ]
