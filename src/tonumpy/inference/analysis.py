@@ -16,6 +16,7 @@ from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.frameworks import foreign_root
+from tonumpy.inference.narrowing import decided_by_class
 from tonumpy.inference.symbols import Flow, FunctionNode, Import, flow_of, imports_of, names_in
 from tonumpy.inference.values import (
     NONE,
@@ -499,6 +500,9 @@ class Analysis:
             decisive = isinstance(test.op, ast.Or)
             parts = [self.constant_test(frame, part) for part in test.values]
             return decisive if decisive in parts else None if None in parts else not decisive
+        if isinstance(test, ast.Call) and not frame.targets.calls:
+            # Where a call is followed its arguments are believed; a function by itself may guard against others.
+            return decided_by_class(frame, test)
         if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
             return self._constant_comparison(frame, test)
         return None

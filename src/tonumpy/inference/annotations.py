@@ -81,7 +81,7 @@ def value_of_class(cls: Value) -> Value:
         return Unknown("annotation")
     full, short = cls.name, cls.name.rpartition(".")[2]
     if full in _TENSOR_NAMES:
-        return Tensor()
+        return Tensor(is_given=True)
     if full in _INTEGER_TENSORS:
         return Tensor(None, False, _INTEGER_TENSORS[full])
     if full in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):

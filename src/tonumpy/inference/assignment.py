@@ -32,15 +32,16 @@ if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame
 
 
-def assign(frame: Frame, target: ast.expr, value: Value) -> None:
+def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = False) -> None:
+    """Give a target its value; `is_item`: one of those that a loop goes through."""
     value = settle(value)
     if isinstance(target, ast.Name):
-        if isinstance(value, Unknown) and value.why.startswith("item"):
-            value = learnt_from_name(value, target.id)
+        if is_item or (isinstance(value, Unknown) and value.why.startswith("item")):
+            value = learnt_from_name(value, target.id, is_item=True)
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
-            assign(frame, part.value if isinstance(part, ast.Starred) else part, item)
+            assign(frame, part.value if isinstance(part, ast.Starred) else part, item, is_item=is_item)
     elif isinstance(target, ast.Attribute):
         _assign_attribute(frame, target, value)
     elif isinstance(target, ast.Subscript):
@@ -51,7 +52,7 @@ def assign_in_comprehension(frame: Frame, target: ast.expr, value: Value) -> Non
     """A comprehension's variables live in its own layer and are no variables of the function."""
     value = settle(value)
     if isinstance(target, ast.Name):
-        frame.env.set(target.id, value)
+        frame.env.set(target.id, learnt_from_name(value, target.id, is_item=True))
     elif isinstance(target, (ast.Tuple, ast.List)):
         for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
             assign_in_comprehension(frame, part.value if isinstance(part, ast.Starred) else part, item)

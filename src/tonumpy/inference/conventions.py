@@ -11,21 +11,29 @@ from tonumpy.inference.values import LibraryObject, Sequence, Tensor, Unknown, V
 
 # Class labels, ids and indices are integers, and ground truth comes from a dataset: neither requires grad.
 _NEVER_REQUIRES_GRAD = re.compile(
-    r"(^|_)(label|labels|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth)$|^(gt|idx|target)_|[a-z]ids$"
+    r"(^|_)(label|labels|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth|row|col)$"
+    r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$"
 )
+# The second half of a pair that a loader, or another iterator over data, yields.
+_NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^(ys?|batch_ys?|ys?_batch|[yt]b)$")
 # What is in a dataset requires no grad.
 _DATASET = re.compile(r"(^|_)dataset(s)?$")
 # A loader is taken for torch's own, whose batches are made on the CPU from what a dataset holds.
 _LOADER = re.compile(r"(^|_)(data_?)?loader(s)?$")
 
 
-def learnt_from_name(value: Value, name: str) -> Value:
-    """The value of a parameter, attribute, key or loop variable of this name, where nothing better is known of it."""
+def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value:
+    """The value of a parameter, attribute or key of this name, where nothing better is known of it.
+
+    `is_item`: of the variable of a loop, or of a part of what an iterator yields.
+    """
     if isinstance(value, Unknown) and (value.on_cpu, value.requires_grad) == (None, None) and _LOADER.search(name):
         loader = LibraryObject("torch.utils.data.DataLoader", True, False)
         return Sequence(None, loader) if name.endswith("s") else loader
     if not isinstance(value, (Tensor, Unknown)) or value.requires_grad is not None:
         return value
+    if is_item and _NEVER_REQUIRES_GRAD_AS_ITEM.search(name):
+        return value._replace(requires_grad=False)
     if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _DATASET.search(name)):
         return value._replace(requires_grad=False)
     return value

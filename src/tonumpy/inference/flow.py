@@ -312,7 +312,7 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
 
     def start_pass() -> Continues:
         if wanted:
-            assign(frame, statement.target, item_of(frame, evaluate(frame, statement.iter)))
+            assign(frame, statement.target, item_of(frame, evaluate(frame, statement.iter)), is_item=True)
         return True
 
     return _loop(frame, statement, start_pass)

@@ -98,6 +98,27 @@ def _narrow_by_call(frame: Frame, test: ast.Call, holds: bool) -> None:
             frame.refine(current[0], with_facts(current[1], requires_grad=False))
 
 
+def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
+    """Whether an `isinstance` test is known to hold, or not to, for every value that its subject may be."""
+    from tonumpy.inference.expressions import evaluate, settle
+
+    if getattr(test.func, "id", None) != "isinstance" or len(test.args) != 2:
+        return None
+    value = settle(evaluate(frame, test.args[0]))
+    if not all(isinstance(member, _PROVED) for member in members(value)):
+        return None
+    classes = _classes(frame, test.args[1])
+    verdicts = {_any([_is_instance(frame, member, cls) for cls in classes]) for member in members(value)}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+_PROVED = (Tensor, Sequence, Mapping, Plain)
+
+
+def _any(verdicts: list[Fact]) -> Fact:
+    return True if True in verdicts else None if None in verdicts else False
+
+
 def _classes(frame: Frame, node: ast.expr) -> list[Value]:
     from tonumpy.inference.expressions import evaluate
 

@@ -65,7 +65,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
         certainty: Literal["tensor", "likely"] = (
             "tensor" if any(tensor.certainty == "tensor" for tensor in tensors) else "likely"
         )
-        return Tensor(cpu, grad, _dtype_of_arithmetic(parts), certainty)
+        return Tensor(cpu, grad, _dtype_of_arithmetic(parts), certainty, is_given=_is_given(parts))
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
     if foreign is not None:
         return foreign
@@ -97,6 +97,7 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
     """
     cpus: list[Fact] = []
     grads: list[Fact] = []
+    obscure: list[Fact] = []
     speaks_for_all = is_data = False
     waiting = list(operands)
     while waiting:
@@ -111,20 +112,43 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
             if isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject)):
                 cpu, grad = tensor_facts(value)
                 cpus.append(cpu)
-                grads.append(grad)
+                (obscure if _is_obscure(value) else grads).append(grad)
             elif not isinstance(value, (Plain, Constant, Symbol, Device, Foreign, Nothing)):
                 cpus.append(None)
                 grads.append(None)
     alone = speaks_for_all and not mixes
+    if not (alone and is_data):  # what is worked on together with data on the CPU is taken for data too
+        grads += obscure
     cpu = False if False in cpus else True if alone or all(each is True for each in cpus) else None
-    if alone and is_data:
-        # What is worked on together with data on the CPU is taken for data too, where nothing is known of it.
-        grads = [False if (on_cpu, grad) == (None, None) else grad for on_cpu, grad in zip(cpus, grads, strict=True)]
     if grad_mode is False or all(each is False for each in grads):
         return cpu, False
     if _is_integer_arithmetic(operands):
         return cpu, False
     return cpu, True if grad_mode is True and True in grads else None
+
+
+def _is_obscure(value: Value) -> bool:
+    """A parameter or attribute of which nothing is known, so that its company speaks for it; no result of a module."""
+    return tensor_facts(value) == (None, None) and _is_given((value,))
+
+
+def _is_given(operands: Items[Value]) -> bool:
+    """Whether there is nothing in the operands but data and what the function or object was given."""
+    for operand in operands:
+        if isinstance(operand, Sequence) and operand.items:
+            if not _is_given(operand.items):
+                return False
+            continue
+        for value in members(operand):
+            if isinstance(value, Tensor):
+                is_given = value.is_given or value.requires_grad is False
+            elif isinstance(value, Unknown):
+                is_given = value.why.partition(" ")[0] in ("parameter", "attribute") or value.requires_grad is False
+            else:
+                is_given = isinstance(value, (Plain, Constant, Symbol, Device))
+            if not is_given:
+                return False
+    return True
 
 
 def _is_integer_arithmetic(operands: Items[Value]) -> bool:
@@ -181,12 +205,17 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
 def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
     """The result of a function of torch; None where torch_api.json does not know it."""
     operator = torch_api.function(name)
-    result = (
-        None
-        if operator is None
-        else _apply(operator, _operands(operator, arguments, 0), arguments, grad_mode, first_position=0)
-    )
+    if operator is None:
+        return representation.of_function(name, arguments, None)
+    operands = _operands(operator, arguments, first_position=0)
+    if operator.name in _FROM_DATA:
+        operands = tuple(value for value in operands if not isinstance(value, (Sequence, Mapping)))
+    result = _apply(operator, operands, arguments, grad_mode, first_position=0)
     return representation.of_function(name, arguments, result)
+
+
+# What they make of a list is on the default device, wherever the tensors in it are.
+_FROM_DATA = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
 
 
 def _operands(operator: torch_api.Callable, arguments: Arguments, first_position: int) -> tuple[Value, ...]:
@@ -260,7 +289,8 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     if bit and output.memory == "may view":
         dtype = None  # whether the bit is still set is not known, nor then what another `.conj()` does to it
     grad = False if is_integral(dtype) else grad
-    return Tensor(cpu, grad, dtype, certainty, bit=bit if output.memory == "view" else None)
+    bit = bit if output.memory == "view" else None
+    return Tensor(cpu, grad, dtype, certainty, bit=bit, is_given=_is_given(call.operands))
 
 
 def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:

@@ -31,6 +31,7 @@ class Tensor(NamedTuple):
     is_number: bool = False  # made from one number: the one kind of CPU tensor that mixes with an accelerator's
     layout: str | None = None  # "Sparse", "SparseCsr", "Mkldnn", ... as torch's messages name them; never "Strided"
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
+    is_given: bool = False  # made of nothing but data and the parameters and attributes that an annotation names
 
 
 class Unknown(NamedTuple):
@@ -265,6 +266,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.is_number or second.is_number,
             first.layout if first.layout == second.layout else None,
             first.bit if first.bit == second.bit else None,
+            all(tensor.is_given or tensor.requires_grad is False for tensor in (first, second)),
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
         return Unknown(
