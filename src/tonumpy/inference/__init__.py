@@ -33,14 +33,11 @@ _TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)
 
 def infer(source: Source, candidates: Sequence[Candidate], project: Project) -> list[Conversion]:
     """Conversions in the order of the candidates; those of values that are surely no torch tensors are left out."""
+    project.forget_surplus()
     module = Module(source, project)
     observed = observe(module, candidates)
-    conversions = []
-    for candidate in candidates:
-        conversion = _conversion(module, candidate, observed.get(id(candidate.call), _UNREACHED))
-        if conversion is not None:
-            conversions.append(conversion)
-    return conversions
+    found = [_conversion(module, each, observed.get(id(each.call), _UNREACHED)) for each in candidates]
+    return [conversion for conversion in found if conversion is not None]
 
 
 def observe(module: Module, candidates: Sequence[Candidate]) -> dict[int, Observation]:
@@ -50,17 +47,26 @@ def observe(module: Module, candidates: Sequence[Candidate]) -> dict[int, Observ
     `if is_numpy: return x.numpy()` was made under the same flag further up.
     """
     analysis = Analysis()
+    try:
+        return _observe(analysis, module, candidates)
+    finally:
+        analysis.close()
+
+
+def _observe(analysis: Analysis, module: Module, candidates: Sequence[Candidate]) -> dict[int, Observation]:
     groups: dict[tuple[int, tuple[Guard, ...]], list[Candidate]] = {}
     for candidate in candidates:
-        guards = tuple(guard for guard in candidate.guards if analysis.is_fixed_flag(candidate.scopes[-1], guard.name))
-        groups.setdefault((id(candidate.scopes[-1]), guards), []).append(candidate)
+        scope = candidate.scopes[-1]
+        guards = tuple(guard for guard in candidate.guards if analysis.is_fixed_flag(module, scope, guard.name))
+        groups.setdefault((id(scope), guards), []).append(candidate)
     observed: dict[int, Observation] = {}
     for (_, guards), group in groups.items():
+        statements = {id(candidate.statement): candidate.statement for candidate in group}
         targets = Targets(
             frozenset(id(candidate.call) for candidate in group),
-            frozenset(id(candidate.statement) for candidate in group),
+            frozenset(statements),
         )
-        names = {name for candidate in group for name in names_read(candidate.statement)}
+        names = {name for statement in statements.values() for name in names_read(statement)}
         try:
             frame = analysis.entry_frame(module, group[0].scopes, targets, names, dict(guards))
         except RecursionError:

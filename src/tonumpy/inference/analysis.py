@@ -17,7 +17,15 @@ from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.frameworks import foreign_root
 from tonumpy.inference.narrowing import decided_by_class
-from tonumpy.inference.symbols import Flow, FunctionNode, Import, flow_of, imports_of, names_in
+from tonumpy.inference.symbols import (
+    Flow,
+    FunctionNode,
+    Import,
+    flow_of_node,
+    names_in,
+    names_returned,
+    parameter_names,
+)
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -45,7 +53,7 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import Fact
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 8  # of calls entered from a candidate's function
 MAX_STATEMENTS = 40_000  # for one file; what is asked beyond them is answered "unknown"
+MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself
 
 _EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
 
@@ -60,15 +69,22 @@ _EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
 class Analysis:
     def __init__(self) -> None:
         self._statements_left = MAX_STATEMENTS
-        self._flows: dict[int, Flow] = {}
+        self.frames: list[Frame] = []  # all that were made
         self._calls: dict[tuple[object, ...], Value] = {}
         self._active: list[tuple[object, ...]] = []
         self._globals: dict[tuple[str, str], Value] = {}
-        self._module_frames: dict[str, Frame] = {}
+        self._module_frames: dict[str, list[Frame]] = {}
         self._closures: dict[int, Frame] = {}
         self._entries: dict[int, tuple[dict[str, Value], Fact]] = {}
         self.classes = classes.ClassFacts(self)
         self.callers = callers.Callers(self)
+
+    def close(self) -> None:
+        """Drop all that was found. Frames and the functions defined in them refer to each other, so they would else
+        stay until Python's garbage collector comes round, which is off during a run."""
+        for frame in self.frames:
+            vars(frame).clear()
+        vars(self).clear()
 
     # Running bodies
 
@@ -79,24 +95,12 @@ class Analysis:
     def is_exhausted(self) -> bool:
         return self._statements_left <= 0
 
-    def flow(self, node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> Flow:
-        known = self._flows.get(id(node))
-        if known is None:
-            if isinstance(node, ast.Lambda):
-                known = Flow(frozenset(parameter_names(node.args)), frozenset(), {}, {})
-            elif isinstance(node, (ast.ClassDef, ast.Module)):
-                known = flow_of(node.body, [])
-            else:
-                known = flow_of(node.body, parameter_names(node.args))
-            self._flows[id(node)] = known
-        return known
-
     def entry_frame(
         self,
         module: Module,
         scopes: Items[ast.AST],
         targets: Targets,
-        names: set[str],
+        names: Iterable[str],
         assumed: dict[str, bool] | None = None,
     ) -> Frame:
         """Run the innermost of the scopes as if it were entered from outside.
@@ -105,7 +109,7 @@ class Analysis:
         """
         node = scopes[-1]
         assert isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-        flow = self.flow(node)
+        flow = module.derived(flow_of_node, node)
         owner, closure = self.surroundings(module, scopes)
         relevant = flow.slice(names)
         if isinstance(node, (ast.Module, ast.ClassDef)):
@@ -119,10 +123,10 @@ class Analysis:
         execute(frame, node.body)
         return frame
 
-    def is_fixed_flag(self, scope: ast.AST, name: str) -> bool:
+    def is_fixed_flag(self, module: Module, scope: ast.AST, name: str) -> bool:
         """Whether a name is bound once in a scope, so that what a test shows of it holds throughout."""
         assert isinstance(scope, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-        return self.flow(scope).times_bound.get(name) == 1
+        return module.derived(flow_of_node, scope).times_bound.get(name) == 1
 
     def surroundings(self, module: Module, scopes: Items[ast.AST]) -> tuple[Class | None, Frame | None]:
         """The class whose method the innermost scope is, and the frame of the function around it."""
@@ -256,18 +260,14 @@ class Analysis:
     def _run_call(self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact) -> Value:
         node = function.node
         mode = self._decorated_mode(function, grad_mode)
-        flow = self.flow(node)
+        flow = function.module.derived(flow_of_node, node)
         if isinstance(node, ast.Lambda):
             frame = Frame(self, function.module, flow, function.owner, function.closure, mode, None, NO_TARGETS)
             for name, value in self.bind_arguments(function, receiver, arguments).items():
                 frame.bind(name, value)
             return settle(evaluate(frame, node.body))
-        wanted = {
-            name for statement in ast.walk(node) if isinstance(statement, _RESULTS) for name in names_in(statement)
-        }
-        frame = Frame(
-            self, function.module, flow, function.owner, function.closure, mode, flow.slice(wanted), NO_TARGETS
-        )
+        relevant = flow.slice(function.module.derived(names_returned, node))
+        frame = Frame(self, function.module, flow, function.owner, function.closure, mode, relevant, NO_TARGETS)
         for name, value in self.bind_arguments(function, receiver, arguments).items():
             frame.bind(name, value)
         falls_through = execute(frame, node.body)
@@ -392,25 +392,29 @@ class Analysis:
                 for binding in (bindings if isinstance(bindings[0], Import) else bindings[-1:])
             ]
             return join_all(found)
-        if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and bindings[0] in module.tree.body:
+        if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and id(bindings[0]) in module.unconditional:
             targets = bindings[0].targets
             if len(targets) == 1 and isinstance(targets[0], ast.Name):
                 frame = self.module_scope(module)
                 if not _may_change_in_place(bindings[0].value):
                     return settle(evaluate(frame, bindings[0].value))
-        frame = self._module_frame(module)
+        frame = self._module_frame(module, name)
         value = frame.env.get(name) or frame.bound.get(name)
         return Unknown(f"name {name}") if value is None else value
 
-    def _module_frame(self, module: Module) -> Frame:
-        """The module's own body, run once with every name."""
-        known = self._module_frames.get(module.filename)
-        if known is None:
-            known = Frame(self, module, self.flow(module.tree), None, None, True, None, NO_TARGETS)
-            self._module_frames[module.filename] = known
-            if not self.is_exhausted:
-                execute(known, module.tree.body)
-        return known
+    def _module_frame(self, module: Module, name: str) -> Frame:
+        """The module's own body, run with what a name is made of; with every name once several were asked for."""
+        frames = self._module_frames.setdefault(module.filename, [])
+        for known in frames:
+            if known.is_relevant(name):
+                return known
+        flow = module.derived(flow_of_node, module.tree)
+        relevant = flow.slice((name,)) if len(frames) < MAX_MODULE_SLICES else None
+        frame = Frame(self, module, flow, None, None, True, relevant, NO_TARGETS)
+        frames.append(frame)
+        if not self.is_exhausted:
+            execute(frame, module.tree.body)
+        return frame
 
     def _star_import(self, module: Module, name: str) -> Value | None:
         """A name of a module of the repository goes before one that torch or another framework may have."""
@@ -458,9 +462,6 @@ class Analysis:
             return self.member_of_module(source, imported.name)
         finally:
             self._active.pop()
-
-    def imported_values(self, module: Module, statement: ast.Import | ast.ImportFrom) -> list[tuple[str, Value]]:
-        return [(name, self.import_value(module, imported)) for name, imported in imports_of(statement) if name != "*"]
 
     def symbol(self, name: str) -> Value:
         """A library's name: another framework's is foreign, a constant of torch is what it is."""
@@ -533,7 +534,6 @@ class Analysis:
         return self.call_function(method.function, method.receiver, arguments, grad_mode)
 
 
-_RESULTS = (ast.Return, ast.Yield, ast.YieldFrom)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
 
@@ -545,11 +545,6 @@ def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:
         value = evaluate(frame, node)
         return value if isinstance(value, Constant) else None
     return None
-
-
-def parameter_names(arguments: ast.arguments) -> list[str]:
-    names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-    return names + [extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra]
 
 
 def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:

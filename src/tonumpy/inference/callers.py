@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.symbols import names_read
+from tonumpy.inference.syntax import children_of
 from tonumpy.inference.values import Function, Instance, Value, join, join_fact
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ class Reference(NamedTuple):
 class Callers:
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
-        self._references: dict[str, dict[str, list[Reference]]] = {}
         self._depth = 0
 
     def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> tuple[dict[str, Value], Fact]:
@@ -92,12 +92,13 @@ class Callers:
 
     def references(self, module: Module) -> dict[str, list[Reference]]:
         """Every place in a module that names something, by the last part of the name. One walk, when first asked."""
-        known = self._references.get(module.filename)
-        if known is None:
-            known = {}
-            _collect(module.tree.body, (module.tree,), known)
-            self._references[module.filename] = known
-        return known
+        return module.derived(_references_of, module.tree)
+
+
+def _references_of(tree: ast.Module) -> dict[str, list[Reference]]:
+    found: dict[str, list[Reference]] = {}
+    _collect(tree.body, (tree,), found)
+    return found
 
 
 def _all_calls_are_in_sight(
@@ -164,7 +165,7 @@ def _collect_expression(
             name = _last_name(node)
             if name is not None:
                 found.setdefault(name, []).append(Reference(None, scopes, statement))
-        stack.extend(ast.iter_child_nodes(node))
+        stack.extend(children_of(node))
 
 
 def _last_name(node: ast.expr) -> str | None:

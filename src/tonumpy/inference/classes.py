@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.inference import libraries
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
-from tonumpy.inference.symbols import FunctionNode, names_in, statements_of
+from tonumpy.inference.symbols import FunctionNode, flow_of_node, names_in, statements_of
+from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -53,16 +54,11 @@ class ClassFacts:
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
-        self._members: dict[int, Members] = {}
         self._ancestors: dict[int, tuple[list[Class], list[str]]] = {}
         self._attributes: dict[tuple[object, ...], Value] = {}
 
     def members(self, cls: Class) -> Members:
-        known = self._members.get(id(cls.node))
-        if known is None:
-            known = _members_of(cls.node)
-            self._members[id(cls.node)] = known
-        return known
+        return cls.module.derived(_members_of, cls.node)
 
     def ancestors(self, cls: Class) -> list[Class]:
         """The class itself and its bases in the repository, nearest first."""
@@ -230,7 +226,7 @@ class ClassFacts:
             else (analysis.bind_arguments(function, instance, arguments), None)
         )
         first = next(iter(parameters), "self")
-        flow = analysis.flow(writer)
+        flow = owner.module.derived(flow_of_node, writer)
         path = f"{first}.{name}"
         frame = Frame(analysis, owner.module, flow, owner, None, grad_mode, flow.slice({path}), NO_TARGETS)
         for parameter, value in parameters.items():
@@ -264,7 +260,7 @@ class ClassFacts:
             return None
         ((statement, call),) = found
         analysis = self._analysis
-        flow = analysis.flow(init)
+        flow = cls.module.derived(flow_of_node, init)
         targets = Targets(frozenset((id(call),)), frozenset((id(statement),)))
         frame = Frame(analysis, cls.module, flow, cls, None, None, flow.slice(names_in(call)), targets)
         for parameter, value in analysis.bind_arguments(Function(init, cls.module, cls), instance, arguments).items():
@@ -323,7 +319,7 @@ def _attributes_written(method: FunctionNode) -> tuple[list[str], list[str]]:
     owner = parameters[0].arg
     assigned: dict[str, None] = {}
     filled: dict[str, None] = {}
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             if _is_name(node.value, owner):
                 assigned[node.attr] = None

@@ -11,6 +11,7 @@ from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import Environment
 from tonumpy.inference.narrowing import narrow
 from tonumpy.inference.operators import attribute_of_tensor, combine
+from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -339,7 +340,7 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Value:
 
 def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
     """A candidate inside a lambda is judged once with parameters of which nothing is known."""
-    if not any(id(inner) in frame.targets.calls for inner in ast.walk(node.body)):
+    if not any(id(inner) in frame.targets.calls for inner in walk(node.body)):
         return
     base = frame.env
     frame.env = Environment(base)

@@ -10,7 +10,8 @@ from tonumpy.inference.environment import GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate, item_of
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.narrowing import narrow, pattern_value
-from tonumpy.inference.symbols import bound_names, names_in, root_name
+from tonumpy.inference.symbols import bound_names, imports_of, names_in, root_name
+from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
@@ -79,7 +80,7 @@ def _narrow_by_assumption(frame: Frame, target: ast.expr, value: ast.expr) -> No
 def _walruses(node: ast.expr) -> list[ast.NamedExpr]:
     if isinstance(node, (ast.Name, ast.Constant)):
         return []
-    return [inner for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
+    return [inner for inner in walk(node) if isinstance(inner, ast.NamedExpr)]
 
 
 def _annotated_assign(frame: Frame, statement: ast.AnnAssign) -> Continues:
@@ -188,9 +189,9 @@ def _definition(frame: Frame, statement: ast.FunctionDef | ast.AsyncFunctionDef 
 
 
 def _import(frame: Frame, statement: ast.Import | ast.ImportFrom) -> Continues:
-    for name, value in frame.analysis.imported_values(frame.module, statement):
-        if frame.is_relevant(name):
-            frame.bind(name, value)
+    for name, imported in imports_of(statement):
+        if name != "*" and frame.is_relevant(name):
+            frame.bind(name, frame.analysis.import_value(frame.module, imported))
     return True
 
 

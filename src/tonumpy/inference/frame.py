@@ -67,6 +67,7 @@ class Frame:
         targets: Targets,
         assumed: dict[str, bool] | None = None,
     ) -> None:
+        analysis.frames.append(self)
         self.analysis = analysis
         self.module = module
         self.flow = flow

@@ -6,20 +6,24 @@ import ast
 import os
 import re
 import sys
-from collections import OrderedDict
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.frameworks import FOREIGN, has_rivals, imported_roots, is_only_torch
 from tonumpy.inference.symbols import Import, imports_of, root_name, statements_of
+from tonumpy.inference.syntax import walk
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-MAX_MODULES = 64  # what a process keeps parsed: bounds its memory, however many files it checks
+_T = TypeVar("_T")
+_Node = TypeVar("_Node", bound=ast.AST)
+
+MAX_KEPT = 3_000_000  # bytes of the text that a process keeps parsed, in some 25 times the memory
 MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
+MAX_ROOTS = 10_000
 MAX_ANCESTORS = 7
 
 _MAIN_GUARD = re.compile(r"^if\s+\(?\s*__name__\s*==", re.MULTILINE)
@@ -34,6 +38,7 @@ class Module:
         self.filename = source.filename
         self.project = project
         self.tree = source.tree
+        self._derived: dict[tuple[object, int], Any] = {}
 
     @classmethod
     def namespace(cls, folder: str, project: Project) -> Module:
@@ -44,9 +49,10 @@ class Module:
     def is_package(self) -> bool:
         return os.path.basename(self.filename) == "__init__.py"
 
-    @property
+    @cached_property
     def folder(self) -> str:
-        return os.path.dirname(self.filename)
+        """Absolute, so that each module has one path however it was come by."""
+        return os.path.dirname(os.path.abspath(self.filename))
 
     @cached_property
     def roots(self) -> frozenset[str]:
@@ -93,9 +99,20 @@ class Module:
     def filled_by_functions(self) -> frozenset[str]:
         """Names that a function writes into: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
         functions = [node for node in self.tree.body if isinstance(node, _SCOPES)]
-        return frozenset(
-            name for function in functions for node in ast.walk(function) for name in _filled_by(node) if name
-        )
+        return frozenset(name for function in functions for node in walk(function) for name in _filled_by(node) if name)
+
+    def derived(self, work: Callable[[_Node], _T], node: _Node) -> _T:
+        """What `work` makes of a node of this module's tree and of nothing else: worked out once for all files."""
+        key = (work, id(node))
+        if key not in self._derived:
+            self._derived[key] = work(node)
+        found: _T = self._derived[key]
+        return found
+
+    @cached_property
+    def unconditional(self) -> frozenset[int]:
+        """The ids of the statements that always run, and once: neither in a branch nor in a loop."""
+        return frozenset(map(id, self.tree.body))
 
     def submodule(self, name: str) -> Module | None:
         return self.project.module_at(os.path.join(self.folder, name)) if self.is_package else None
@@ -146,7 +163,7 @@ def _names_stored(statement: ast.stmt) -> list[str]:
     return [
         node.id
         for target in targets
-        for node in ast.walk(target)
+        for node in walk(target)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     ]
 
@@ -156,19 +173,24 @@ class Project:
     so the facts found for one file do not depend on the files checked before it."""
 
     def __init__(self) -> None:
-        self._modules: OrderedDict[str, Module | None] = OrderedDict()
+        self._modules: dict[str, Module | None] = {}
         self._roots: dict[tuple[str, str], str | None] = {}
 
     def module_at(self, path: str) -> Module | None:
         """The module at a path without its `.py`, or the package in that folder."""
-        if path in self._modules:
-            self._modules.move_to_end(path)
-            return self._modules[path]
-        module = self._read(path)
-        self._modules[path] = module
-        if len(self._modules) > MAX_MODULES:
-            self._modules.popitem(last=False)
+        module = self._modules.pop(path) if path in self._modules else self._read(path)
+        self._modules[path] = module  # the most recently used is the last
         return module
+
+    def forget_surplus(self) -> None:
+        """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
+        kept = 0
+        for path, module in reversed(list(self._modules.items())):
+            kept += 100 if module is None else len(module.source.text)
+            if kept > MAX_KEPT:
+                del self._modules[path]
+        if len(self._roots) > MAX_ROOTS:
+            self._roots.clear()
 
     def _read(self, path: str) -> Module | None:
         for filename in (os.path.join(path, "__init__.py"), f"{path}.py"):

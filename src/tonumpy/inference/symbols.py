@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.inference.syntax import children_of, walk
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -33,9 +35,10 @@ class Flow(NamedTuple):
     times_bound: dict[str, int]  # how many statements bind a name, parameters counted
     shared_names: frozenset[str] = frozenset()  # declared nonlocal further in: these may change at any call
 
-    def slice(self, names: set[str]) -> set[str]:
+    def slice(self, names: Iterable[str]) -> set[str]:
         """All names that the values of `names` may depend on, themselves included."""
-        reached, waiting = set(names), list(names)
+        reached = set(names)
+        waiting = list(reached)
         while waiting:
             for name in self.sources.get(waiting.pop(), ()):
                 if name not in reached:
@@ -84,7 +87,7 @@ def names_in(node: ast.AST) -> set[str]:
         elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id in _OBJECTS:
             found.add(f"{inner.value.id}.{inner.attr}")
         else:
-            stack.extend(ast.iter_child_nodes(inner))
+            stack.extend(children_of(inner))
     return found
 
 
@@ -151,7 +154,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
         if isinstance(statement, _SCOPES):
             local.add(statement.name)
             sources.setdefault(statement.name, set()).update(names_in(statement))
-            shared.update(name for node in ast.walk(statement) if isinstance(node, ast.Nonlocal) for name in node.names)
+            shared.update(name for node in walk(statement) if isinstance(node, ast.Nonlocal) for name in node.names)
             continue
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             local.update(name for name, _ in imports_of(statement))
@@ -167,7 +170,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
             for name in names:
                 sources.setdefault(name, set()).update(read)
         for expression in own_expressions(statement):
-            for node in ast.walk(expression):
+            for node in walk(expression):
                 if isinstance(node, ast.NamedExpr):
                     local.add(node.target.id)
                     sources.setdefault(node.target.id, set()).update(names_in(node.value))
@@ -180,8 +183,25 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
     return Flow(frozenset(local - outer), frozenset(outer), sources, times_bound, frozenset(shared))
 
 
+def flow_of_node(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> Flow:
+    if isinstance(node, ast.Lambda):
+        return Flow(frozenset(parameter_names(node.args)), frozenset(), {}, {})
+    return flow_of(node.body, [] if isinstance(node, (ast.ClassDef, ast.Module)) else parameter_names(node.args))
+
+
+def parameter_names(arguments: ast.arguments) -> list[str]:
+    names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return names + [extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra]
+
+
+def names_returned(node: FunctionNode) -> frozenset[str]:
+    """The names that a function's results are made of, those of the functions nested in it included."""
+    results = [inner for inner in walk(node) if isinstance(inner, (ast.Return, ast.Yield, ast.YieldFrom))]
+    return frozenset(name for result in results for name in names_in(result))
+
+
 def _stored_names(target: ast.expr) -> Iterator[ast.Name]:
-    for node in ast.walk(target):
+    for node in walk(target):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node
 
@@ -208,7 +228,7 @@ def _bindings(statement: ast.stmt) -> Iterator[tuple[list[ast.expr], ast.expr | 
         names = [
             ast.Name(name, ast.Store())
             for case in statement.cases
-            for node in ast.walk(case.pattern)
+            for node in walk(case.pattern)
             for name in (getattr(node, "name", None), getattr(node, "rest", None))
             if name
         ]
