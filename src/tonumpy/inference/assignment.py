@@ -41,6 +41,8 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
+            if isinstance(part, ast.Name):
+                item = learnt_from_name(item, part.id, is_item=is_item)
             assign(frame, part.value if isinstance(part, ast.Starred) else part, item, is_item=is_item)
     elif isinstance(target, ast.Attribute):
         _assign_attribute(frame, target, value)
