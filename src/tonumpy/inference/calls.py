@@ -243,7 +243,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return Plain(name)
     short = name.rpartition(".")[2]
     if short[:1].isupper():
-        return libraries.construct(frame, name, arguments)
+        return libraries.construct(name, arguments)
     return _fresh(f"call of {name}", frame)
 
 

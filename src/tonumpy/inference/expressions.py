@@ -126,7 +126,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             return Unknown("value of a dict") if isinstance(found, Nothing) else found
         return join_all(value.values())
     if isinstance(value, Tensor):
-        return value._replace(layout=None)  # an item of a sparse vector is dense
+        return _item_of_tensor(frame, value)
     if isinstance(value, Unknown):
         item = _item_of_unknown(value)
         if isinstance(index, Constant) and isinstance(index.value, str):
@@ -144,6 +144,12 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     return Unknown("item")
 
 
+def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
+    """A view of the tensor, which keeps its grad under no_grad too, or a copy, which does not."""
+    grad = tensor.requires_grad if frame.grad_mode or tensor.requires_grad is False else None
+    return tensor._replace(requires_grad=grad, layout=None)  # an item of a sparse vector is dense
+
+
 def item_of(frame: Frame, value: Value) -> Value:
     """What iterating over a value yields."""
     value = settle(value)
@@ -158,7 +164,7 @@ def item_of(frame: Frame, value: Value) -> Value:
     if isinstance(value, Unknown):
         return _item_of_unknown(value)
     if isinstance(value, Tensor):
-        return value._replace(layout=None)
+        return _item_of_tensor(frame, value)
     if isinstance(value, (Foreign, Plain)):
         return value
     if isinstance(value, LibraryObject):

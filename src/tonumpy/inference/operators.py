@@ -180,9 +180,11 @@ def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
 def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
     """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
     if name in ("cpu", "cuda", "xpu", "npu"):
-        return _moved(receiver, name == "cpu", None)
+        return _moved(receiver, name == "cpu", None, grad_mode)
     if name == "to":
-        return _to(receiver, arguments)
+        return _to(receiver, arguments, grad_mode)
+    if name == "type" and (arguments.positional or arguments.named):
+        return _cast_by_type(receiver, arguments, grad_mode)
     if name in ("detach", "detach_"):
         return _as_tensor(receiver)._replace(requires_grad=False)
     if name == "requires_grad_":
@@ -277,6 +279,8 @@ def _result(result: torch_api.Result, call: _Call) -> Value:
 
 
 def _output(output: torch_api.Output, call: _Call) -> Value:
+    if output.kind in ("unknown", "object", "tuple"):
+        return Unknown("result of a torch function")
     if output.kind != "tensor":
         return NONE if output.kind == "NoneType" else Plain(output.kind)
     first = next(
@@ -318,9 +322,9 @@ def _grad_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unkno
     if output.grad == "always":
         return True
     if call.grad_mode is False:
-        # What may hand its input back unchanged hands back its grad too: a Parameter's `.contiguous()` under no_grad.
+        # What may hand its input back hands back its grad too, and so do views: a Parameter's `.view()` under no_grad.
         own = tensor_facts(first)[1] if first is not None else None
-        return (False if own is False else None) if output.memory == "may view" else False
+        return (False if own is False else None) if output.memory in ("view", "may view") else False
     grad = result_facts(call.operands, call.grad_mode)[1]
     if output.grad == "inputs":
         return grad
@@ -339,9 +343,9 @@ def _dtype_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unkn
 
 def _may_be_promoted(first: Tensor, operands: Items[Value]) -> bool:
     """Whether another operand may make the result wider: what takes operands of one dtype keeps it, not of two."""
-    if is_integral(first.dtype):
-        return False
     others = [value for operand in operands for value in members(operand) if value is not first]
+    if is_integral(first.dtype):
+        return any(isinstance(value, Tensor) and not is_integral(value.dtype) for value in others)
     return any(
         isinstance(value, (Unknown, Sequence)) or (isinstance(value, Tensor) and value.dtype != first.dtype)
         for value in others
@@ -360,31 +364,54 @@ def _as_tensor(receiver: Tensor | Unknown) -> Tensor:
     return receiver if isinstance(receiver, Tensor) else Tensor(receiver.on_cpu, receiver.requires_grad, None, "likely")
 
 
-def _moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None) -> Tensor:
-    """A tensor on another device or of another dtype. It keeps its grad, under no_grad too: it may be itself."""
+def _moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Tensor:
+    """A tensor on another device or of another dtype. It keeps its grad where it is itself, under no_grad too."""
     tensor = _as_tensor(receiver)
     dtype = dtype or tensor.dtype
     may_be_itself = tensor.on_cpu is not False and on_cpu is True and dtype == tensor.dtype
     return tensor._replace(
         on_cpu=on_cpu,
         dtype=dtype,
-        requires_grad=False if is_integral(dtype) else tensor.requires_grad,
+        requires_grad=_grad_after_move(tensor, on_cpu, dtype, grad_mode),
         bit=tensor.bit if may_be_itself else None,  # a copy has none
     )
 
 
-def _to(receiver: Tensor | Unknown, arguments: Arguments) -> Tensor:
+def _grad_after_move(tensor: Tensor, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Fact:
+    if is_integral(dtype) or tensor.requires_grad is False:
+        return False
+    if grad_mode is True or (tensor.on_cpu is True and on_cpu is True and dtype == tensor.dtype):
+        return tensor.requires_grad
+    is_copy = None not in (tensor.on_cpu, on_cpu) and tensor.on_cpu is not on_cpu
+    return False if is_copy and grad_mode is False else None
+
+
+def _cast_by_type(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -> Tensor:
+    """`.type(torch.float32)` is a cast; `.type(torch.cuda.FloatTensor)` and a string may move the tensor as well."""
+    tensor = _as_tensor(receiver)
+    asked = arguments.get(0, "dtype")
+    dtype = None if asked is None else dtype_of(asked)
+    if dtype is not None:
+        return _moved(receiver, tensor.on_cpu, dtype, grad_mode)
+    on_cpu = tensor.on_cpu if isinstance(asked, Plain) and asked.what == "dtype" else None
+    return tensor._replace(on_cpu=on_cpu, dtype=None, requires_grad=False if tensor.requires_grad is False else None)
+
+
+def _to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -> Tensor:
     """`.to(device)`, `.to(dtype)`, `.to(device, dtype)`, `.to(other)` in any spelling."""
     tensor = _as_tensor(receiver)
+    # Integers lose a grad, and copies made under no_grad.
+    unless_ruled_out: Fact = False if tensor.requires_grad is False else None
     if arguments.has_star:
-        return tensor._replace(on_cpu=None, dtype=None)
+        return tensor._replace(on_cpu=None, dtype=None, requires_grad=unless_ruled_out)
     asked = arguments.named_value("dtype")
     dtype = None if asked is None else dtype_of(asked)
     keeps_dtype = asked is None
     for value in arguments.positional[:2]:
         if isinstance(value, Tensor):
             dtype = value.dtype or (tensor.dtype if is_integral(tensor.dtype) else None)
-            return _moved(receiver, value.on_cpu, dtype)._replace(dtype=dtype)
+            moved = _moved(receiver, value.on_cpu, dtype, grad_mode)
+            return moved if dtype else moved._replace(dtype=None, requires_grad=unless_ruled_out)
         if dtype_of(value) is not None:
             dtype, keeps_dtype = dtype_of(value), False
         elif isinstance(value, Plain) and value.what == "dtype":
@@ -393,8 +420,8 @@ def _to(receiver: Tensor | Unknown, arguments: Arguments) -> Tensor:
             keeps_dtype = False  # it may be a dtype
     cpu = device_after_to(tensor.on_cpu, arguments)
     if not keeps_dtype and dtype is None:
-        return tensor._replace(on_cpu=cpu, dtype=None)
-    return _moved(receiver, cpu, dtype)
+        return tensor._replace(on_cpu=cpu, dtype=None, requires_grad=unless_ruled_out)
+    return _moved(receiver, cpu, dtype, grad_mode)
 
 
 def device_after_to(before: Fact, arguments: Arguments) -> Fact:

@@ -392,7 +392,7 @@ def call_function(frame: Frame, name: str, arguments: Arguments) -> Value | None
     return None
 
 
-def construct(frame: Frame, name: str, arguments: Arguments) -> Value:
+def construct(name: str, arguments: Arguments) -> Value:
     """An object of a library class, with the facts that its row derives from the arguments."""
     name = canonical(name)
     promise = member_promise([name], "__init__", arguments)
@@ -400,7 +400,7 @@ def construct(frame: Frame, name: str, arguments: Arguments) -> Value:
     if promise is None:
         return LibraryObject(name, None, None, known)
     cpu = _device(promise, None, arguments)
-    grad = _grad(promise.grad, None, arguments, frame.grad_mode)
+    grad = _grad(promise.grad, None, arguments, True)  # what it holds is as it was given, under no_grad too
     return LibraryObject(name, cpu, grad, known)
 
 
