@@ -22,6 +22,7 @@ from tonumpy.inference.symbols import (
     FunctionNode,
     Import,
     flow_of_node,
+    mutated_names,
     names_in,
     names_returned,
     parameter_names,
@@ -282,6 +283,39 @@ class Analysis:
         if _is_abstract(node):
             return with_facts(declared, requires_grad=False) if grad_mode is False else declared
         return self.combine_annotation(returned, declared)
+
+    def filled_argument(self, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact) -> Value | None:
+        """What a list or dict that a function of the repository is given is when it returns; None where unchanged."""
+        receiver: Value | None = None
+        if isinstance(called, Instance):
+            method = self.classes.method(called.cls, "__call__") or self.classes.method(called.cls, "forward")
+            if method is None:
+                return None
+            receiver, called = called, method
+        elif isinstance(called, BoundMethod):
+            receiver, called = called.receiver, called.function
+        if not isinstance(called, Function) or isinstance(called.node, ast.Lambda) or arguments.has_star:
+            return None
+        parameters = parameter_names(called.node.args)
+        if isinstance(place, int):
+            position = place + (receiver is not None)
+            place = parameters[position] if position < len(parameters) else ""
+        if place not in parameters or place not in called.module.derived(mutated_names, called.node):
+            return None
+        key = (id(called.node), "fills", place)
+        if self.is_exhausted or len(self._active) >= MAX_DEPTH or key in self._active:
+            return None
+        flow = called.module.derived(flow_of_node, called.node)
+        mode = self._decorated_mode(called, grad_mode)
+        frame = Frame(self, called.module, flow, called.owner, called.closure, mode, flow.slice({place}), NO_TARGETS)
+        self._active.append(key)
+        try:
+            for name, value in self.bind_arguments(called, receiver, arguments).items():
+                frame.bind(name, value)
+            execute(frame, called.node.body)
+        finally:
+            self._active.pop()
+        return frame.bound.get(place)
 
     def _declared_return(self, function: Function, why: str) -> Value:
         node = function.node

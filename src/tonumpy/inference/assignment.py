@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.operators import combine
-from tonumpy.inference.symbols import path_of, root_name
+from tonumpy.inference.symbols import element_path, path_of, root_name
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
@@ -132,6 +132,10 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
         nested = True
     else:
         nested = False
+    element = None if nested else element_path(path, target.slice)
+    if element is not None and frame.env.get(element) is not None:
+        frame.bind(element, value)  # the loop over the container's keys takes it from there
+        return
     container = evaluate(frame, target.value if not nested else _innermost(target))
     key = evaluate(frame, target.slice)
     frame.bind(path, stored(container, key, value, nested, frame))

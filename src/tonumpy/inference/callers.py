@@ -175,5 +175,6 @@ def _last_name(node: ast.expr) -> str | None:
 # Decorators that leave the parameters of a function as they are.
 _DECORATORS = frozenset(
     "staticmethod classmethod no_grad inference_mode enable_grad cache lru_cache wraps contextmanager jit script"
-    " torch_compile compile".split()
+    " torch_compile compile rank_zero_only on_main_process main_process_only override final typechecked beartype"
+    " jaxtyped".split()
 )

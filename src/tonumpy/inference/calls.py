@@ -14,7 +14,7 @@ from tonumpy.inference.operators import (
     cpu_of_device,
     result_facts,
 )
-from tonumpy.inference.symbols import path_of
+from tonumpy.inference.symbols import element_path, path_of
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -72,7 +72,12 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             known = frame.env.get(path) if path is not None else None
             value = attribute_of(frame, settle(value), link.attr) if known is None else known
         elif isinstance(link, ast.Subscript):
-            value = subscript_of(frame, settle(value), evaluate(frame, link.slice), isinstance(link.slice, ast.Slice))
+            element = None if path is None else element_path(path, link.slice)
+            known = None if element is None else frame.env.get(element)
+            if known is None:
+                index = evaluate(frame, link.slice)
+                known = subscript_of(frame, settle(value), index, isinstance(link.slice, ast.Slice))
+            value = known
             path = None
         else:
             assert isinstance(link.func, ast.Attribute)
@@ -82,6 +87,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             if id(link) in frame.targets.calls:
                 frame.observe(link, Observation(receiver, tuple(seen), arguments, frame.grad_mode))
             _give_away_modules(frame, link, receiver)
+            _fill_containers(frame, link, _method_of(frame, receiver, link.func.attr), arguments)
             if known is not None:
                 value = call_value(frame, known, arguments)
             else:
@@ -139,6 +145,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         frame.observe(call, Observation(function, (), arguments, frame.grad_mode))
     result = call_value(frame, function, arguments)
     _give_away_modules(frame, call, function)
+    _fill_containers(frame, call, function, arguments)
     return result
 
 
@@ -151,6 +158,40 @@ def _give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
             value = frame.env.get(argument.id)
             if isinstance(value, (Instance, LibraryObject)) and value.on_cpu is not None:
                 frame.refine(argument.id, value._replace(on_cpu=None))
+
+
+def _method_of(frame: Frame, receiver: Value, name: str) -> Value:
+    from tonumpy.inference.expressions import attribute_of
+
+    return attribute_of(frame, receiver, name) if isinstance(receiver, (Instance, Class, ModuleValue)) else receiver
+
+
+def _fill_containers(frame: Frame, call: ast.Call, function: Value, arguments: Arguments) -> None:
+    """What a call leaves in the lists and dicts that it is given: `collect(model, outputs)`."""
+    places: list[tuple[int | str, ast.expr]] = list(enumerate(call.args))
+    places += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
+    for place, node in places:
+        path = path_of(node)
+        container = None if path is None else frame.env.get(path)
+        if path is None or not isinstance(container, (Sequence, Mapping)):
+            continue
+        filled = frame.analysis.filled_argument(function, arguments, place, frame.grad_mode)
+        if filled is None and container in _EMPTY and _may_fill(function):
+            inner = Unknown("filled by a call")
+            filled = Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner)
+        if filled is not None:
+            _store_back(frame, node, path, join_all((container, filled)))
+
+
+_EMPTY = (Sequence((), NOTHING), Mapping((), NOTHING))
+
+
+def _may_fill(function: Value) -> bool:
+    """Why else would somebody be given an empty list?"""
+    if isinstance(function, Symbol):
+        harmless = function.name.startswith(("torch.", "builtins.", "typing."))
+        return not harmless and not libraries.gives_plain_values(function.name)
+    return isinstance(function, (Unknown, LibraryObject))
 
 
 def _super(frame: Frame) -> Value:

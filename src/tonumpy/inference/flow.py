@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from tonumpy.inference.assignment import assign, augment, enter_context
 from tonumpy.inference.environment import GRAD_MODE, Environment
-from tonumpy.inference.expressions import evaluate, item_of
+from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.narrowing import narrow, pattern_value
-from tonumpy.inference.symbols import bound_names, imports_of, names_in, root_name
+from tonumpy.inference.symbols import bound_names, imports_of, names_given, names_in, rewritten_element, root_name
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
+    Mapping,
+    Nothing,
     Plain,
     Unknown,
     Value,
@@ -111,7 +113,8 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
         name = _last_name(node.func)
         sets_mode = name in ("set_grad_enabled", "_set_grad_enabled")
-        if sets_mode or _wanted(frame, statement, [changed] if changed else []) or _binds_by_walrus(frame, node):
+        names = [*names_given(node), *([changed] if changed else [])]
+        if sets_mode or _wanted(frame, statement, names) or _binds_by_walrus(frame, node):
             evaluate(frame, node)
         if sets_mode:
             _set_grad_mode(frame, node)
@@ -252,7 +255,10 @@ def _asks_for_accelerator(frame: Frame, test: ast.expr) -> bool | None:
 
 
 def _loop(
-    frame: Frame, statement: ast.For | ast.AsyncFor | ast.While, start_pass: Callable[[], Continues]
+    frame: Frame,
+    statement: ast.For | ast.AsyncFor | ast.While,
+    start_pass: Callable[[], Continues],
+    end_pass: Callable[[], None] = lambda: None,
 ) -> Continues:
     """Run a loop's body until what comes round no longer changes what its head has seen.
 
@@ -273,6 +279,7 @@ def _loop(
         frame.loops.append(loop)
         frame.env = Environment(head)
         goes_on = start_pass() and execute(frame, statement.body)
+        end_pass()
         rounds = [frame.env.changes_since(head)] if goes_on else []
         frame.loops.pop()
         for changes in (*rounds, *loop.continues):
@@ -310,13 +317,25 @@ def _remember(frame: Frame, loop: int, name: str, value: Value) -> bool:
 def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
     names = list(bound_names(statement.target))
     wanted = _wanted(frame, statement, names)
+    rewritten = rewritten_element(statement)
 
     def start_pass() -> Continues:
         if wanted:
             assign(frame, statement.target, item_of(frame, evaluate(frame, statement.iter)), is_item=True)
+        if rewritten is not None:
+            container = frame.env.get(rewritten[0])
+            if container is not None:
+                frame.env.set(rewritten[1], subscript_of(frame, settle(container), Plain("key"), is_slice=False))
         return True
 
-    return _loop(frame, statement, start_pass)
+    if rewritten is None:
+        return _loop(frame, statement, start_pass)
+    elements: list[Value] = []
+    goes_on = _loop(frame, statement, start_pass, lambda: elements.append(frame.env.get(rewritten[1]) or NOTHING))
+    if frame.env.get(rewritten[0]) is not None and elements and not isinstance(elements[-1], Nothing):
+        # Every element has been written, or there was none.
+        frame.bind(rewritten[0], Mapping((), elements[-1]))
+    return goes_on
 
 
 def _while(frame: Frame, statement: ast.While) -> Continues:

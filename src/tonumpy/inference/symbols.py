@@ -117,6 +117,39 @@ def path_of(node: ast.expr) -> str | None:
     return ".".join((node.id, *reversed(parts)))
 
 
+def element_path(container: str, index: ast.expr) -> str | None:
+    """`batch[key]`, the place that a loop over the keys of a container goes through, else None."""
+    return f"{container}[{index.id}]" if isinstance(index, ast.Name) else None
+
+
+def rewritten_element(loop: ast.For | ast.AsyncFor) -> tuple[str, str] | None:
+    """The container and the element's path for `for key in batch: batch[key] = ...`; None for any other loop."""
+    source: ast.expr = loop.iter
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and len(source.args) == 1:
+        source = source.args[0]  # list(batch), sorted(batch.items())
+    target: ast.expr = loop.target
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args:
+        if source.func.attr == "items" and isinstance(target, ast.Tuple):
+            target = target.elts[0]
+        elif source.func.attr != "keys":
+            return None
+        source = source.func.value
+    container = path_of(source)
+    element = None if container is None else element_path(container, target)
+    if container is None or element is None:
+        return None
+    for statement in statements_of(loop.body):
+        if isinstance(statement, (ast.Break, ast.Continue)):
+            return None
+        if isinstance(statement, ast.Assign):
+            for to in statement.targets:
+                if not isinstance(to, ast.Subscript) or path_of(to.value) != container:
+                    continue
+                if element_path(container, to.slice) == element:
+                    return container, element
+    return None
+
+
 def bound_names(target: ast.expr) -> Iterator[str]:
     """The names that assigning to a target binds or changes: `a` for `a`, `a.x = ...` and `a[0] = ...` alike."""
     if isinstance(target, (ast.Tuple, ast.List)):
@@ -169,6 +202,10 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                 read |= names_in(target)
             for name in names:
                 sources.setdefault(name, set()).update(read)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
+            for name in names_given(statement.value):
+                sources.setdefault(name, set()).update(names_in(statement.value))
         for expression in own_expressions(statement):
             for node in walk(expression):
                 if isinstance(node, ast.NamedExpr):
@@ -198,6 +235,29 @@ def names_returned(node: FunctionNode) -> frozenset[str]:
     """The names that a function's results are made of, those of the functions nested in it included."""
     results = [inner for inner in walk(node) if isinstance(inner, (ast.Return, ast.Yield, ast.YieldFrom))]
     return frozenset(name for result in results for name in names_in(result))
+
+
+def names_given(call: ast.Call) -> list[str]:
+    """The variables, and attributes of `self`, that a call is given as they are."""
+    paths = [path_of(argument) for argument in _arguments(call)]
+    return [path for path in paths if path is not None]
+
+
+def mutated_names(function: FunctionNode) -> frozenset[str]:
+    """The variables of a function into which it puts something, or on which it calls a method for its effect."""
+    found = set()
+    for statement in statements_of(function.body):
+        targets: list[ast.expr] = []
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            found.update(names_given(statement.value))
+            if isinstance(statement.value.func, ast.Attribute):
+                targets = [statement.value.func.value]
+        elif isinstance(statement, ast.Assign):
+            targets = [target for target in statement.targets if isinstance(target, ast.Subscript)]
+        elif isinstance(statement, ast.AugAssign):
+            targets = [statement.target]
+        found.update(name for name in map(root_name, targets) if name is not None)
+    return frozenset(found)
 
 
 def _stored_names(target: ast.expr) -> Iterator[ast.Name]:
