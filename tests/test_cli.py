@@ -531,7 +531,13 @@ def test_a_reader_that_leaves_early_is_no_error(folder: Path) -> None:
 def test_an_interruption_ends_without_a_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-X", "importtime", "-m", "tonumpy", "check", "-"]
     with subprocess.Popen(
-        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell starts what runs in the background with interruptions ignored, and whoever is started inherits that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:  # it has imported its last module and waits for its input
