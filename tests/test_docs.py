@@ -1,4 +1,7 @@
-"""The rules' pages: each is its rule's docstring, and its examples are what rule and repair make of them."""
+"""The rules' pages: each is its rule's docstring, and its examples are what rule and repair make of them.
+
+The page about inference: its examples say what is found in them, as fixtures do.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
+import test_libraries
+from fixture_format import Expected, read_fixture
+from reveal import expected_words, revealed, words_by_row
 
 from tonumpy import check_source, fix_source
+from tonumpy.inference import libraries
 from tonumpy.rules import Rule, all_rules
+from tonumpy.source import Source
 
 ROOT = Path(__file__).parent.parent
 HEADINGS = ["What it does", "Why is this bad", "Example", "Use instead", "Fix safety"]
@@ -60,6 +69,36 @@ def test_the_fix_makes_of_the_example_what_to_use_instead(rule: Rule) -> None:
 @each_rule
 def test_what_to_use_instead_is_silent(rule: Rule) -> None:
     assert check_source(code_block(sections(rule)["Use instead"]), strict=True) == []
+
+
+INFERENCE = (ROOT / "docs" / "inference.md").read_text("utf-8")
+EXAMPLES = [
+    pytest.param(match[1], id=f"line {INFERENCE.count(chr(10), 0, match.start()) + 1}")
+    for match in re.finditer(r"^```python\n(.*?)^```$", INFERENCE, flags=re.MULTILINE | re.DOTALL)
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_of_inference_says_what_is_found(example: str, tmp_path: Path) -> None:
+    path = tmp_path / "example.py"
+    path.write_text(example, "utf-8")
+    found = [
+        Expected(*each.start, each.code, each.fix.applicability if each.fix else "display-only")
+        for each in check_source(example)
+    ]
+    assert sorted(found) == read_fixture(path).expected
+    words = words_by_row(revealed(Source.from_text(example, "example.py")))
+    assert expected_words(example).items() <= words.items()
+
+
+def test_the_rows_of_libraries_are_described() -> None:
+    described = set(re.findall(r"`([^`\n]+)`", INFERENCE.partition("## What libraries promise")[2]))
+    for kind, keys in test_libraries.KEYS.items():
+        (row,) = re.findall(rf"^\| `{kind}` \| (.+?) \|", INFERENCE, flags=re.MULTILINE)
+        assert set(re.findall(r"`(\w+)`", row)) == keys
+    assert {*get_args(libraries.Where), *get_args(libraries.Whether)} <= described
+    returns = {re.split(r"[ :(]", word)[0] for word in described}
+    assert set(re.findall(r"[a-z]+", test_libraries.RETURNS.pattern.partition(":")[0])) <= returns
 
 
 def test_links_between_the_documents_lead_somewhere() -> None:
