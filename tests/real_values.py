@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from reveal import Claim, Place
 from runtime_fixtures import tiny_module
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,10 +70,11 @@ class Contradiction(NamedTuple):
 
 
 class Run:
-    """The receivers seen so far, by their place in the text."""
+    """The receivers seen so far, by their place in the text. Unless it `converts`, `.numpy()` does nothing else."""
 
-    def __init__(self, accelerator: str | None) -> None:
+    def __init__(self, accelerator: str | None, *, converts: bool = True) -> None:
         self.accelerator = accelerator
+        self.converts = converts
         self.seen: dict[Place, set[Seen]] = {}
 
     def note(self, row: int, column: int, value: object) -> object:
@@ -85,15 +89,18 @@ class Run:
                 torch.is_grad_enabled(),
             )
         )
-        return value
+        return value if self.converts else _NoArray()
+
+    def translated(self, text: str, filename: str) -> types.CodeType:
+        tree = _Translation(self.accelerator).visit(ast.parse(text))
+        return compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
 
     def load(self, text: str, name: str, filename: str) -> types.ModuleType:
         """The module that a text makes; under the name `__main__` it does what it does as a script."""
         module = types.ModuleType(name)
         module.__dict__.update(__file__=filename, __note__=self.note)
-        tree = _Translation(self.accelerator).visit(ast.parse(text))
         with torch.enable_grad(), quiet(), _known_as(name, module):
-            exec(compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True), module.__dict__)
+            exec(self.translated(text, filename), module.__dict__)
         return module
 
     def call_all(self, module: types.ModuleType) -> None:
@@ -121,7 +128,7 @@ class Run:
         combinations = list(itertools.product(*choices))
         step = len(combinations) // MAX_CALLS + 1
         for mode, combination in itertools.product((torch.enable_grad, torch.no_grad), combinations[::step]):
-            with mode(), quiet(), contextlib.suppress(Exception):
+            with mode(), quiet(), OneDevice(), contextlib.suppress(Exception):
                 arguments = [make_argument() for make_argument in combination]
                 result = make()(*arguments)
                 if inspect.isgenerator(result):
@@ -177,6 +184,29 @@ class Run:
             for place, claim in sorted(claims.items())
             for wrong in sorted({each.contradicts(claim) or "" for each in self.seen.get(place, ())} - {""})
         ]
+
+
+class OneDevice(TorchDispatchMode):
+    """Operands on different devices are refused, as every accelerator but the one of the tests refuses them.
+
+    Those without dimensions are refused as well, although torch takes them to any device: docs/inference.md says that
+    inference does not look for them.
+    """
+
+    _MAY_MIX = frozenset("copy_ _to_copy index index_put_ index_put set_ _index_put_impl_".split())
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: object, args: tuple[object, ...] = (), kwargs: dict[str, object] | None = None
+    ) -> object:
+        places = {value.device.type for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)}
+        if len(places) > 1 and func.overloadpacket.__name__ not in self._MAY_MIX:
+            raise RuntimeError("Expected all tensors to be on the same device")
+        return func(*args, **kwargs or {})
+
+
+class _NoArray:
+    def numpy(self, *_: object) -> None:
+        """Stands in for a tensor, and is not converted either."""
 
 
 def tensor(device: str) -> torch.Tensor:

@@ -59,10 +59,12 @@ def executed(path: Path):  # noqa: ANN201 (torch may be missing)
     run = Run(None if missing else accelerator.DEVICE)
     text = path.read_text("utf-8")
     is_script = '__name__ == "__main__"' in text
-    with importing_from(path.parent):
-        module = run.load(text, "__main__" if is_script else path.stem, str(path))
-        if not is_script:
-            run.call_all(module)
+    # Where a conversion raises, what comes after it is seen in the second round.
+    for run.converts in (True, False):
+        with importing_from(path.parent):
+            module = run.load(text, "__main__" if is_script else path.stem, str(path))
+            if not is_script:
+                run.call_all(module)
     return run
 
 

@@ -197,6 +197,8 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     operands = (receiver, *_operands(operator, arguments, first_position=1))
     result = _apply(operator, operands, arguments, grad_mode, first_position=1)
     result = representation.of_method(receiver, name, arguments, result)
+    if name == "copy_" and isinstance(result, Tensor):
+        result = result._replace(on_cpu=receiver.on_cpu)  # it takes from any device
     if "self" in operator.writes and isinstance(result, Tensor) and grad_mode is not True:
         # What is written in place while grad mode is off stays the leaf, or the part of a graph, that it was.
         grad = receiver.requires_grad if grad_mode is False else join_fact(result.requires_grad, receiver.requires_grad)
