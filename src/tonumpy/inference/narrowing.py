@@ -161,6 +161,8 @@ def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Valu
 
 def _as_instance(frame: Frame, value: Value, cls: Value) -> Value:
     extends_tensor = isinstance(cls, Class) and frame.analysis.extends_tensor(cls)
+    if extends_tensor and isinstance(value, Tensor):
+        return value
     found = Tensor() if extends_tensor else value_of_class(cls)
     if isinstance(value, Unknown):
         if isinstance(found, Unknown):
