@@ -65,6 +65,8 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         found = [attribute_of(frame, member, name) for member in value.members if not isinstance(member, Constant)]
         return join_all(found) if found else Unknown(f"attribute {name}")
     if isinstance(value, Tensor):
+        if name == "grad" and "create_graph" not in frame.module.source.text:
+            return value._replace(requires_grad=False)
         known = attribute_of_tensor(value, name)
         return Method(value, name) if known is None else known
     if isinstance(value, Symbol):

@@ -19,6 +19,11 @@ FOREIGN = frozenset(
 _RIVALS = FOREIGN - frozenset(
     "onnxruntime polars pyarrow pyspark dask cupy numpyro theano chainer brax optax open3d".split()
 )
+# Of the rivals, those whose values have a `detach` as torch's do. Keras with its torch backend hands out torch tensors,
+# and TensorFlow's and JAX's values have none, so that beside these the word proves a torch tensor.
+_HAVE_DETACH = frozenset(
+    "paddle paddlenlp paddleseg paddledet ppdet tinygrad mxnet gluonnlp gluoncv oneflow jittor".split()
+)
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]*(?:[ \t]*(?:as[ \t]+\w+)?[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)",
@@ -39,6 +44,11 @@ def is_only_torch(roots: frozenset[str]) -> bool:
 
 def has_rivals(roots: frozenset[str]) -> bool:
     return bool(roots & _RIVALS)
+
+
+def only_torch_detaches(roots: frozenset[str]) -> bool:
+    """Whether no other framework is imported whose values have a `detach`."""
+    return not roots & _HAVE_DETACH
 
 
 def foreign_root(name: str) -> str | None:

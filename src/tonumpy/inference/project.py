@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonumpy.findings import SourceError
-from tonumpy.inference.frameworks import FOREIGN, has_rivals, imported_roots, is_only_torch
+from tonumpy.inference.frameworks import FOREIGN, has_rivals, imported_roots, is_only_torch, only_torch_detaches
 from tonumpy.inference.symbols import Import, imports_of, root_name, statements_of
 from tonumpy.inference.syntax import walk
 from tonumpy.source import Source
@@ -66,6 +66,10 @@ class Module:
     def has_rivals(self) -> bool:
         """Whether another framework's values may be about, so that the words of torch prove nothing."""
         return has_rivals(self.roots)
+
+    @cached_property
+    def only_torch_detaches(self) -> bool:
+        return only_torch_detaches(self.roots)
 
     @cached_property
     def is_script(self) -> bool:
