@@ -67,6 +67,7 @@ def _observe(analysis: Analysis, module: Module, candidates: Sequence[Candidate]
             frozenset(statements),
         )
         names = {name for statement in statements.values() for name in names_read(statement)}
+        analysis.refuel()
         try:
             frame = analysis.entry_frame(module, group[0].scopes, targets, names, dict(guards))
         except RecursionError:

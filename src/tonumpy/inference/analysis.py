@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from tonumpy.inference.project import Module
 
 MAX_DEPTH = 8  # of calls entered from a candidate's function
-MAX_STATEMENTS = 40_000  # for one file; what is asked beyond them is answered "unknown"
+CHARACTERS_A_STATEMENT = 500
+MAX_STATEMENTS = 4_000  # for the candidates of one function; what is asked beyond them is answered "unknown"
 MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself
 
 _EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
@@ -70,6 +71,7 @@ _EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
 class Analysis:
     def __init__(self) -> None:
         self._statements_left = MAX_STATEMENTS
+        self._modules_read: set[str] = set()
         self.frames: list[Frame] = []  # all that were made
         self._calls: dict[tuple[object, ...], Value] = {}
         self._active: list[tuple[object, ...]] = []
@@ -88,6 +90,10 @@ class Analysis:
         vars(self).clear()
 
     # Running bodies
+
+    def refuel(self) -> None:
+        """Before each function that holds candidates, so that the cost grows with their number and no faster."""
+        self._statements_left = MAX_STATEMENTS
 
     def spend(self) -> None:
         self._statements_left -= 1
@@ -395,6 +401,8 @@ class Analysis:
         key = (module.filename, name)
         if key in self._globals:
             return self._globals[key]
+        if not self._may_read(module):
+            return Unknown("module that is one too many")
         bindings = module.bindings.get(name)
         if bindings is None:
             return self._star_import(module, name)
@@ -406,6 +414,15 @@ class Analysis:
             value = _filled_out_of_sight(value)
         self._globals[key] = value
         return value
+
+    def _may_read(self, module: Module) -> bool:
+        """A module that is read for the first time costs as much as statements that take the time of its parse."""
+        if module.filename not in self._modules_read:
+            if self.is_exhausted:
+                return False
+            self._modules_read.add(module.filename)
+            self._statements_left -= len(module.source.text) // CHARACTERS_A_STATEMENT
+        return True
 
     def _written_by_functions(self, module: Module, name: str) -> Iterator[Value]:
         """What the functions that declare a name global give it."""

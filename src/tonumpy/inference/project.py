@@ -37,13 +37,20 @@ class Module:
         self.source = source
         self.filename = source.filename
         self.project = project
-        self.tree = source.tree
         self._derived: dict[tuple[object, int], Any] = {}
 
     @classmethod
     def namespace(cls, folder: str, project: Project) -> Module:
         """A folder without __init__.py: binds nothing, but has submodules."""
         return cls(Source.from_text("", os.path.join(folder, "__init__.py")), project)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Empty where the text cannot be parsed: the module's own check reports it."""
+        try:
+            return self.source.tree
+        except SourceError:
+            return ast.Module([], [])
 
     @property
     def is_package(self) -> bool:
