@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.source import CANDIDATE, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -46,17 +49,44 @@ class Candidate(NamedTuple):
         return any(isinstance(value, ast.Constant) and value.value is True for value in given)
 
 
-def find_candidates(source: Source) -> list[Candidate]:
-    """Every candidate of the file in the order of the text.
+class Site(NamedTuple):
+    """A call of any function, with what is said of its place under Candidate."""
 
-    Only statements that span a line with the text `.numpy(` are entered: a walk over the whole tree costs two thirds
-    as much again as the parse.
+    call: ast.Call
+    scopes: tuple[Scope, ...]
+    guards: tuple[Guard, ...]
+    statement: ast.stmt
+    string: ast.JoinedStr | None
+
+
+class _Search(NamedTuple):
+    """What is looked for, in which rows, and what has been found so far."""
+
+    is_wanted: Callable[[ast.Call], bool]
+    rows: list[int]
+    found: list[Site]
+
+
+def find_candidates(source: Source) -> list[Candidate]:
+    """Every candidate of the file in the order of the text."""
+    sites = find_calls(source, candidate_rows(source), _may_convert)
+    return [
+        Candidate(site.call, site.call.func, site.scopes, site.guards, site.statement, site.string)
+        for site in sites
+        if isinstance(site.call.func, ast.Attribute)
+    ]
+
+
+def find_calls(source: Source, rows: list[int], is_wanted: Callable[[ast.Call], bool]) -> list[Site]:
+    """The calls that are wanted, in the order of the text.
+
+    Only statements that span one of the rows (ascending) are entered: a walk over the whole tree costs two thirds as
+    much again as the parse.
     """
-    rows = candidate_rows(source)
-    found: list[Candidate] = []
+    search = _Search(is_wanted, rows, [])
     if rows:
-        _search_block(source.tree.body, (source.tree,), (), rows, found)
-    return found
+        _search_block(source.tree.body, (source.tree,), (), search)
+    return search.found
 
 
 def candidate_rows(source: Source) -> list[int]:
@@ -73,9 +103,9 @@ def _search_block(
     statements: list[ast.stmt],
     scopes: tuple[Scope, ...],
     guards: tuple[Guard, ...],
-    rows: list[int],
-    found: list[Candidate],
+    search: _Search,
 ) -> None:
+    rows = search.rows
     for statement in statements:
         first = bisect_left(rows, _first_row(statement))
         if first == len(rows) or rows[first] > (statement.end_lineno or statement.lineno):
@@ -83,10 +113,10 @@ def _search_block(
         for field, value in ast.iter_fields(statement):
             if field == "body" and isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 # Decorators, defaults, bases and annotations run in the scope outside.
-                _search_field(value, (*scopes, statement), (), statement, rows, found)
+                _search_field(value, (*scopes, statement), (), statement, search)
             else:
                 tested = _guards_of(statement.test, field) if isinstance(statement, ast.If) else ()
-                _search_field(value, scopes, (*guards, *tested), statement, rows, found)
+                _search_field(value, scopes, (*guards, *tested), statement, search)
 
 
 def _guards_of(test: ast.expr, field: str) -> tuple[Guard, ...]:
@@ -108,20 +138,19 @@ def _search_field(
     scopes: tuple[Scope, ...],
     guards: tuple[Guard, ...],
     statement: ast.stmt,
-    rows: list[int],
-    found: list[Candidate],
+    search: _Search,
 ) -> None:
     if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-        _search_block(value, scopes, guards, rows, found)
+        _search_block(value, scopes, guards, search)
     elif isinstance(value, list):
         for item in value:
             if isinstance(item, (ast.ExceptHandler, ast.match_case)):
                 for _, part in ast.iter_fields(item):
-                    _search_field(part, scopes, guards, statement, rows, found)
+                    _search_field(part, scopes, guards, statement, search)
             elif isinstance(item, ast.AST):
-                _search_expression(item, scopes, guards, statement, found)
+                _search_expression(item, scopes, guards, statement, search)
     elif isinstance(value, ast.AST):
-        _search_expression(value, scopes, guards, statement, found)
+        _search_expression(value, scopes, guards, statement, search)
 
 
 def _search_expression(
@@ -129,7 +158,7 @@ def _search_expression(
     scopes: tuple[Scope, ...],
     guards: tuple[Guard, ...],
     statement: ast.stmt,
-    found: list[Candidate],
+    search: _Search,
 ) -> None:
     """Depth first and left to right, the receiver of a call before the call: the order of the text."""
     stack: list[tuple[ast.AST, ast.JoinedStr | None, tuple[Guard, ...], bool]] = [(root, None, guards, False)]
@@ -137,13 +166,12 @@ def _search_expression(
         node, string, here, leaving = stack.pop()
         if leaving:
             assert isinstance(node, ast.Call)
-            assert isinstance(node.func, ast.Attribute)
-            found.append(Candidate(node, node.func, scopes, here, statement, string))
+            search.found.append(Site(node, scopes, here, statement, string))
             continue
         if isinstance(node, ast.JoinedStr) and string is None:
             string = node
         children = list(ast.iter_child_nodes(node))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _may_convert(node, node.func):
+        if isinstance(node, ast.Call) and search.is_wanted(node):
             stack.extend((child, string, here, False) for child in reversed(children[1:]))
             stack.append((node, string, here, True))
             stack.append((node.func, string, here, False))
@@ -155,10 +183,13 @@ def _search_expression(
             stack.extend((child, string, here, False) for child in reversed(children))
 
 
-def _may_convert(call: ast.Call, function: ast.Attribute) -> bool:
+def _may_convert(call: ast.Call) -> bool:
     """A tensor's `numpy` takes `force`, by keyword, and nothing else: with other arguments it is another function."""
     return (
-        function.attr == "numpy" and not call.args and all(keyword.arg in ("force", None) for keyword in call.keywords)
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "numpy"
+        and not call.args
+        and all(keyword.arg in ("force", None) for keyword in call.keywords)
     )
 
 

@@ -187,7 +187,7 @@ def _candidates(
 ) -> Iterator[tuple[str, bytes]]:
     from tonumpy.disk import read
     from tonumpy.files import find_files
-    from tonumpy.source import may_hold_candidates
+    from tonumpy.source import may_hold_candidates, may_hold_consumers
 
     found = find_files(arguments.paths or [os.curdir], configuration)
     errors += found.errors
@@ -200,8 +200,14 @@ def _candidates(
         except SourceError as error:
             errors.append(error)
             continue
-        if may_hold_candidates(data):
+        if may_hold_candidates(data) or (may_hold_consumers(data) and _judges_arguments(path, configuration)):
             yield path, data
+
+
+def _judges_arguments(path: str, configuration: Configuration) -> bool:
+    from tonumpy.rules import judges_arguments
+
+    return judges_arguments(configuration.settings_in(os.path.dirname(path)))
 
 
 def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespace) -> Iterable[_T]:

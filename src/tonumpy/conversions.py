@@ -1,11 +1,13 @@
-"""A candidate and what inference knows of its receiver, together: the value that the rules judge."""
+"""A call and what inference knows of the tensor that it converts, together: the values that the rules judge."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from tonumpy.candidates import Candidate
+    import ast
+
+    from tonumpy.candidates import Candidate, Site
     from tonumpy.chains import Chain
 
 Certainty = Literal["tensor", "likely", "possible"]
@@ -36,12 +38,11 @@ class Conversion(NamedTuple):
 
     @property
     def grad_is_proved(self) -> bool:
-        """`.numpy()` raises for grad only where grad mode is on and the tensor requires grad."""
-        return self.chain.detach is not None or self.requires_grad is False or self.grad_mode is False
+        return _grad_is_proved(self)
 
     @property
     def device_is_proved(self) -> bool:
-        return self.chain.cpu is not None or self.on_cpu is True
+        return _device_is_proved(self)
 
     @property
     def is_complete(self) -> bool:
@@ -57,7 +58,58 @@ class Conversion(NamedTuple):
     @property
     def unproved(self) -> str:
         """What is not proved, in words: "may require grad and may be on an accelerator"."""
-        grad = "requires grad" if self.requires_grad else "may require grad"
-        device = "is on an accelerator" if self.on_cpu is False else "may be on an accelerator"
-        doubts = [text for text, proved in ((grad, self.grad_is_proved), (device, self.device_is_proved)) if not proved]
-        return " and ".join(doubts)
+        return _unproved(self)
+
+
+class ImplicitConversion(NamedTuple):
+    """A tensor that a function of another library converts: an argument of its call, or an item of a list there.
+
+    `function` is the call's function as it is written. `of_items`: the argument is a list whose tensors are not in
+    sight one by one. `keeps_value`: the function gives of an array what it gives of a tensor. `is_sent`: it has been
+    moved to a device that the code chooses at run time. The rest is as above.
+    """
+
+    site: Site
+    function: str
+    argument: ast.expr
+    chain: Chain
+    certainty: Certainty
+    on_cpu: Fact
+    is_sent: bool
+    requires_grad: Fact
+    grad_mode: Fact
+    of_items: bool
+    keeps_value: bool
+
+    @property
+    def grad_is_proved(self) -> bool:
+        return _grad_is_proved(self)
+
+    @property
+    def device_is_proved(self) -> bool:
+        return _device_is_proved(self)
+
+    @property
+    def trouble(self) -> str:
+        """What the code around shows to go wrong, in words; unlike `unproved` nothing where it shows nothing."""
+        grad = "requires grad" if self.requires_grad and not self.grad_is_proved else ""
+        device = "is on a device chosen at run time" if self.is_sent and not self.device_is_proved else ""
+        if self.on_cpu is False:
+            device = "is on an accelerator"
+        return " and ".join(filter(None, (grad, device)))
+
+
+def _grad_is_proved(conversion: Conversion | ImplicitConversion) -> bool:
+    """A conversion raises for grad only where grad mode is on and the tensor requires grad."""
+    return conversion.chain.detach is not None or conversion.requires_grad is False or conversion.grad_mode is False
+
+
+def _device_is_proved(conversion: Conversion | ImplicitConversion) -> bool:
+    return conversion.chain.cpu is not None or conversion.on_cpu is True
+
+
+def _unproved(conversion: Conversion | ImplicitConversion) -> str:
+    grad = "requires grad" if conversion.requires_grad else "may require grad"
+    device = "is on an accelerator" if conversion.on_cpu is False else "may be on an accelerator"
+    proofs = ((grad, conversion.grad_is_proved), (device, conversion.device_is_proved))
+    return " and ".join(text for text, proved in proofs if not proved)

@@ -6,14 +6,14 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Applicability, Edit, Fix, Position
-from tonumpy.repairs import AddLinks, DataToDetach, Operation, RemoveLink, describe
+from tonumpy.repairs import AddLinks, Convert, DataToDetach, Operation, RemoveLink, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tonumpy.candidates import Candidate
-    from tonumpy.conversions import Conversion
     from tonumpy.source import Source
 
 # What may stand between an expression and the dot or bracket that follows it: space, brackets that close a group,
@@ -26,7 +26,9 @@ class MisplacedError(Exception):
     """The text is not what ast's positions promise."""
 
 
-def plan_fix(conversion: Conversion, operations: tuple[Operation, ...], source: Source) -> Fix | None:
+def plan_fix(
+    conversion: Conversion | ImplicitConversion, operations: tuple[Operation, ...], source: Source
+) -> Fix | None:
     """The fix that performs a repair; without edits where its place in the text is not certain.
 
     None where there is nothing to perform.
@@ -35,7 +37,7 @@ def plan_fix(conversion: Conversion, operations: tuple[Operation, ...], source: 
         return None
     message = describe(operations)
     try:
-        if not source.is_placed(conversion.candidate):
+        if not _is_placed(conversion, source):
             raise MisplacedError
         edits = plan_edits(operations, source)
     except MisplacedError:
@@ -45,24 +47,42 @@ def plan_fix(conversion: Conversion, operations: tuple[Operation, ...], source: 
 
 def plan_edits(operations: Iterable[Operation], source: Source) -> tuple[Edit, ...]:
     """The edits of operations that have been composed, in the order of the text."""
-    return tuple(sorted(_edit(operation, source) for operation in operations))
+    return tuple(sorted(edit for operation in operations for edit in _edits(operation, source)))
 
 
-def _applicability(conversion: Conversion, source: Source) -> Applicability:
+def _is_placed(conversion: Conversion | ImplicitConversion, source: Source) -> bool:
+    if isinstance(conversion, ImplicitConversion):
+        return conversion.site.string is None
+    return source.is_placed(conversion.candidate)
+
+
+def _applicability(conversion: Conversion | ImplicitConversion, source: Source) -> Applicability:
+    if isinstance(conversion, ImplicitConversion):
+        return "safe" if conversion.keeps_value else "unsafe"
     if _is_echoed(conversion.candidate, source):
         return "display-only"
     return "unsafe" if conversion.certainty == "possible" else "safe"
 
 
-def _edit(operation: Operation, source: Source) -> Edit:
+def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
     if isinstance(operation, AddLinks):
-        return _add_links(operation, source)
+        return (_add_links(operation, source),)
     if isinstance(operation, DataToDetach):
         start = _name_start(operation.data, source)
-        return Edit(start, source.node_end(operation.data), "detach()")
+        return (Edit(start, source.node_end(operation.data), "detach()"),)
     if isinstance(operation, RemoveLink):
-        return _remove_link(operation, source)
-    return _force(operation.call, source)
+        return (_remove_link(operation, source),)
+    if isinstance(operation, Convert):
+        return _convert(operation, source)
+    return (_force(operation.call, source),)
+
+
+def _convert(operation: Convert, source: Source) -> tuple[Edit, ...]:
+    argument = operation.argument
+    start, end = source.node_start(argument), source.node_end(argument)
+    if isinstance(argument, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+        return (Edit(end, end, operation.links),)
+    return Edit(start, start, "("), Edit(end, end, f"){operation.links}")
 
 
 def _add_links(operation: AddLinks, source: Source) -> Edit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, ClassVar
 
-from tonumpy.source import may_hold_candidates
+from tonumpy.source import may_hold_candidates, may_hold_consumers
 
 if TYPE_CHECKING:
     import ast
@@ -60,9 +60,16 @@ class Plugin:
         found = self.configuration.settings_in(os.path.dirname(self.filename))
         return found._replace(select=self.codes, ignore=())
 
+    def _may_hold_consumers(self) -> bool:
+        if not may_hold_consumers(self.text):
+            return False
+        from tonumpy.rules import judges_arguments
+
+        return judges_arguments(self.settings())
+
     def run(self) -> Iterator[tuple[int, int, str, type]]:
         # Most files end here, before anything more is imported.
-        if not may_hold_candidates(self.text.encode(errors="replace")):
+        if not may_hold_candidates(self.text.encode(errors="replace")) and not self._may_hold_consumers():
             return
         from tonumpy.inference.project import Project
         from tonumpy.pipeline import check

@@ -5,29 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import find_candidates
+from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.edits import plan_edits, plan_fix
-from tonumpy.findings import Applicability, Finding
+from tonumpy.findings import Applicability, Finding, Position
 from tonumpy.inference import infer
 from tonumpy.noqa import suppress
 from tonumpy.repairs import compose
 from tonumpy.rules import all_rules
-from tonumpy.source import Source
+from tonumpy.source import Source, may_hold_consumers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tonumpy.config import Settings
-    from tonumpy.conversions import Conversion
     from tonumpy.inference.project import Project
     from tonumpy.repairs import Operation
     from tonumpy.rewrite import Repair
+    from tonumpy.rules import Rule
 
 
 class Judgement(NamedTuple):
     """A finding, the conversion it speaks of, and what is to be done to the tree."""
 
     finding: Finding
-    conversion: Conversion
+    conversion: Conversion | ImplicitConversion
     operations: tuple[Operation, ...]
 
 
@@ -76,17 +77,47 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
     return repairs
 
 
-def _judge(source: Source, settings: Settings, project: Project) -> Iterator[Judgement]:
-    candidates = find_candidates(source)
-    if not candidates:
-        return
+def _judge(source: Source, settings: Settings, project: Project) -> list[Judgement]:
+    """In the order of the text."""
     rules = [rule for rule in all_rules() if settings.selects(rule)]
-    for conversion in infer(source, candidates, project):
+    of_receivers = [rule for rule in rules if rule.judges == "receivers"]
+    found = list(_judgements(_receivers(source, project), of_receivers, source, settings))
+    of_arguments = [rule for rule in rules if rule.judges == "arguments"]
+    if of_arguments and may_hold_consumers(source.text):
+        found += _judgements(_arguments(source, project), of_arguments, source, settings)
+        found.sort(key=lambda judgement: judgement.finding.start)
+    return found
+
+
+def _receivers(source: Source, project: Project) -> list[Conversion]:
+    candidates = find_candidates(source)
+    return infer(source, candidates, project) if candidates else []
+
+
+def _arguments(source: Source, project: Project) -> list[ImplicitConversion]:
+    from tonumpy.consumers import find_consumers
+    from tonumpy.inference.implicit import infer_implicit
+
+    sites = find_consumers(source)
+    return infer_implicit(source, sites, project) if sites else []
+
+
+def _judgements(
+    conversions: Iterable[Conversion | ImplicitConversion], rules: list[Rule], source: Source, settings: Settings
+) -> Iterator[Judgement]:
+    for conversion in conversions:
         for rule in rules:
             message = rule.check(conversion)
             if message is not None:
-                start, end = source.call_span(conversion.candidate)
                 operations = compose(rule.repair(conversion, settings.style))
                 fix = plan_fix(conversion, operations, source)
-                finding = Finding(source.filename, rule.code, message, start, end, fix)
+                finding = Finding(source.filename, rule.code, message, *_span(conversion, source), fix)
                 yield Judgement(finding, conversion, operations)
+
+
+def _span(conversion: Conversion | ImplicitConversion, source: Source) -> tuple[Position, Position]:
+    """From the name `numpy` to the closing bracket; an argument that is converted, or the f-string that holds it."""
+    if isinstance(conversion, ImplicitConversion):
+        node = conversion.site.string or conversion.argument
+        return source.node_start(node), source.node_end(node)
+    return source.call_span(conversion.candidate)

@@ -10,8 +10,7 @@ from tonumpy.chains import Chain, Link, Role
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tonumpy.candidates import Candidate
-    from tonumpy.conversions import Conversion
+    from tonumpy.conversions import Conversion, ImplicitConversion
     from tonumpy.findings import Style
 
 
@@ -45,7 +44,20 @@ class RemoveLink(NamedTuple):
         return self.call.func.attr
 
 
-Operation = AddLinks | DataToDetach | Force | RemoveLink
+class Convert(NamedTuple):
+    """`argument` becomes `argument.detach().cpu().numpy()`, in brackets where it needs them."""
+
+    argument: ast.expr
+    methods: tuple[str, ...]
+    forced: bool
+
+    @property
+    def links(self) -> str:
+        calls = "".join(f".{method}()" for method in self.methods)
+        return f"{calls}.numpy({'force=True' if self.forced else ''})"
+
+
+Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert
 
 # The order in which links that are added before one name stand. What copies to the CPU comes before what makes the
 # tensor larger (a dense one, of a wider dtype), so that less is moved and no accelerator needs memory for it.
@@ -84,7 +96,7 @@ def complete_chain(conversion: Conversion, style: Style) -> tuple[Operation, ...
     numpy, cpu, detach = candidate.attribute, chain.cpu, chain.detach
     if detach is None and cpu is not None:
         # Before the copy, or the copy is recorded on the graph; but only where it is certain to be a tensor's.
-        early = cpu.attribute if _is_on_the_same_tensor(cpu, chain, candidate) else None
+        early = cpu.attribute if _is_on_the_same_tensor(cpu, chain, candidate.receiver) else None
         return (AddLinks(early or numpy, ("detach",)),)
     if detach is None:
         return (AddLinks(numpy, ("detach", "cpu")),)
@@ -101,12 +113,24 @@ def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
     cpu, detach = chain.cpu, chain.detach
     if cpu is None or detach is None or detach not in chain.after(cpu) or cpu.attribute is None:
         return ()
-    if detach.role is not Role.DETACH or not _is_on_the_same_tensor(cpu, chain, candidate):
+    if detach.role is not Role.DETACH or not _is_on_the_same_tensor(cpu, chain, candidate.receiver):
         return ()
     if any(link.role in (Role.DETACH, Role.DATA) for link in chain.links[: chain.links.index(cpu)]):
         return ()
     assert isinstance(detach.node, ast.Call)
     return (RemoveLink(detach.node), AddLinks(cpu.attribute, ("detach",)))
+
+
+def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
+    """What makes an array of an argument before it is given away."""
+    argument, chain = conversion.argument, conversion.chain
+    if style == "force":
+        return (Convert(argument, (), True),)
+    missing = {"detach": chain.detach, "cpu": chain.cpu}
+    cpu = chain.cpu
+    if chain.detach is None and cpu and cpu.attribute and _is_on_the_same_tensor(cpu, chain, argument):
+        return (AddLinks(cpu.attribute, ("detach",)), Convert(argument, (), False))
+    return (Convert(argument, tuple(method for method, link in missing.items() if link is None), False),)
 
 
 def force(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
@@ -128,6 +152,8 @@ def describe(operations: tuple[Operation, ...]) -> str:
 def _words(operation: Operation) -> str:
     if isinstance(operation, AddLinks):
         return f"add `{''.join(f'.{method}()' for method in operation.methods)}`"
+    if isinstance(operation, Convert):
+        return f"add `{operation.links}`"
     if isinstance(operation, RemoveLink):
         return f"remove `.{operation.method}()`"
     return "replace `.data` by `.detach()`" if isinstance(operation, DataToDetach) else "use `.numpy(force=True)`"
@@ -156,14 +182,14 @@ _ARITHMETIC = frozenset(
 _VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag"))
 
 
-def _is_on_the_same_tensor(link: Link, chain: Chain, candidate: Candidate) -> bool:
-    """Whether every link from this one to `.numpy` works on one tensor and adds no grad to it."""
+def _is_on_the_same_tensor(link: Link, chain: Chain, end: ast.expr) -> bool:
+    """Whether every link from this one to the end of the chain works on one tensor and adds no grad to it."""
     base: ast.expr = link.node
     for later in chain.after(link):
         if later.base is not base or not _keeps_a_tensor(later):  # an `await` between two links is no link
             return False
         base = later.node
-    return base is candidate.receiver
+    return base is end
 
 
 def _keeps_a_tensor(link: Link) -> bool:

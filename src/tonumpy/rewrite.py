@@ -6,14 +6,13 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import chain_of
+from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, SourceError
-from tonumpy.repairs import AddLinks, DataToDetach, Force, Operation, RemoveLink, completes_the_chain
+from tonumpy.repairs import AddLinks, Convert, DataToDetach, Force, Operation, RemoveLink, completes_the_chain
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from tonumpy.conversions import Conversion
 
 
 class RewriteError(SourceError):
@@ -26,7 +25,7 @@ class RewriteError(SourceError):
 class Repair(NamedTuple):
     """A conversion, what is to be done to its tree and the edits that are to do it."""
 
-    conversion: Conversion
+    conversion: Conversion | ImplicitConversion
     operations: tuple[Operation, ...]
     edits: tuple[Edit, ...]
 
@@ -68,7 +67,7 @@ def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
         operations = [operation for repair in repairs for operation in repair.operations]
         new_calls = match_trees(source.tree, Source.from_text(text, source.filename).tree, operations)
         for repair in repairs:
-            if completes_the_chain(repair.operations):
+            if isinstance(repair.conversion, Conversion) and completes_the_chain(repair.operations):
                 _check_complete(repair.conversion, new_calls)
     except MismatchError as error:
         raise RewriteError(source.filename, str(error)) from error
@@ -132,6 +131,8 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
 def _subject(operation: Operation) -> ast.AST:
     if isinstance(operation, AddLinks):
         return operation.before
+    if isinstance(operation, Convert):
+        return operation.argument
     return operation.data if isinstance(operation, DataToDetach) else operation.call
 
 
@@ -147,6 +148,11 @@ def _expected(operation: Operation, now: ast.AST) -> list[tuple[object, object]]
         return [(old.value, value), (old.attr, now.attr), (old.ctx, now.ctx)]
     if isinstance(operation, DataToDetach):
         return [(operation.data.value, _without_link(now, "detach"))]
+    if isinstance(operation, Convert):
+        value = _without_conversion(now, forced=operation.forced)
+        for method in reversed(operation.methods):
+            value = _without_link(value, method)
+        return [(operation.argument, value)]
     if isinstance(operation, RemoveLink):
         assert isinstance(operation.call.func, ast.Attribute)
         return [(operation.call.func.value, now)]
@@ -167,6 +173,21 @@ def _without_link(node: ast.AST, method: str) -> ast.expr:
     ):
         return node.func.value
     raise MismatchError(f"{_name(node)} for a call of `.{method}()`")
+
+
+def _without_conversion(node: ast.AST, *, forced: bool) -> ast.expr:
+    """`base` of `base.numpy()` or, where it is forced, of `base.numpy(force=True)`."""
+    if not forced:
+        return _without_link(node, "numpy")
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "numpy"
+        and not node.args
+        and [_force_value(keyword) for keyword in node.keywords] == [True]
+    ):
+        return node.func.value
+    raise MismatchError(f"{_name(node)} for a call of `.numpy(force=True)`")
 
 
 def _force_value(keyword: ast.keyword) -> object:

@@ -24,8 +24,18 @@ _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
+# Nor does one without torch and one of these convert a tensor by giving it to another library.
+CONSUMERS = ("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn")
+
+
 def may_hold_candidates(data: bytes) -> bool:
     return CANDIDATE in data
+
+
+def may_hold_consumers(text: str | bytes) -> bool:
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    return "torch" in text and any(name in text for name in CONSUMERS)
 
 
 class Source:

@@ -24,7 +24,7 @@ from tonumpy.inference.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonumpy.candidates import Candidate, Guard
+    from tonumpy.candidates import Candidate, Guard, Site
     from tonumpy.source import Source
 
 _UNREACHED = Observation(Unknown("code that is not reached"), (), Arguments(()), None)
@@ -40,7 +40,7 @@ def infer(source: Source, candidates: Sequence[Candidate], project: Project) -> 
     return [conversion for conversion in found if conversion is not None]
 
 
-def observe(module: Module, candidates: Sequence[Candidate]) -> dict[int, Observation]:
+def observe(module: Module, candidates: Sequence[Candidate | Site]) -> dict[int, Observation]:
     """What each candidate works on, by the id of its call.
 
     Each function that holds candidates is run once for each set of flags under which they stand: what is true of
@@ -53,8 +53,8 @@ def observe(module: Module, candidates: Sequence[Candidate]) -> dict[int, Observ
         analysis.close()
 
 
-def _observe(analysis: Analysis, module: Module, candidates: Sequence[Candidate]) -> dict[int, Observation]:
-    groups: dict[tuple[int, tuple[Guard, ...]], list[Candidate]] = {}
+def _observe(analysis: Analysis, module: Module, candidates: Sequence[Candidate | Site]) -> dict[int, Observation]:
+    groups: dict[tuple[int, tuple[Guard, ...]], list[Candidate | Site]] = {}
     for candidate in candidates:
         scope = candidate.scopes[-1]
         guards = tuple(guard for guard in candidate.guards if analysis.is_fixed_flag(module, scope, guard.name))

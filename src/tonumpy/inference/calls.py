@@ -295,7 +295,8 @@ def _device(given: Value | None) -> Value:
     if isinstance(given, Constant) and isinstance(given.value, str):
         kind = given.value.partition(":")[0]
         return Device(kind == "cpu", kind)
-    return Device(None if given is None else cpu_of_device(given))
+    is_cpu = None if given is None else cpu_of_device(given)
+    return Device(is_cpu, is_chosen=is_cpu is None)
 
 
 def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
@@ -325,7 +326,9 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
     if isinstance(receiver, Foreign):
         return receiver
     if isinstance(receiver, (Plain, Constant)):
-        return Plain(f"result of {name}")
+        # What a library's object gives is the library's too: `figure.add_subplot()`.
+        from_library = isinstance(receiver, Plain) and "." in receiver.what
+        return receiver if from_library else Plain(f"result of {name}")
     if isinstance(receiver, Nothing):
         return NOTHING
     if name in ("__next__", "next"):

@@ -65,7 +65,8 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
         certainty: Literal["tensor", "likely"] = (
             "tensor" if any(tensor.certainty == "tensor" for tensor in tensors) else "likely"
         )
-        return Tensor(cpu, grad, _dtype_of_arithmetic(parts), certainty, is_given=_is_given(parts))
+        is_sent = cpu is None and any(tensor.is_sent for tensor in tensors)
+        return Tensor(cpu, grad, _dtype_of_arithmetic(parts), certainty, is_sent=is_sent, is_given=_is_given(parts))
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
     if foreign is not None:
         return foreign
@@ -182,7 +183,9 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name in ("cpu", "cuda", "xpu", "npu"):
         return _moved(receiver, name == "cpu", None, grad_mode)
     if name == "to":
-        return _to(receiver, arguments, grad_mode)
+        moved = _to(receiver, arguments, grad_mode)
+        is_chosen = _is_chosen(arguments.get(0, "device"))
+        return moved._replace(is_sent=moved.on_cpu is None and (moved.is_sent or is_chosen))
     if name == "type" and (arguments.positional or arguments.named):
         return _cast_by_type(receiver, arguments, grad_mode)
     if name in ("detach", "detach_"):
@@ -296,7 +299,20 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
         dtype = None  # whether the bit is still set is not known, nor then what another `.conj()` does to it
     grad = False if is_integral(dtype) else grad
     bit = bit if output.memory == "view" else None
-    return Tensor(cpu, grad, dtype, certainty, bit=bit, is_given=_is_given(call.operands))
+    is_sent = cpu is None and (
+        ("device" in call.takes and _is_chosen(call.arguments.named_value("device")))
+        or any(isinstance(value, Tensor) and value.is_sent for each in call.operands for value in members(each))
+    )
+    return Tensor(cpu, grad, dtype, certainty, bit=bit, is_sent=is_sent, is_given=_is_given(call.operands))
+
+
+def _is_chosen(device: Value | None) -> bool:
+    """Whether a device is the code's own choice at run time: "cuda" if there is one, else "cpu"; `args.device`."""
+    if isinstance(device, Union):
+        return any(cpu_of_device(member) is False or _is_chosen(member) for member in device.members)
+    if isinstance(device, Device):
+        return device.is_chosen
+    return isinstance(device, Unknown) and device.why == "attribute device"
 
 
 def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:

@@ -31,6 +31,7 @@ class Tensor(NamedTuple):
     is_number: bool = False  # made from one number: the one kind of CPU tensor that mixes with an accelerator's
     layout: str | None = None  # "Sparse", "SparseCsr", "Mkldnn", ... as torch's messages name them; never "Strided"
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
+    is_sent: bool = False  # to a device that the code has chosen at run time, and that is not known
     is_given: bool = False  # made of nothing but data and the parameters and attributes that an annotation names
 
 
@@ -69,6 +70,7 @@ class Device(NamedTuple):
 
     is_cpu: Fact
     type: str | None = None
+    is_chosen: bool = False  # by the code, at run time: the CPU on one machine, an accelerator on another
 
 
 class Symbol(NamedTuple):
@@ -266,6 +268,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.is_number or second.is_number,
             first.layout if first.layout == second.layout else None,
             first.bit if first.bit == second.bit else None,
+            first.is_sent or second.is_sent,
             all(tensor.is_given or tensor.requires_grad is False for tensor in (first, second)),
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
@@ -282,7 +285,9 @@ def _merge(first: Value, second: Value) -> Value | None:
             return None
         return _wider_plain(first, second)
     if isinstance(first, Device) and isinstance(second, Device):
-        return Device(join_fact(first.is_cpu, second.is_cpu), first.type if first.type == second.type else None)
+        is_chosen = first.is_chosen or second.is_chosen or {first.is_cpu, second.is_cpu} == {True, False}
+        kind = first.type if first.type == second.type else None
+        return Device(join_fact(first.is_cpu, second.is_cpu), kind, is_chosen)
     if isinstance(first, Sequence) and isinstance(second, Sequence):
         items = None
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):

@@ -6,12 +6,12 @@ import inspect
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonumpy.conversions import Conversion
+    from tonumpy.config import Settings
     from tonumpy.findings import Style
     from tonumpy.repairs import Operation
 
@@ -19,20 +19,27 @@ if TYPE_CHECKING:
 class Rule(NamedTuple):
     """`check` says in one sentence what is wrong with a conversion, or None; `repair` what to do to its tree then.
 
+    Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments an ImplicitConversion.
     `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
     """
 
     code: str
     name: str
     on_by_default: bool
-    check: Callable[[Conversion], str | None]
-    repair: Callable[[Conversion, Style], tuple[Operation, ...]]
+    judges: Literal["receivers", "arguments"]
+    check: Callable[[Any], str | None]
+    repair: Callable[[Any, Style], tuple[Operation, ...]]
     page: str
 
     @property
     def summary(self) -> str:
         """The first line of the page without its `#` and its code."""
         return self.page.splitlines()[0].removeprefix("# ").removesuffix(f" ({self.code})")
+
+
+def judges_arguments(settings: Settings) -> bool:
+    """Whether files without any call of `.numpy()` may have findings."""
+    return any(rule.judges == "arguments" and settings.selects(rule) for rule in all_rules())
 
 
 @cache
@@ -44,6 +51,7 @@ def all_rules() -> tuple[Rule, ...]:
             module.CODE,
             found.name.replace("_", "-"),
             module.ON_BY_DEFAULT,
+            getattr(module, "JUDGES", "receivers"),
             module.check,
             module.repair,
             inspect.cleandoc(module.__doc__ or ""),

@@ -221,7 +221,9 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     """The value that a promise describes, for these arguments."""
     cpu = _device(promise, owner, arguments)
     grad = _grad(promise.grad, owner, arguments, frame.grad_mode)
-    kept = [_kept(frame, kind, Tensor(cpu, grad, promise.dtype), owner, arguments) for kind in promise.returns]
+    is_sent = cpu is None and any(isinstance(value, Tensor) and value.is_sent for value in arguments.values())
+    tensor = Tensor(cpu, grad, promise.dtype, is_sent=is_sent)
+    kept = [_kept(frame, kind, tensor, owner, arguments) for kind in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
 
 

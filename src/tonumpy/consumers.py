@@ -1,0 +1,172 @@
+"""A source in; the calls of other libraries' functions that convert the tensors they are given out.
+
+consumers.json says which these are: it is measured on the libraries themselves by scripts/measure_consumers.py. `Axes`
+and `Estimator` stand there for the objects that Matplotlib's and scikit-learn's functions give.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.candidates import find_calls
+from tonumpy.inference.symbols import imports_of, statements_of
+
+if TYPE_CHECKING:
+    from tonumpy.candidates import Site
+    from tonumpy.source import Source
+
+_OBJECTS = {"matplotlib": "Axes", "sklearn": "Estimator"}
+
+
+class Parameter(NamedTuple):
+    """`name` is None where it is given by position only, `position` where by name only; -1 stands for all positions.
+
+    `takes` says what is converted there: "tensor", or "items" for a list of tensors.
+    """
+
+    name: str | None
+    position: int | None
+    takes: frozenset[str]
+
+
+class Consumer(NamedTuple):
+    """A function, with the parameters that convert; `keeps_value`: it gives of arrays what it gives of tensors."""
+
+    parameters: tuple[Parameter, ...]
+    keeps_value: bool
+
+
+class Argument(NamedTuple):
+    """What a call gives for a parameter that converts; `position` and `name` say where among its arguments."""
+
+    node: ast.expr
+    position: int | None
+    name: str | None
+    takes: frozenset[str]
+
+
+@cache
+def consumers() -> dict[str, Consumer]:
+    path = os.path.join(os.path.dirname(__file__), "inference", "consumers.json")
+    with open(path, encoding="utf-8") as file:
+        table = json.load(file)
+    return {
+        name: Consumer(
+            tuple(Parameter(known, position, frozenset(takes)) for known, position, takes in entry["converts"]),
+            entry["same"],
+        )
+        for name, entry in table.items()
+    }
+
+
+@cache
+def _names_of(root: str) -> frozenset[str]:
+    """The last parts of the names of a library's consumers, or of the objects that it gives."""
+    return frozenset(name.rpartition(".")[2] for name in consumers() if name.partition(".")[0] == root)
+
+
+def consumer_of(library: str, name: str) -> Consumer | None:
+    """The function `name` of a module or, by the name of what made it, of an object: `matplotlib.pyplot.subplots`."""
+    found = consumers().get(f"{library}.{name}")
+    if found is None:
+        found = consumers().get(f"{_OBJECTS.get(library.partition('.')[0])}.{name}")
+    return found
+
+
+def find_consumers(source: Source) -> list[Site]:
+    """The calls that may be of a consumer, by their spelling, and have an argument that may be a tensor."""
+    names = _imported(source.tree)
+    if not names:
+        return []
+    methods = frozenset(
+        method for root, kind in _OBJECTS.items() if root in {*names.values()} for method in _names_of(kind)
+    )
+
+    def is_wanted(call: ast.Call) -> bool:
+        return _is_named(call.func, names, methods) and any(
+            _may_be_a_tensor(argument, names) for argument in (*call.args, *(each.value for each in call.keywords))
+        )
+
+    return find_calls(source, _rows(source, names, methods), is_wanted)
+
+
+def _imported(tree: ast.Module) -> dict[str, str]:
+    """The names by which a module knows consumers, or modules that hold them, with the root of their library."""
+    roots = {name.partition(".")[0] for name in consumers()} - {*_OBJECTS.values()}
+    return {
+        name: imported.module.partition(".")[0]
+        for statement in statements_of(tree.body)
+        if isinstance(statement, (ast.Import, ast.ImportFrom))
+        for name, imported in imports_of(statement)
+        if not imported.level and imported.module.partition(".")[0] in roots
+    }
+
+
+def _rows(source: Source, names: dict[str, str], methods: frozenset[str]) -> list[int]:
+    """The rows that hold a call of one of the names, or of a method of one of the objects."""
+    alternatives = [rf"\b(?:{'|'.join(map(re.escape, names))})[.(]"]
+    if methods:
+        alternatives.append(rf"\.(?:{'|'.join(methods)})\(")
+    spelt = re.compile("|".join(alternatives))
+    return sorted({source.position_at(match.start()).row for match in spelt.finditer(source.text)})
+
+
+def _is_named(function: ast.expr, names: dict[str, str], methods: frozenset[str]) -> bool:
+    if isinstance(function, ast.Name):
+        return function.id in names
+    if not isinstance(function, ast.Attribute):
+        return False
+    root = _root(function)
+    if root in names:
+        return function.attr in _names_of(names[root]) or function.attr in methods
+    return function.attr in methods
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, (ast.Attribute, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+_PLAIN_CALLS = frozenset("len range int float str round".split())
+
+
+def _may_be_a_tensor(node: ast.expr, names: dict[str, str]) -> bool:
+    """By its spelling: no literal, nothing that one of these libraries gives, no shape."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return any(_may_be_a_tensor(item, names) for item in node.elts)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return _may_be_a_tensor(node.elt, names)
+    if isinstance(node, ast.BinOp):
+        return _may_be_a_tensor(node.left, names) or _may_be_a_tensor(node.right, names)
+    if isinstance(node, ast.UnaryOp):
+        return _may_be_a_tensor(node.operand, names)
+    if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "size"):
+        return False
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("numpy", "item", "tolist", "size"):
+            return False
+        return _root(node) not in names and _root(node) not in _PLAIN_CALLS
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp, ast.BoolOp, ast.Await, ast.NamedExpr))
+
+
+def converting_arguments(call: ast.Call, consumer: Consumer) -> list[Argument]:
+    """The arguments of a call for the parameters that convert; none after a `*`, which hides their positions."""
+    found = []
+    for position, node in enumerate(call.args):
+        if isinstance(node, ast.Starred):
+            break
+        for parameter in consumer.parameters:
+            if parameter.position in (position, -1):
+                found.append(Argument(node, position, None, parameter.takes))
+                break
+    for keyword in call.keywords:
+        for parameter in consumer.parameters:
+            if keyword.arg is not None and keyword.arg == parameter.name:
+                found.append(Argument(keyword.value, None, keyword.arg, parameter.takes))
+    return found

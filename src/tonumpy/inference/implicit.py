@@ -1,0 +1,100 @@
+"""Calls that may convert their arguments in; implicit conversions out: only of what is, or reads as, a torch tensor."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.chains import chain_of
+from tonumpy.consumers import Argument, Consumer, consumer_of, converting_arguments
+from tonumpy.conversions import Certainty, Fact, ImplicitConversion
+from tonumpy.inference import observe
+from tonumpy.inference.project import Module, Project
+from tonumpy.inference.values import Plain, Sequence, Symbol, Tensor, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Sequence as Items
+
+    from tonumpy.candidates import Site
+    from tonumpy.inference.frame import Observation
+    from tonumpy.inference.values import Arguments
+    from tonumpy.source import Source
+
+
+class _Facts(NamedTuple):
+    certainty: Certainty
+    on_cpu: Fact
+    is_sent: bool
+    requires_grad: Fact
+
+
+def infer_implicit(source: Source, sites: Items[Site], project: Project) -> list[ImplicitConversion]:
+    """Conversions in the order of the sites; those that are proved to need no repair among them."""
+    observed = observe(Module(source, project), sites)
+    return [
+        conversion
+        for site in sites
+        if id(site.call) in observed
+        for conversion in _conversions(site, observed[id(site.call)])
+    ]
+
+
+def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
+    consumer = _consumer(site.call, seen.receiver)
+    if consumer is None:
+        return
+    for argument in converting_arguments(site.call, consumer):
+        value = _value(seen.arguments, argument)
+        for node, given, of_items in _tensors(argument, value):
+            facts = _facts(given)
+            if facts is not None:
+                function = ast.unparse(site.call.func)
+                yield ImplicitConversion(
+                    site, function, node, chain_of(node), *facts, seen.grad_mode, of_items, consumer.keeps_value
+                )
+
+
+def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
+    """`numpy` and `asarray` make numpy.asarray; what `plt.subplots()` gave, and `plot`, make Axes.plot."""
+    if isinstance(call.func, ast.Name):
+        library, _, name = receiver.name.rpartition(".") if isinstance(receiver, Symbol) else ("", "", "")
+        return consumer_of(library, name)
+    assert isinstance(call.func, ast.Attribute)
+    if isinstance(receiver, Symbol):
+        return consumer_of(receiver.name, call.func.attr)
+    return consumer_of(receiver.what, call.func.attr) if isinstance(receiver, Plain) else None
+
+
+def _value(arguments: Arguments, argument: Argument) -> Value | None:
+    if argument.name is not None:
+        return arguments.named_value(argument.name)
+    assert argument.position is not None
+    return arguments.positional[argument.position] if argument.position < len(arguments.positional) else None
+
+
+def _tensors(argument: Argument, value: Value | None) -> Iterator[tuple[ast.expr, Value, bool]]:
+    """The expressions that are converted, each with its value; for a list that is not in sight, the list's own."""
+    node = argument.node
+    if value is None:
+        return
+    if not isinstance(value, Sequence):
+        if "tensor" in argument.takes:
+            yield node, value, False
+        return
+    if "items" not in argument.takes:
+        return
+    if isinstance(node, (ast.List, ast.Tuple)) and value.items is not None and len(value.items) == len(node.elts):
+        for part, item in zip(node.elts, value.items, strict=True):
+            yield part, item, False
+    elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        yield node.elt, value.element, False
+    else:
+        yield node, value.element, True
+
+
+def _facts(value: Value) -> _Facts | None:
+    """What is known of a value that is a tensor whatever path led here; None of any other."""
+    if not isinstance(value, Tensor):
+        return None
+    return _Facts(value.certainty, value.on_cpu, value.is_sent, value.requires_grad)

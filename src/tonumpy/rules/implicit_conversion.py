@@ -1,0 +1,80 @@
+"""# A tensor that requires grad or is on an accelerator given to NumPy, Matplotlib, pandas, ... (TNP104)
+
+## What it does
+
+Reports a torch tensor (or a list of tensors) that is given to a function of NumPy, Matplotlib, pandas, SciPy,
+scikit-learn or seaborn that makes an array of it, where the code around shows that the tensor requires grad, or that it
+is on an accelerator or on a device that is chosen at run time (`.to(device)`, `device=args.device`).
+
+Of `.numpy()` it is reported that it may raise as soon as the opposite is not proved. Not so here: these functions are
+given arrays far more often than tensors, and measured on 46 repositories most such doubts were wrong.
+
+## Why is this bad
+
+These functions call `.numpy()` for you, on the tensor as it is. `plt.plot(losses)` raises
+`RuntimeError: Can't call numpy() on Tensor that requires grad`, and `np.asarray(x)` raises
+`TypeError: can't convert cuda:0 device type tensor to numpy` on an accelerator.
+
+Which functions convert was measured on the libraries themselves. NumPy's own functions differ: `np.median(x)`,
+`np.stack([x, y])` and `np.exp(x)` convert; `np.mean(x)`, `np.sum(x)` and `np.squeeze(x)` call the tensor's method of
+that name and are not reported, but `np.mean([x, y])` is. What takes no tensor at all (`PIL.Image.fromarray`,
+`cv2.resize`) is not reported either: it never worked.
+
+## Example
+
+```python
+import numpy as np
+import torch
+
+
+def middle(x: torch.Tensor):
+    return np.median(x.cuda())
+```
+
+## Use instead
+
+```python
+import numpy as np
+import torch
+
+
+def middle(x: torch.Tensor):
+    return np.median(x.cuda().detach().cpu().numpy())
+```
+
+## Fix safety
+
+Safe where the function gives of an array exactly what it gives of a tensor on the CPU. Unsafe where it does not:
+`np.exp` and other universal functions hand a tensor back as a tensor, and an array as an array. There is no fix for a
+list that is filled elsewhere: convert what goes into it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.repairs import convert_argument
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import ImplicitConversion
+    from tonumpy.findings import Style
+    from tonumpy.repairs import Operation
+
+CODE = "TNP104"
+ON_BY_DEFAULT = True
+JUDGES = "arguments"
+
+
+def check(conversion: ImplicitConversion) -> str | None:
+    if not conversion.trouble:
+        return None
+    what = "a tensor" if conversion.certainty == "tensor" else "what reads as a tensor"
+    if conversion.of_items:
+        what = f"a list of {'tensors' if conversion.certainty == 'tensor' else 'what read as tensors'}, each of which"
+    else:
+        what = f"{what} that"
+    return f"`{conversion.function}` converts {what} {conversion.trouble}"
+
+
+def repair(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
+    return () if conversion.of_items else convert_argument(conversion, style)

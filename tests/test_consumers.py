@@ -1,0 +1,94 @@
+"""consumers.json says of NumPy and the others what they do, and calls are read as the libraries read them."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tonumpy.consumers import consumer_of, consumers, converting_arguments, find_consumers
+from tonumpy.source import Source
+
+ROOT = Path(__file__).parent.parent
+LIBRARIES = ("matplotlib", "pandas", "scipy", "sklearn", "seaborn", "PIL", "cv2")
+
+
+@pytest.mark.parametrize("library", ["numpy", ""], ids=["numpy", "all"])
+def test_the_table_is_what_is_measured(library: str) -> None:
+    pytest.importorskip("torch")
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing and not library:
+        pytest.skip(f"not installed: {', '.join(missing)}; only NumPy's functions were measured")
+    command = [sys.executable, "scripts/measure_consumers.py", "--check", "--only", library]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert (run.returncode, run.stdout.split()) == (0, []), "python scripts/measure_consumers.py writes it anew"
+
+
+def test_what_numpy_hands_to_the_tensor_itself_is_no_conversion() -> None:
+    for name in ("mean", "sum", "std", "max", "squeeze", "nonzero"):
+        assert all(parameter.takes == {"items"} for parameter in consumers()[f"numpy.{name}"].parameters), name
+    assert "numpy.shape" not in consumers()
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "found"),
+    [
+        ("numpy", "asarray", "numpy.asarray"),
+        ("numpy.linalg", "norm", "numpy.linalg.norm"),
+        ("matplotlib.pyplot", "plot", "matplotlib.pyplot.plot"),
+        ("matplotlib.pyplot.subplots", "plot", "Axes.plot"),
+        ("sklearn.cluster.KMeans", "fit", "Estimator.fit"),
+        ("torch", "asarray", None),
+        ("numpy", "plot", None),
+        ("", "plot", None),
+    ],
+)
+def test_the_consumer_of_a_call(library: str, name: str, found: str | None) -> None:
+    assert consumer_of(library, name) is (None if found is None else consumers()[found])
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("numpy.asarray(x)", ["x"]),
+        ("numpy.asarray(a=x)", ["x"]),
+        ("numpy.save(f, x)", ["x"]),
+        ("numpy.save(arr=x, file=f)", ["x"]),
+        ("numpy.interp(x, y, z)", ["x", "y", "z"]),
+        ("numpy.percentile(x, q)", ["x"]),
+        ("numpy.interp(x, *y, z)", ["x"]),
+        ("numpy.asarray(*x, **y)", []),
+        ("matplotlib.pyplot.plot(x, y, 'r', label=z)", ["x", "y", "'r'"]),
+    ],
+)
+def test_the_arguments_that_convert(call: str, arguments: list[str]) -> None:
+    node = ast.parse(call, mode="eval").body
+    assert isinstance(node, ast.Call)
+    library, _, name = ast.unparse(node.func).rpartition(".")
+    consumer = consumer_of(library, name)
+    assert consumer is not None
+    assert [ast.unparse(argument.node) for argument in converting_arguments(node, consumer)] == arguments
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("import numpy as np\nnp.asarray(x)", 1),
+        ("from numpy import asarray as a\na(x)", 1),
+        ("from numpy import (\n    array,\n    stack,\n)\nstack([x, y])", 1),
+        ("try:\n    import numpy as np\nexcept ImportError:\n    np = None\nnp.exp(x)", 1),
+        ("import matplotlib.pyplot as plt\nax.plot(x)\nplt.gca().plot(x)", 2),
+        ("import numpy as np\nax.plot(x)", 0),
+        ("import numpy as np\nnp.zeros(x)", 0),
+        ("import numpy as np\nnp.asarray(1), np.array([1, 2]), np.array(np.exp(1)), np.array(x.shape)", 0),
+        ("import numpy as np\nnp.asarray(x.numpy()), np.mean([x.item()]), np.array(len(x))", 0),
+        ("import torch\ntorch.stack(x)", 0),
+        ("from .numpy import asarray\nasarray(x)", 0),
+    ],
+)
+def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
+    assert len(find_consumers(Source.from_text(text, "example.py"))) == count
