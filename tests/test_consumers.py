@@ -91,4 +91,17 @@ def test_the_arguments_that_convert(call: str, arguments: list[str]) -> None:
     ],
 )
 def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
-    assert len(find_consumers(Source.from_text(text, "example.py"))) == count
+    assert len(find_consumers(Source.from_text(f"{text}\ndevice = 0", "example.py"))) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("def f(x):\n    np.asarray(x.cuda())\ndef g(x):\n    np.asarray(x)", 1),
+        ("def f(x):\n    np.asarray(x)\ndef g(x):\n    x.cuda()", 0),
+        ("class A:\n    def f(self):\n        np.asarray(self.x)\n    def g(self):\n        self.x = x.cuda()", 1),
+        ("x = x.cuda()\ndef f(x):\n    np.asarray(x)\nnp.asarray(x)", 1),
+    ],
+)
+def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
+    assert len(find_consumers(Source.from_text(f"import numpy as np\n{text}", "example.py"))) == count

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import find_calls
 from tonumpy.inference.symbols import imports_of, statements_of
+from tonumpy.source import TROUBLE
 
 if TYPE_CHECKING:
     from tonumpy.candidates import Site
@@ -79,7 +80,11 @@ def consumer_of(library: str, name: str) -> Consumer | None:
 
 
 def find_consumers(source: Source) -> list[Site]:
-    """The calls that may be of a consumer, by their spelling, and have an argument that may be a tensor."""
+    """The calls that may be of a consumer, by their spelling, and have an argument that may be a tensor.
+
+    Only those in a function or class whose own text says something of grad or of devices: to work out the others costs
+    as much as all the rest of a run, and what would be found is next to nothing.
+    """
     names = _imported(source.tree)
     if not names:
         return []
@@ -113,7 +118,30 @@ def _rows(source: Source, names: dict[str, str], methods: frozenset[str]) -> lis
     if methods:
         alternatives.append(rf"\.(?:{'|'.join(methods)})\(")
     spelt = re.compile("|".join(alternatives))
-    return sorted({source.position_at(match.start()).row for match in spelt.finditer(source.text)})
+    return sorted(
+        {
+            source.position_at(match.start()).row
+            for start, end in _parts_in_trouble(source)
+            for match in spelt.finditer(source.text, start, end)
+        }
+    )
+
+
+def _parts_in_trouble(source: Source) -> list[tuple[int, int]]:
+    """The functions and classes, from offset to offset, that say something of grad or devices; other code together."""
+    definitions: list[tuple[int, int]] = []
+    others: list[tuple[int, int]] = []
+    for statement in source.tree.body:
+        is_definition = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        end = source.offset(source.ast_position(statement.end_lineno or 0, statement.end_col_offset or 0))
+        place = source.offset(source.ast_position(statement.lineno, statement.col_offset)), end
+        (definitions if is_definition else others).append(place)
+
+    def is_in_trouble(*places: tuple[int, int]) -> bool:
+        return any(source.text.find(word, start, end) >= 0 for start, end in places for word in TROUBLE)
+
+    found = [place for place in definitions if is_in_trouble(place)]
+    return sorted(found + others if is_in_trouble(*others) else found)
 
 
 def _is_named(function: ast.expr, names: dict[str, str], methods: frozenset[str]) -> bool:

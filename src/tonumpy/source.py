@@ -24,8 +24,10 @@ _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
-# Nor does one without torch and one of these convert a tensor by giving it to another library.
+# Nor does one without torch and one of these convert a tensor by giving it to another library, and without one of the
+# others nothing can go wrong there.
 CONSUMERS = ("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn")
+TROUBLE = ("cuda", "device", "requires_grad", "Parameter", "xpu", "npu", "mps")
 
 
 def may_hold_candidates(data: bytes) -> bool:
@@ -35,7 +37,7 @@ def may_hold_candidates(data: bytes) -> bool:
 def may_hold_consumers(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         text = text.decode("latin-1")
-    return "torch" in text and any(name in text for name in CONSUMERS)
+    return "torch" in text and any(map(text.__contains__, CONSUMERS)) and any(map(text.__contains__, TROUBLE))
 
 
 class Source:
