@@ -51,6 +51,7 @@ from tonumpy.inference.values import (
     join_all,
     tensor_facts,
     with_facts,
+    without_origins,
 )
 
 if TYPE_CHECKING:
@@ -244,6 +245,7 @@ class Analysis:
 
     def call_function(self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact) -> Value:
         """What a function of the repository returns for these arguments."""
+        arguments = without_origins(arguments)
         key = (id(function.node), id(function.closure), receiver, arguments, grad_mode)
         try:
             known = self._calls.get(key)

@@ -98,9 +98,10 @@ def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -
     if isinstance(known, (Instance, LibraryObject)):
         return  # to a module an attribute like any other: its parameters stay as they are
     truth = value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
-    if truth is None:
-        known = with_unknown_grad(known)
-    frame.refine(owner, with_facts(known, requires_grad=truth))
+    after = with_unknown_grad(known) if truth is None else with_facts(known, requires_grad=truth)
+    if isinstance(known, Tensor) and isinstance(after, Tensor):
+        frame.change_grad(known, after)
+    frame.change(owner, after)
     thaw_owners(frame, owner)
 
 
@@ -138,7 +139,10 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
         return
     container = evaluate(frame, target.value if not nested else _innermost(target))
     key = evaluate(frame, target.slice)
-    frame.bind(path, stored(container, key, value, nested, frame))
+    after = stored(container, key, value, nested, frame)
+    if isinstance(container, Tensor) and isinstance(after, Tensor):
+        frame.change_grad(container, after)
+    frame.bind(path, after)
 
 
 def _innermost(node: ast.Subscript) -> ast.expr:
@@ -211,6 +215,7 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
             grad = result.requires_grad if isinstance(result, Tensor) else None
             if frame.grad_mode is not True and grad is not member.requires_grad:
                 grad = member.requires_grad if frame.grad_mode is False else None
+            frame.change_grad(member, member._replace(requires_grad=grad))
             parts.append(member._replace(requires_grad=grad) if not _may_replace(value) else result)
         else:
             parts.append(combine((member, value), frame.grad_mode))

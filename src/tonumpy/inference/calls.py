@@ -41,6 +41,7 @@ from tonumpy.inference.values import (
     join_all,
     tensor_facts,
     with_facts,
+    without_origins,
 )
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
         return Foreign(root)
     if frame.analysis.extends_tensor(cls):
         return Tensor()
-    known = None if arguments.has_star else arguments
+    known = None if arguments.has_star else without_origins(arguments)
     if not frame.analysis.classes.is_module(cls):
         return Instance(cls, known)
     device = arguments.named_value("device")
@@ -380,12 +381,15 @@ def _change_receiver(
         changed = builtin_calls.changed_container(frame, receiver, name, arguments)
         if changed is not None:
             _store_back(frame, call.func.value, path, changed)
-    elif path is None:
-        return
     elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
-        frame.refine(path, result)
+        frame.change_grad(receiver, result._replace(origins=receiver.origins))
+        if path is None:
+            return
+        frame.change(path, result)
         if name == "requires_grad_":
             thaw_owners(frame, path)
+    elif path is None:
+        return
     elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
         if libraries.changes_module_in_place(name):
             frame.refine(path, result)
@@ -400,9 +404,6 @@ def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) 
     from tonumpy.inference.assignment import assign
 
     if path is not None and path_of(node) == path:
-        frame.refine(path, changed)
-        for journal in frame.journals:
-            journal[path] = join_all((journal.get(path, NOTHING), changed))
-        frame.bound[path] = join_all((frame.bound.get(path, NOTHING), changed))
+        frame.change(path, changed)
     elif isinstance(node, ast.Subscript):
         assign(frame, node, changed)

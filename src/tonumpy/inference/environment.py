@@ -34,6 +34,15 @@ class Environment:
             layer = layer.parent
         return None
 
+    def items(self) -> list[tuple[str, Value]]:
+        """Every name that holds something here."""
+        found: dict[str, Value] = {}
+        layer: Environment | None = self
+        while layer is not None:
+            found = {**layer.values, **found}
+            layer = layer.parent
+        return [(name, value) for name, value in found.items() if value is not NOTHING]
+
     def set(self, name: str, value: Value) -> None:
         self.values[name] = value
 

@@ -13,6 +13,7 @@ from tonumpy.inference.narrowing import narrow
 from tonumpy.inference.operators import attribute_of_tensor, combine
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
+    NONE,
     NOTHING,
     Arguments,
     Class,
@@ -65,8 +66,10 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         found = [attribute_of(frame, member, name) for member in value.members if not isinstance(member, Constant)]
         return join_all(found) if found else Unknown(f"attribute {name}")
     if isinstance(value, Tensor):
-        if name == "grad" and "create_graph" not in frame.module.source.text:
-            return value._replace(requires_grad=False)
+        if name == "grad":
+            # create_graph=True makes one that requires grad
+            grad = None if "create_graph" in frame.module.source.text else False
+            return join(Tensor(value.on_cpu, grad, value.dtype, value.certainty), NONE)
         known = attribute_of_tensor(value, name)
         return Method(value, name) if known is None else known
     if isinstance(value, Symbol):
@@ -362,7 +365,7 @@ def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
 def _walrus(frame: Frame, node: ast.NamedExpr) -> Value:
     value = settle(evaluate(frame, node.value))
     frame.bind(node.target.id, value)
-    return value
+    return frame.env.get(node.target.id) or value
 
 
 def _await(frame: Frame, node: ast.Await) -> Value:

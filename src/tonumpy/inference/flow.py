@@ -23,6 +23,7 @@ from tonumpy.inference.values import (
     join,
     same,
     with_facts,
+    with_origin,
 )
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
             evaluate(frame, statement.value)
         return True
     value = evaluate(frame, statement.value)
+    if len(statement.targets) > 1:
+        value = with_origin(settle(value), f"line {statement.lineno}")
     for target in statement.targets:
         assign(frame, target, value)
         _narrow_by_assumption(frame, target, statement.value)

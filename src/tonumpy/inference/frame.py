@@ -10,9 +10,12 @@ from tonumpy.inference.values import (
     Arguments,
     Class,
     Constant,
+    Tensor,
     Unknown,
     Value,
+    after_change,
     join,
+    with_origin,
 )
 
 if TYPE_CHECKING:
@@ -104,6 +107,7 @@ class Frame:
         """Give a name (or an attribute path) a new value."""
         if name in self.assumed:
             value = Constant(self.assumed[name])
+        value = with_origin(value, name)
         self.env.set(name, value)
         if name in self.path_roots:
             self.env.forget_paths(name)
@@ -125,6 +129,21 @@ class Frame:
         while dot:
             self.path_roots.add(root)
             root, dot, _ = root.rpartition(".")
+
+    def change(self, name: str, value: Value) -> None:
+        """The object that a name holds has been changed: a handler of an exception, and a closure, may find it so."""
+        self.refine(name, value)
+        self.bound[name] = join(self.bound.get(name, NOTHING), value)
+        for journal in self.journals:
+            journal[name] = join(journal.get(name, NOTHING), value)
+
+    def change_grad(self, before: Tensor, after: Tensor) -> None:
+        """A tensor got or lost its grad in place: so may those that are the same, or view it."""
+        if before.requires_grad is not after.requires_grad and after.origins:
+            for name, value in self.env.items():
+                changed = after_change(value, after)
+                if changed is not value:
+                    self.change(name, changed)
 
     def lookup(self, name: str) -> Value:
         if name in self.flow.local_names:

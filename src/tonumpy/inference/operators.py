@@ -168,13 +168,10 @@ def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
         return Plain("bool") if tensor.on_cpu is None else Constant(not tensor.on_cpu)
     if name == "requires_grad":
         return Plain("bool") if tensor.requires_grad is None else Constant(tensor.requires_grad)
-    if name == "grad":
-        # create_graph=True makes one that requires grad
-        return tensor._replace(requires_grad=None, layout=None, bit=None)
     known = torch_api.tensor_attribute(name)
     if known is None:
         return None
-    result = _output(known, _Call((tensor,), Arguments(()), (), None))
+    result = _viewing(known, _Call((tensor,), Arguments(()), (), None))
     return representation.of_method(tensor, name, Arguments(()), result)
 
 
@@ -189,7 +186,8 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name == "type" and (arguments.positional or arguments.named):
         return _cast_by_type(receiver, arguments, grad_mode)
     if name in ("detach", "detach_"):
-        return _as_tensor(receiver)._replace(requires_grad=False)
+        tensor = _as_tensor(receiver)._replace(requires_grad=False)
+        return tensor if name == "detach_" else tensor._replace(origins=frozenset())  # what becomes of it is its own
     if name == "requires_grad_":
         given = arguments.get(0, "requires_grad")
         truth = True if given is None else given.value if isinstance(given, Constant) else None
@@ -197,7 +195,10 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     operator = torch_api.tensor_method(name)
     if operator is None:
         return None
-    operands = (receiver, *_operands(operator, arguments, first_position=1))
+    if name == "type_as":
+        return _to(receiver, Arguments(arguments.positional[:1]), grad_mode)
+    shape_of = name in ("view_as", "expand_as", "reshape_as")  # of the other tensor nothing but its shape is taken
+    operands = (receiver, *(() if shape_of else _operands(operator, arguments, first_position=1)))
     result = _apply(operator, operands, arguments, grad_mode, first_position=1)
     result = representation.of_method(receiver, name, arguments, result)
     if name == "copy_" and isinstance(result, Tensor):
@@ -275,12 +276,26 @@ def _apply(
 
 
 def _result(result: torch_api.Result, call: _Call) -> Value:
-    outputs = tuple(_output(output, call) for output in result.outputs)
+    outputs = tuple(_viewing(output, call) for output in result.outputs)
     if result.container == "tuple":
         return Sequence(outputs, join_all(outputs), result.fields)
     if result.container == "sequence":
         return Sequence(None, join_all(outputs))
     return outputs[0]
+
+
+def _viewing(output: torch_api.Output, call: _Call) -> Value:
+    """An output, with the names of the tensors that it may view or be."""
+    value = _output(output, call)
+    if not isinstance(value, Tensor) or output.memory not in ("view", "may view", "inplace"):
+        return value
+    operands = [
+        value
+        for operand in call.operands
+        for value in (operand.items or () if isinstance(operand, Sequence) else members(operand))
+    ]
+    held = [operand.origins for operand in operands if isinstance(operand, Tensor)]
+    return value._replace(origins=frozenset[str]().union(*held))
 
 
 def _output(output: torch_api.Output, call: _Call) -> Value:

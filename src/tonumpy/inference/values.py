@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tonumpy.conversions import Fact
     from tonumpy.inference.project import Module
@@ -33,6 +33,7 @@ class Tensor(NamedTuple):
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
     is_sent: bool = False  # to a device that the code has chosen at run time, and that is not known
     is_given: bool = False  # made of nothing but data and the parameters and attributes that an annotation names
+    origins: frozenset[str] = frozenset()  # the names under which tensors were first held that this may be, or view
 
 
 class Unknown(NamedTuple):
@@ -270,6 +271,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.bit if first.bit == second.bit else None,
             first.is_sent or second.is_sent,
             all(tensor.is_given or tensor.requires_grad is False for tensor in (first, second)),
+            first.origins | second.origins,
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
         return Unknown(
@@ -434,6 +436,57 @@ def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) ->
     if isinstance(value, Union):
         return Union(tuple(with_facts(member, on_cpu, requires_grad) for member in value.members))
     return value
+
+
+def with_origin(value: Value, name: str) -> Value:
+    """The value with its name on every tensor in it that has been held by no name yet."""
+    if isinstance(value, Tensor):
+        return value if value.origins else value._replace(origins=frozenset((name,)))
+    return _mapped(value, lambda part: with_origin(part, name))
+
+
+def without_origins(arguments: Arguments) -> Arguments:
+    """As a function sees them: what it makes of them does not depend on the names that its caller has for them."""
+    return Arguments(
+        tuple(_without_origins(value) for value in arguments.positional),
+        tuple((name, _without_origins(value)) for name, value in arguments.named),
+        arguments.has_star,
+    )
+
+
+def _without_origins(value: Value) -> Value:
+    if isinstance(value, Tensor):
+        return value._replace(origins=frozenset()) if value.origins else value
+    return _mapped(value, _without_origins)
+
+
+def after_change(value: Value, changed: Tensor) -> Value:
+    """A value after a tensor that may be, or view, one in it has got or lost its grad; itself where none may."""
+    if isinstance(value, Tensor):
+        is_concerned = value.requires_grad is not changed.requires_grad and value.origins & changed.origins
+        return value._replace(requires_grad=None) if is_concerned else value
+    return _mapped(value, lambda part: after_change(part, changed))
+
+
+def _mapped(value: Value, change: Callable[[Value], Value]) -> Value:
+    """A container or union with each part changed; itself where all parts stay the same."""
+    if isinstance(value, Sequence):
+        parts = (value.element, *(value.items or ()))
+    elif isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, Union):
+        parts = value.members
+    else:
+        return value
+    changed = tuple(change(part) for part in parts)
+    if all(new is old for new, old in zip(changed, parts, strict=True)):
+        return value
+    if isinstance(value, Sequence):
+        return Sequence(None if value.items is None else changed[1:], changed[0], value.fields)
+    if isinstance(value, Mapping):
+        entries = tuple((key, new) for (key, _), new in zip(value.entries, changed, strict=False))
+        return Mapping(entries, changed[-1])
+    return Union(changed)
 
 
 def sequence_of(items: list[Value] | tuple[Value, ...]) -> Sequence:
