@@ -20,7 +20,8 @@ class Conversion(NamedTuple):
     """A conversion of what is, or may be, a torch tensor.
 
     `on_cpu` and `requires_grad` speak of the receiver as the call finds it; `grad_mode` of the moment of the call.
-    `dtype`, `layout` and `bit` are those of `Tensor` in inference/values.py, known only where they are proved.
+    `copies` are the parts of the receiver that certainly put their result into new memory.
+    `dtype`, `layout`, `bit` and `is_item` are those of `Tensor` in inference/values.py, known only where proved.
     `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
     PackedSequence has a tensor under that name and no `.detach()`.
     """
@@ -35,6 +36,8 @@ class Conversion(NamedTuple):
     dtype: str | None = None
     layout: str | None = None
     bit: str | None = None
+    is_item: bool = False
+    copies: tuple[ast.expr, ...] = ()
 
     @property
     def grad_is_proved(self) -> bool:
@@ -58,7 +61,10 @@ class Conversion(NamedTuple):
     @property
     def unproved(self) -> str:
         """What is not proved, in words: "may require grad and may be on an accelerator"."""
-        return _unproved(self)
+        grad = "requires grad" if self.requires_grad else "may require grad"
+        device = "is on an accelerator" if self.on_cpu is False else "may be on an accelerator"
+        proofs = ((grad, self.grad_is_proved), (device, self.device_is_proved))
+        return " and ".join(text for text, proved in proofs if not proved)
 
 
 class ImplicitConversion(NamedTuple):
@@ -106,10 +112,3 @@ def _grad_is_proved(conversion: Conversion | ImplicitConversion) -> bool:
 
 def _device_is_proved(conversion: Conversion | ImplicitConversion) -> bool:
     return conversion.chain.cpu is not None or conversion.on_cpu is True
-
-
-def _unproved(conversion: Conversion | ImplicitConversion) -> str:
-    grad = "requires grad" if conversion.requires_grad else "may require grad"
-    device = "is on an accelerator" if conversion.on_cpu is False else "may be on an accelerator"
-    proofs = ((grad, conversion.grad_is_proved), (device, conversion.device_is_proved))
-    return " and ".join(text for text, proved in proofs if not proved)

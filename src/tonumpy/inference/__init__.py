@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tonumpy.chains import Chain, Role, chain_of
 from tonumpy.conversions import Certainty, Conversion, Fact
 from tonumpy.inference.analysis import Analysis
+from tonumpy.inference.copies import copies_in
 from tonumpy.inference.frame import Observation, Targets
 from tonumpy.inference.project import Module, Project
 from tonumpy.inference.symbols import names_read
@@ -102,18 +103,27 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     for other_cpu, other_grad in facts[1:]:
         cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
     chain = chain_of(candidate.receiver)
-    of_data = _data_of_tensor(chain, seen)
-    return Conversion(candidate, chain, certainty, cpu, grad, seen.grad_mode, of_data, *_representation(seen.receiver))
+    tensor = _sole_tensor(seen.receiver) or Tensor()
+    return Conversion(
+        candidate,
+        chain,
+        certainty,
+        cpu,
+        grad,
+        seen.grad_mode,
+        _data_of_tensor(chain, seen),
+        tensor.dtype,
+        tensor.layout,
+        tensor.bit,
+        tensor.is_item,
+        copies_in(chain, candidate.receiver, dict(seen.links)),
+    )
 
 
-def _representation(receiver: Value) -> tuple[str | None, str | None, str | None]:
-    """The dtype, layout and bit of a receiver where every value that it may be is a tensor and has them."""
+def _sole_tensor(receiver: Value) -> Tensor | None:
+    """The tensor that a receiver is; None where it may be something else of which little is known."""
     values = [value for value in members(receiver) if not isinstance(value, (Plain, Constant))]
-    tensors = [value for value in values if isinstance(value, Tensor)]
-    if len(tensors) < len(values):
-        return None, None, None
-    found = {(tensor.dtype, tensor.layout, tensor.bit) for tensor in tensors}  # `join` makes one of several tensors
-    return found.pop() if len(found) == 1 else (None, None, None)
+    return values[0] if len(values) == 1 and isinstance(values[0], Tensor) else None
 
 
 def _data_of_tensor(chain: Chain, seen: Observation) -> Fact:

@@ -131,7 +131,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             return Unknown("value of a dict") if isinstance(found, Nothing) else found
         return join_all(value.values())
     if isinstance(value, Tensor):
-        return _item_of_tensor(frame, value)
+        return _item_of_tensor(frame, value)._replace(is_item=isinstance(index, Plain) and not is_slice)
     if isinstance(value, Unknown):
         item = _item_of_unknown(value)
         if isinstance(index, Constant) and isinstance(index.value, str):
@@ -169,7 +169,7 @@ def item_of(frame: Frame, value: Value) -> Value:
     if isinstance(value, Unknown):
         return _item_of_unknown(value)
     if isinstance(value, Tensor):
-        return _item_of_tensor(frame, value)
+        return _item_of_tensor(frame, value)._replace(is_item=True)
     if isinstance(value, (Foreign, Plain)):
         return value
     if isinstance(value, LibraryObject):

@@ -31,6 +31,7 @@ class Tensor(NamedTuple):
     is_number: bool = False  # made from one number: the one kind of CPU tensor that mixes with an accelerator's
     layout: str | None = None  # "Sparse", "SparseCsr", "Mkldnn", ... as torch's messages name them; never "Strided"
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
+    is_item: bool = False  # of another tensor, by iteration or by an index
     is_sent: bool = False  # to a device that the code has chosen at run time, and that is not known
     is_given: bool = False  # made of nothing but data and the parameters and attributes that an annotation names
     origins: frozenset[str] = frozenset()  # the names under which tensors were first held that this may be, or view
@@ -269,6 +270,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.is_number or second.is_number,
             first.layout if first.layout == second.layout else None,
             first.bit if first.bit == second.bit else None,
+            first.is_item and second.is_item,
             first.is_sent or second.is_sent,
             all(tensor.is_given or tensor.requires_grad is False for tensor in (first, second)),
             first.origins | second.origins,

