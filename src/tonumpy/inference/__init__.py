@@ -58,7 +58,7 @@ def _observe(analysis: Analysis, module: Module, candidates: Sequence[Candidate 
     groups: dict[tuple[int, tuple[Guard, ...]], list[Candidate | Site]] = {}
     for candidate in candidates:
         scope = candidate.scopes[-1]
-        guards = tuple(guard for guard in candidate.guards if analysis.is_fixed_flag(module, scope, guard.name))
+        guards = tuple(guard for guard in candidate.guards if analysis.is_fixed_flag(module, scope, *guard))
         groups.setdefault((id(scope), guards), []).append(candidate)
     observed: dict[int, Observation] = {}
     for (_, guards), group in groups.items():

@@ -131,10 +131,14 @@ class Analysis:
         execute(frame, node.body)
         return frame
 
-    def is_fixed_flag(self, module: Module, scope: ast.AST, name: str) -> bool:
-        """Whether a name is bound once in a scope, so that what a test shows of it holds throughout."""
+    def is_fixed_flag(self, module: Module, scope: ast.AST, name: str, truth: bool) -> bool:
+        """Whether a name is bound once in a scope, so that what a test shows of it holds throughout.
+
+        It may be switched to the opposite: where it still is what the test shows, that was not done.
+        """
         assert isinstance(scope, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-        return module.derived(flow_of_node, scope).times_bound.get(name) == 1
+        flow = module.derived(flow_of_node, scope)
+        return flow.times_bound.get(name) == 1 and (name, truth) not in flow.switched
 
     def surroundings(self, module: Module, scopes: Items[ast.AST]) -> tuple[Class | None, Frame | None]:
         """The class whose method the innermost scope is, and the frame of the function around it."""

@@ -58,6 +58,9 @@ def _wanted(frame: Frame, statement: ast.stmt, names: Sequence[str]) -> bool:
 
 def _assign(frame: Frame, statement: ast.Assign) -> Continues:
     names = [name for target in statement.targets for name in bound_names(target)]
+    switched_to = statement.value.value if isinstance(statement.value, ast.Constant) else None
+    if isinstance(switched_to, bool) and any(frame.assumed.get(name, switched_to) is not switched_to for name in names):
+        return False  # no way through here leads to where the flag is what it is taken for
     if not frame.assumed.keys().isdisjoint(names):
         names.append(next(iter(frame.relevant or ()), ""))
     if not _wanted(frame, statement, names):

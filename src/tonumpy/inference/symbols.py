@@ -32,8 +32,9 @@ class Flow(NamedTuple):
     local_names: frozenset[str]
     outer_names: frozenset[str]  # declared global or nonlocal
     sources: dict[str, set[str]]
-    times_bound: dict[str, int]  # how many statements bind a name, parameters counted
+    times_bound: dict[str, int]  # how many statements bind a name, parameters counted, `flag = False` not
     shared_names: frozenset[str] = frozenset()  # declared nonlocal further in: these may change at any call
+    switched: frozenset[tuple[str, bool]] = frozenset()  # `flag = False`
 
     def slice(self, names: Iterable[str]) -> set[str]:
         """All names that the values of `names` may depend on, themselves included."""
@@ -180,6 +181,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
     shared: set[str] = set()
     sources: dict[str, set[str]] = {}
     times_bound = dict.fromkeys(parameters, 1)
+    switched: set[tuple[str, bool]] = set()
     for statement in statements_of(body):
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             outer.update(statement.names)
@@ -196,7 +198,10 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
             names = [name for target in targets for name in bound_names(target)]
             for inner in (inner.id for target in targets for inner in _stored_names(target)):
                 local.add(inner)
-                times_bound[inner] = times_bound.get(inner, 0) + 1
+                if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+                    switched.add((inner, value.value))
+                else:
+                    times_bound[inner] = times_bound.get(inner, 0) + 1
             read = names_in(value) if value is not None else set()
             for target in targets:
                 read |= names_in(target)
@@ -217,7 +222,9 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                     if changed is not None:
                         read = {name for argument in _arguments(node) for name in names_in(argument)}
                         sources.setdefault(changed, set()).update(read)
-    return Flow(frozenset(local - outer), frozenset(outer), sources, times_bound, frozenset(shared))
+    return Flow(
+        frozenset(local - outer), frozenset(outer), sources, times_bound, frozenset(shared), frozenset(switched)
+    )
 
 
 def flow_of_node(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> Flow:
