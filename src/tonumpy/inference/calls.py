@@ -325,6 +325,8 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
     if isinstance(receiver, LibraryObject):
         return libraries.call_object(frame, receiver, name, arguments)
     if isinstance(receiver, Foreign):
+        if receiver.root == "keras" and name == "detach":
+            return Tensor(None, False, None, "likely")  # of Keras's backends, only torch has such a method
         return receiver
     if isinstance(receiver, (Plain, Constant)):
         # What a library's object gives is the library's too: `figure.add_subplot()`.
@@ -363,7 +365,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
         if name == "cpu" and not frame.module.is_only_torch:
             speaks_torch = False  # wrappers of results have a `cpu` and a `numpy` too
-        if speaks_torch and not frame.module.has_rivals:
+        is_believed = not frame.module.has_rivals or (name == "detach" and frame.module.only_torch_detaches)
+        if speaks_torch and is_believed:
             return result._replace(certainty="likely")
         return Unknown(receiver.why, result.on_cpu, result.requires_grad)
     return result
