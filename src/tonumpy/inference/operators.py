@@ -29,6 +29,7 @@ from tonumpy.inference.values import (
     join_fact,
     members,
     same,
+    sequence_of,
     tensor_facts,
 )
 
@@ -186,8 +187,11 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name == "type" and (arguments.positional or arguments.named):
         return _cast_by_type(receiver, arguments, grad_mode)
     if name in ("detach", "detach_"):
-        tensor = _as_tensor(receiver)._replace(requires_grad=False)
-        return tensor if name == "detach_" else tensor._replace(origins=frozenset())  # what becomes of it is its own
+        tensor = _as_tensor(receiver)
+        if name == "detach":
+            return tensor._replace(requires_grad=False, origins=frozenset())  # what becomes of it is its own
+        is_sure = grad_mode is not False or tensor.requires_grad is False  # under inference_mode it does nothing
+        return tensor._replace(requires_grad=False if is_sure else None)
     if name == "requires_grad_":
         given = arguments.get(0, "requires_grad")
         truth = True if given is None else given.value if isinstance(given, Constant) else None
@@ -212,6 +216,8 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
 
 def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
     """The result of a function of torch; None where torch_api.json does not know it."""
+    if name in ("torch.broadcast_tensors", "torch.functional.broadcast_tensors"):
+        return _broadcast(arguments, grad_mode)
     operator = torch_api.function(name)
     if operator is None:
         return representation.of_function(name, arguments, None)
@@ -224,6 +230,18 @@ def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact) -> Val
 
 # What they make of a list is on the default device, wherever the tensors in it are.
 _FROM_DATA = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
+
+
+def _broadcast(arguments: Arguments, grad_mode: Fact) -> Sequence:
+    """Views of the tensors given, each where its own tensor is: the one function that takes any devices together."""
+    views: list[Value] = [
+        value if grad_mode is True or value.requires_grad is False else value._replace(requires_grad=None)
+        for value in arguments.positional
+        if isinstance(value, Tensor)
+    ]
+    if len(views) < len(arguments.positional) or arguments.has_star:
+        return Sequence(None, Unknown("result of a torch function"))
+    return sequence_of(views)
 
 
 def _operands(operator: torch_api.Callable, arguments: Arguments, first_position: int) -> tuple[Value, ...]:

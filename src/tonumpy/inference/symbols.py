@@ -182,6 +182,8 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
     sources: dict[str, set[str]] = {}
     times_bound = dict.fromkeys(parameters, 1)
     switched: set[tuple[str, bool]] = set()
+    aliases: dict[str, set[str]] = {}
+    written: set[str] = set()
     for statement in statements_of(body):
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             outer.update(statement.names)
@@ -207,6 +209,9 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                 read |= names_in(target)
             for name in names:
                 sources.setdefault(name, set()).update(read)
+                aliases.setdefault(name, set()).update(_aliased(value))
+            if isinstance(statement, ast.AugAssign) or any(not isinstance(target, ast.Name) for target in targets):
+                written.update(names)
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
             for name in names_given(statement.value):
@@ -216,12 +221,18 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                 if isinstance(node, ast.NamedExpr):
                     local.add(node.target.id)
                     sources.setdefault(node.target.id, set()).update(names_in(node.value))
+                    aliases.setdefault(node.target.id, set()).update(_aliased(node.value))
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                     # A method may change its receiver: `items.append(x)`, `out.copy_(x)`.
                     changed = root_name(node.func)
                     if changed is not None:
                         read = {name for argument in _arguments(node) for name in names_in(argument)}
                         sources.setdefault(changed, set()).update(read)
+                        if node.func.attr.endswith("_"):
+                            written.add(changed)
+    for name in written:
+        for other in aliases.get(name, ()):
+            sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
     return Flow(
         frozenset(local - outer), frozenset(outer), sources, times_bound, frozenset(shared), frozenset(switched)
     )
@@ -265,6 +276,18 @@ def mutated_names(function: FunctionNode) -> frozenset[str]:
             targets = [statement.target]
         found.update(name for name in map(root_name, targets) if name is not None)
     return frozenset(found)
+
+
+def _aliased(value: ast.expr | None) -> set[str]:
+    """The names whose object, or a part of it, an expression may be: `x` for `x`, `x[0]`, `x if flag else y`."""
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
+        name = root_name(value)
+        return set() if name is None else {name}
+    if isinstance(value, ast.NamedExpr):
+        return {value.target.id, *_aliased(value.value)}
+    if isinstance(value, ast.IfExp):
+        return _aliased(value.body) | _aliased(value.orelse)
+    return {name for part in value.values for name in _aliased(part)} if isinstance(value, ast.BoolOp) else set()
 
 
 def _stored_names(target: ast.expr) -> Iterator[ast.Name]:
