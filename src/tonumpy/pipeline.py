@@ -79,6 +79,7 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
 
 def _judge(source: Source, settings: Settings, project: Project) -> list[Judgement]:
     """In the order of the text."""
+    project.forget_surplus()
     rules = [rule for rule in all_rules() if settings.selects(rule)]
     of_receivers = [rule for rule in rules if rule.judges == "receivers"]
     found = list(_judgements(_receivers(source, project), of_receivers, source, settings))

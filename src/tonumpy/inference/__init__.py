@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import Chain, Role, chain_of
 from tonumpy.conversions import Certainty, Conversion, Fact
-from tonumpy.inference.analysis import Analysis
+from tonumpy.inference.analysis import MAX_STATEMENTS, Analysis
 from tonumpy.inference.copies import copies_in
 from tonumpy.inference.frame import Observation, Targets
 from tonumpy.inference.project import Module, Project
@@ -34,27 +34,30 @@ _TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)
 
 def infer(source: Source, candidates: Sequence[Candidate], project: Project) -> list[Conversion]:
     """Conversions in the order of the candidates; those of values that are surely no torch tensors are left out."""
-    project.forget_surplus()
     module = Module(source, project)
     observed = observe(module, candidates)
     found = [_conversion(module, each, observed.get(id(each.call), _UNREACHED)) for each in candidates]
     return [conversion for conversion in found if conversion is not None]
 
 
-def observe(module: Module, candidates: Sequence[Candidate | Site]) -> dict[int, Observation]:
-    """What each candidate works on, by the id of its call.
+def observe(
+    module: Module, candidates: Sequence[Candidate | Site], limit: int = MAX_STATEMENTS
+) -> dict[int, Observation]:
+    """What each candidate works on, by the id of its call; `limit` bounds what the candidates of one function cost.
 
     Each function that holds candidates is run once for each set of flags under which they stand: what is true of
     `if is_numpy: return x.numpy()` was made under the same flag further up.
     """
     analysis = Analysis()
     try:
-        return _observe(analysis, module, candidates)
+        return _observe(analysis, module, candidates, limit)
     finally:
         analysis.close()
 
 
-def _observe(analysis: Analysis, module: Module, candidates: Sequence[Candidate | Site]) -> dict[int, Observation]:
+def _observe(
+    analysis: Analysis, module: Module, candidates: Sequence[Candidate | Site], limit: int
+) -> dict[int, Observation]:
     groups: dict[tuple[int, tuple[Guard, ...]], list[Candidate | Site]] = {}
     for candidate in candidates:
         scope = candidate.scopes[-1]
@@ -68,7 +71,7 @@ def _observe(analysis: Analysis, module: Module, candidates: Sequence[Candidate 
             frozenset(statements),
         )
         names = {name for statement in statements.values() for name in names_read(statement)}
-        analysis.refuel()
+        analysis.refuel(limit)
         try:
             frame = analysis.entry_frame(module, group[0].scopes, targets, names, dict(guards))
         except RecursionError:

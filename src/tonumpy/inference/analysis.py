@@ -92,9 +92,9 @@ class Analysis:
 
     # Running bodies
 
-    def refuel(self) -> None:
+    def refuel(self, limit: int) -> None:
         """Before each function that holds candidates, so that the cost grows with their number and no faster."""
-        self._statements_left = MAX_STATEMENTS
+        self._statements_left = limit
 
     def spend(self) -> None:
         self._statements_left -= 1

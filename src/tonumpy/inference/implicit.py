@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tonumpy.inference.values import Arguments
     from tonumpy.source import Source
 
+# Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
+MAX_STATEMENTS = 400
+
 
 class _Facts(NamedTuple):
     certainty: Certainty
@@ -31,7 +34,7 @@ class _Facts(NamedTuple):
 
 def infer_implicit(source: Source, sites: Items[Site], project: Project) -> list[ImplicitConversion]:
     """Conversions in the order of the sites; those that are proved to need no repair among them."""
-    observed = observe(Module(source, project), sites)
+    observed = observe(Module(source, project), sites, MAX_STATEMENTS)
     return [
         conversion
         for site in sites
