@@ -6,12 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.inference.conventions import learnt_from_name
+from tonumpy.inference.environment import DEFAULT_DEVICE
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.operators import combine
 from tonumpy.inference.symbols import element_path, path_of, root_name
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
+    Device,
     Instance,
     LibraryObject,
     Mapping,
@@ -245,6 +247,11 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
     if mode != "unchanged":
         frame.set_grad_mode(None if mode == "unknown" else mode == "on")
         return Unknown("context")
+    if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and _name(node.func) == "device":
+        device = evaluate(frame, node)
+        if isinstance(device, Device):
+            frame.env.set(DEFAULT_DEVICE, device)
+        return device
     return settle(evaluate(frame, node)) if evaluate_it else Unknown("context")
 
 
@@ -272,8 +279,12 @@ def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
     return "on" if GRAD_CONTEXTS[symbol.name] else "off"
 
 
+def _name(node: ast.Name | ast.Attribute) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id
+
+
 def _may_be_grad_context(node: ast.Name | ast.Attribute) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else node.id
+    name = _name(node)
     return isinstance(node, ast.Name) or name in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
 
 

@@ -12,6 +12,7 @@ from tonumpy.inference.operators import (
     call_tensor_method,
     call_torch_function,
     cpu_of_device,
+    on_default_device,
     result_facts,
 )
 from tonumpy.inference.symbols import element_path, path_of
@@ -45,7 +46,6 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
 
 
@@ -258,8 +258,8 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
     known = None if arguments.has_star else without_origins(arguments)
     if not frame.analysis.classes.is_module(cls):
         return Instance(cls, known)
-    device = arguments.named_value("device")
-    on_cpu: Fact = None if arguments.has_star else True if device is None or device == NONE else cpu_of_device(device)
+    device = on_default_device(arguments, frame.default_on_cpu).named_value("device")
+    on_cpu = None if arguments.has_star else cpu_of_device(device)
     return Instance(cls, known, on_cpu)
 
 
@@ -276,7 +276,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         if name.startswith("torch.Tensor.") and arguments.positional:
             rest = Arguments(arguments.positional[1:], arguments.named, arguments.has_star)
             return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
-        result = call_torch_function(name, arguments, frame.grad_mode)
+        result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu)
         if result is not None:
             return result
     if name.startswith("collections."):
@@ -285,7 +285,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return Plain(name)
     short = name.rpartition(".")[2]
     if short[:1].isupper():
-        return libraries.construct(name, arguments)
+        return libraries.construct(name, arguments, frame.default_on_cpu)
     return _fresh(f"call of {name}", frame)
 
 

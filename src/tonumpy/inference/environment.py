@@ -9,6 +9,7 @@ from tonumpy.inference.values import NOTHING, Value, join, same
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+DEFAULT_DEVICE = "<default device>"  # set by `with torch.device(...)`
 GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
 
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from tonumpy.inference.assignment import assign, augment, enter_context
-from tonumpy.inference.environment import GRAD_MODE, Environment
+from tonumpy.inference.environment import DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.narrowing import narrow, pattern_value
@@ -367,7 +367,7 @@ def _continue(frame: Frame, _: ast.Continue) -> Continues:
 
 
 def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
-    before = frame.env.get(GRAD_MODE)
+    before = [(state, frame.env.get(state)) for state in (GRAD_MODE, DEFAULT_DEVICE)]
     suppresses = False
     for item in statement.items:
         target = item.optional_vars
@@ -380,8 +380,8 @@ def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
         goes_on = _branches(frame, (lambda: execute(frame, statement.body), lambda: True))
     else:
         goes_on = execute(frame, statement.body)
-    if before is not None:
-        frame.env.set(GRAD_MODE, before)
+    for state, value in before:
+        frame.env.set(state, NOTHING if value is None else value)
     return goes_on
 
 

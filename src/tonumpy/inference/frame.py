@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.environment import GRAD_MODE, Environment
+from tonumpy.inference.environment import DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
     Class,
     Constant,
+    Device,
     Tensor,
     Unknown,
     Value,
@@ -96,6 +97,14 @@ class Frame:
     def grad_mode(self) -> Fact:
         mode = self.env.get(GRAD_MODE)
         return mode.value if isinstance(mode, Constant) else None
+
+    @property
+    def default_on_cpu(self) -> Fact:
+        """Whether what is made without a `device` is on the CPU: nobody is assumed to change that elsewhere."""
+        device = self.env.get(DEFAULT_DEVICE)
+        if device is None:
+            return None if self.module.changes_default_device else True
+        return device.is_cpu if isinstance(device, Device) else None
 
     def set_grad_mode(self, mode: Fact) -> None:
         self.env.set(GRAD_MODE, Unknown("grad mode") if mode is None else Constant(mode))

@@ -214,7 +214,7 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     return result
 
 
-def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
+def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, default_on_cpu: Fact = True) -> Value | None:
     """The result of a function of torch; None where torch_api.json does not know it."""
     if name in ("torch.broadcast_tensors", "torch.functional.broadcast_tensors"):
         return _broadcast(arguments, grad_mode)
@@ -224,8 +224,27 @@ def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact) -> Val
     operands = _operands(operator, arguments, first_position=0)
     if operator.name in _FROM_DATA:
         operands = tuple(value for value in operands if not isinstance(value, (Sequence, Mapping)))
+    is_made_here = not any(isinstance(value, (Tensor, Unknown)) for each in operands for value in members(each))
+    if default_on_cpu is not True and is_made_here and "device" in operator.takes:
+        arguments = on_default_device(arguments, default_on_cpu)
     result = _apply(operator, operands, arguments, grad_mode, first_position=0)
+    if operator.name in _FROM_DATA and isinstance(result, Tensor) and _is_number(arguments):
+        result = result._replace(is_number=True)
     return representation.of_function(name, arguments, result)
+
+
+def on_default_device(arguments: Arguments, is_cpu: Fact) -> Arguments:
+    """The arguments of a call that makes something, with the device that it is made on where they name none."""
+    given = arguments.named_value("device")
+    if given is not None and not same(given, NONE):
+        return arguments
+    others = tuple(argument for argument in arguments.named if argument[0] != "device")
+    return arguments._replace(named=(*others, ("device", Device(is_cpu))))
+
+
+def _is_number(arguments: Arguments) -> bool:
+    data = arguments.get(0, "data")
+    return isinstance(data, Constant) and isinstance(data.value, (int, float, complex))
 
 
 # What they make of a list is on the default device, wherever the tensors in it are.

@@ -26,6 +26,7 @@ MAX_BYTES = 400_000  # a larger module is generated code or data; it is not foll
 MAX_ROOTS = 10_000
 MAX_ANCESTORS = 7
 
+_DEFAULT_DEVICE = re.compile(r"""set_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
 _MAIN_GUARD = re.compile(r"^if\s+\(?\s*__name__\s*==", re.MULTILINE)
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
 
@@ -77,6 +78,10 @@ class Module:
     @cached_property
     def only_torch_detaches(self) -> bool:
         return only_torch_detaches(self.roots)
+
+    @cached_property
+    def changes_default_device(self) -> bool:
+        return _DEFAULT_DEVICE.search(self.source.text) is not None
 
     @cached_property
     def is_script(self) -> bool:

@@ -13,7 +13,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from tonumpy.inference.operators import combine, cpu_of_device, device_after_to, result_facts
+from tonumpy.inference.operators import combine, cpu_of_device, device_after_to, on_default_device, result_facts
 from tonumpy.inference.values import (
     NONE,
     Arguments,
@@ -394,14 +394,15 @@ def call_function(frame: Frame, name: str, arguments: Arguments) -> Value | None
     return None
 
 
-def construct(name: str, arguments: Arguments) -> Value:
+def construct(name: str, arguments: Arguments, default_on_cpu: Fact) -> Value:
     """An object of a library class, with the facts that its row derives from the arguments."""
     name = canonical(name)
     promise = member_promise([name], "__init__", arguments)
     known = None if arguments.has_star else arguments
     if promise is None:
         return LibraryObject(name, None, None, known)
-    cpu = _device(promise, None, arguments)
+    placed = on_default_device(arguments, default_on_cpu) if promise.device == "argument" else arguments
+    cpu = _device(promise, None, placed)
     grad = _grad(promise.grad, None, arguments, True)  # what it holds is as it was given, under no_grad too
     return LibraryObject(name, cpu, grad, known)
 
