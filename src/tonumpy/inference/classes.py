@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.analysis import Analysis
 
 MAX_ANCESTORS = 12
+MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run by itself
 
 
 class Members(NamedTuple):
@@ -56,6 +57,7 @@ class ClassFacts:
         self._analysis = analysis
         self._ancestors: dict[int, tuple[list[Class], list[str]]] = {}
         self._attributes: dict[tuple[object, ...], Value] = {}
+        self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
 
     def members(self, cls: Class) -> Members:
         return cls.module.derived(_members_of, cls.node)
@@ -174,7 +176,9 @@ class ClassFacts:
         for owner in self.ancestors(cls):
             members = self.members(owner)
             for writer in members.writers.get(name, ()):
-                assigned = join(assigned, self._write(instance, owner, writer, name))
+                assigned = join(
+                    assigned, self._write(instance, owner, writer, name, is_constructor=writer.name == "__init__")
+                )
             fillers.extend((owner, filler) for filler in members.fillers.get(name, ()))
             field = members.fields.get(name)
             if field is not None:
@@ -213,8 +217,13 @@ class ClassFacts:
             return declared if isinstance(default, Unknown) else join(declared, default)
         return declared
 
-    def _write(self, instance: Instance, owner: Class, writer: FunctionNode, name: str) -> Value:
-        """What a method leaves in `self.name`, joined over its assignments."""
+    def _write(
+        self, instance: Instance, owner: Class, writer: FunctionNode, name: str, *, is_constructor: bool = False
+    ) -> Value:
+        """What a method leaves in `self.name`, joined over its assignments.
+
+        A constructor is run for each attribute that is asked for; once for all of them, when several were.
+        """
         analysis = self._analysis
         if analysis.is_exhausted:
             return Unknown("attribute")
@@ -228,13 +237,19 @@ class ClassFacts:
         first = next(iter(parameters), "self")
         flow = owner.module.derived(flow_of_node, writer)
         path = f"{first}.{name}"
-        frame = Frame(analysis, owner.module, flow, owner, None, grad_mode, flow.slice({path}), NO_TARGETS)
+        runs = self._constructors.setdefault((id(writer), instance), []) if is_constructor else []
+        for run in runs:
+            if run.is_relevant(path):
+                return run.bound.get(path, NOTHING)
+        relevant = flow.slice({path}) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
+        frame = Frame(analysis, owner.module, flow, owner, None, grad_mode, relevant, NO_TARGETS)
         for parameter, value in parameters.items():
             frame.bind(parameter, value)
         frame.bind(first, instance)
         from tonumpy.inference.flow import execute
 
         execute(frame, writer.body)
+        runs.append(frame)
         return frame.bound.get(path, NOTHING)
 
     def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:

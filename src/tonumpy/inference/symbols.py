@@ -216,6 +216,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
             # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
             for name in names_given(statement.value):
                 sources.setdefault(name, set()).update(names_in(statement.value))
+        roots: dict[int, str] = {}  # of the calls further inside a chain: they have the root of the whole
         for expression in own_expressions(statement):
             for node in walk(expression):
                 if isinstance(node, ast.NamedExpr):
@@ -224,8 +225,11 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                     aliases.setdefault(node.target.id, set()).update(_aliased(node.value))
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                     # A method may change its receiver: `items.append(x)`, `out.copy_(x)`.
-                    changed = root_name(node.func)
+                    changed = roots.pop(id(node), None) or root_name(node.func)
                     if changed is not None:
+                        further_inside = _next_call(node.func)
+                        if further_inside is not None:
+                            roots[id(further_inside)] = changed
                         read = {name for argument in _arguments(node) for name in names_in(argument)}
                         sources.setdefault(changed, set()).update(read)
                         if node.func.attr.endswith("_"):
@@ -294,6 +298,13 @@ def _stored_names(target: ast.expr) -> Iterator[ast.Name]:
     for node in walk(target):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node
+
+
+def _next_call(node: ast.expr) -> ast.Call | None:
+    """The nearest call of a method further inside a chain."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.Await)):
+        node = node.value
+    return node if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:

@@ -1,0 +1,144 @@
+"""A check's work grows no faster than the code: twice as much code costs about twice as many calls inside tonumpy."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from tonumpy import check_source, pipeline
+from tonumpy.config import Settings
+from tonumpy.inference.project import Project
+from tonumpy.source import Source
+
+HEAD = "import torch\n\n"
+
+
+def functions(n: int) -> str:
+    return HEAD + "\n".join(f"def f{i}(x: torch.Tensor):\n    y = x + {i}\n    return y.numpy()\n" for i in range(n))
+
+
+def functions_that_call_each_other_in_turn(n: int) -> str:
+    bodies = (f"def _f{i}(x):\n    y = _f{i + 1}(x)\n    return y.numpy()\n" for i in range(n))
+    return HEAD + "\n".join(bodies) + f"\ndef _f{n}(x):\n    return torch.zeros(3)\n"
+
+
+def mutually_recursive_functions(n: int) -> str:
+    calls = (f"def _f{i}(x):\n    return _f{(i + 1) % n}(x) or _f{(i + 2) % n}(x)\n" for i in range(n))
+    return HEAD + "\n".join(calls) + "\ndef g(x: torch.Tensor):\n    return _f0(x).numpy()\n"
+
+
+def statements(n: int) -> str:
+    body = "".join(f"    x = x + {i}\n" for i in range(n))
+    return HEAD + f"def f(x: torch.Tensor):\n{body}    return x.numpy()\n"
+
+
+def links(n: int) -> str:
+    return HEAD + f"def f(x: torch.Tensor):\n    return x{'.abs()' * n}.numpy()\n"
+
+
+def nested_loops(n: int) -> str:
+    lines = [f"{'    ' * (depth + 1)}for i{depth} in range(3):\n" for depth in range(n)]
+    inner = "    " * (n + 1)
+    return HEAD + f"def f(x: torch.Tensor):\n{''.join(lines)}{inner}x = x + 1\n{inner}print(x.numpy())\n"
+
+
+def branches_in_a_row(n: int) -> str:
+    body = "".join(f"    if flag[{i}]:\n        x = x + 1\n    else:\n        x = x.cuda()\n" for i in range(n))
+    return HEAD + f"def f(x: torch.Tensor, flag):\n{body}    return x.numpy()\n"
+
+
+def nested_branches(n: int) -> str:
+    lines = [f"{'    ' * (depth + 1)}if flag[{depth}]:\n{'    ' * (depth + 2)}x = x + 1\n" for depth in range(n)]
+    return HEAD + f"def f(x: torch.Tensor, flag):\n{''.join(lines)}    return x.numpy()\n"
+
+
+def conversions_in_one_statement(n: int) -> str:
+    return HEAD + f"def f(x: torch.Tensor):\n    return [{', '.join(['x.numpy()'] * n)}]\n"
+
+
+def arguments_in_one_statement(n: int) -> str:
+    calls = ", ".join(["np.asarray(x.cuda())"] * n)
+    return HEAD + f"import numpy as np\n\ndef f(x: torch.Tensor):\n    return [{calls}]\n"
+
+
+def names_of_a_module(n: int) -> str:
+    names = "".join(f"a{i} = torch.zeros(3)\na{i} = a{i} + 1\n" for i in range(n))
+    return HEAD + names + "".join(f"\ndef f{i}():\n    return a{i}.numpy()\n" for i in range(n))
+
+
+def attributes_of_a_class(n: int) -> str:
+    made = "".join(f"        self.a{i} = torch.zeros({i})\n" for i in range(n))
+    read = "".join(f"    def f{i}(self):\n        return self.a{i}.numpy()\n\n" for i in range(n))
+    return HEAD + f"class C:\n    def __init__(self):\n{made}\n{read}"
+
+
+SHAPES = (
+    functions,
+    functions_that_call_each_other_in_turn,
+    mutually_recursive_functions,
+    statements,
+    links,
+    branches_in_a_row,
+    conversions_in_one_statement,
+    arguments_in_one_statement,
+    names_of_a_module,
+    attributes_of_a_class,
+)
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions of Python and of C are called; the same each time, unlike seconds."""
+    count = 0
+
+    def on_event(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(on_event)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def work_for(text: str) -> int:
+    return calls_of(lambda: check_source(text, "module.py"))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_work_grows_with_the_code(shape: Callable[[int], str]) -> None:
+    work_for(shape(2))  # what is read and compiled once a process
+    assert work_for(shape(80)) < 2.5 * work_for(shape(40))
+
+
+@pytest.mark.parametrize(("shape", "most"), [(nested_loops, 18), (nested_branches, 80)])
+def test_the_work_grows_with_the_depth(shape: Callable[[int], str], most: int) -> None:
+    """Python itself nests blocks up to twenty deep (loops) or a hundred (indentation)."""
+    work_for(shape(2))
+    assert work_for(shape(most)) < 3 * work_for(shape(most // 2))
+
+
+def test_the_work_grows_with_modules_that_import_each_other(tmp_path: Path) -> None:
+    def work_of_ring(n: int) -> int:
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        for i in range(n):
+            following, second = f"m{(i + 1) % n}", f"m{(i + 2) % n}"
+            (folder / f"m{i}.py").write_text(
+                f"import torch\nfrom {following} import made as other\nfrom {second} import made as third\n\n"
+                "def made(x):\n    return other(x) or third(x)\n\ndef g(x):\n    return made(x).numpy()\n"
+            )
+
+        def check_all() -> None:
+            project = Project()
+            for path in sorted(folder.glob("*.py")):
+                pipeline.check(Source(path.read_bytes(), str(path)), Settings(), project)
+
+        return calls_of(check_all)
+
+    work_of_ring(3)
+    assert work_of_ring(40) < 2.5 * work_of_ring(20)
