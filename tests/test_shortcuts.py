@@ -1,0 +1,74 @@
+"""Byte tests, passing over statements, kept modules and processes only save time: the plain way finds the same, in
+every fixture and in a real package."""
+
+import ast
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tonumpy import pipeline
+from tonumpy.candidates import find_candidates
+from tonumpy.config import Configuration, Settings
+from tonumpy.files import find_files
+from tonumpy.findings import SourceError
+from tonumpy.inference.project import Project
+from tonumpy.noqa import suppress
+from tonumpy.parallel import POOL_FROM
+from tonumpy.source import Source
+
+FOLDERS = [str(Path(__file__).parent.parent / "fixtures"), str(Path(torch.__file__).parent / "testing")]
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[Source]:
+    """Every file that can be parsed, whatever is in it."""
+    found = []
+    for path in find_files(FOLDERS, Configuration(isolated=True)).files:
+        with contextlib.suppress(SourceError):
+            source = Source(Path(path).read_bytes(), path)
+            assert source.tree
+            found.append(source)
+    return found
+
+
+def test_no_candidate_is_passed_over(sources: list[Source]) -> None:
+    """In files that say `.numpy(`: spaced out as `x . numpy ()`, which no formatter leaves so, it is not looked for."""
+    for source in (source for source in sources if ".numpy(" in source.text):
+        everywhere = {
+            node
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "numpy"
+            if not node.args and all(keyword.arg in ("force", None) for keyword in node.keywords)
+        }
+        found = [candidate.call for candidate in find_candidates(source)]
+        assert everywhere == set(found), source.filename
+        assert len(found) == len(everywhere)
+
+
+@pytest.fixture(scope="module")
+def each_by_itself(sources: list[Source]) -> list[tuple[str, str, int, int]]:
+    """The findings of one file after the other, with nothing kept from one to the next."""
+    return [
+        (finding.filename, finding.code, *finding.start)
+        for source in sources
+        for finding in suppress(source, pipeline.check(source, Settings(), Project()))
+    ]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_finds_the_same(
+    jobs: int, sources: list[Source], each_by_itself: list[tuple[str, str, int, int]]
+) -> None:
+    assert sum(b".numpy(" in (source.data or b"") for source in sources) > POOL_FROM
+    command = [sys.executable, "-m", "tonumpy", "check", "--isolated", "--output-format=json", f"--jobs={jobs}"]
+    run = subprocess.run([*command, *FOLDERS], capture_output=True, text=True)
+    found = [
+        (each["filename"], each["code"], each["location"]["row"], each["location"]["column"])
+        for each in json.loads(run.stdout)
+    ]
+    assert found == each_by_itself
