@@ -64,10 +64,13 @@ def test_the_example_is_flagged(rule: Rule) -> None:
 def test_the_fix_makes_of_the_example_what_to_use_instead(rule: Rule) -> None:
     found = sections(rule)
     example = code_block(found["Example"])
-    if check_source(example, select=[rule.code])[0].fix is None:
+    fix = check_source(example, select=[rule.code])[0].fix
+    if fix is None:
         assert found["Fix safety"].lstrip().startswith("There is no fix")
     else:
-        assert fix_source(example, select=[rule.code]) == code_block(found["Use instead"])
+        assert found["Fix safety"].lstrip().startswith(fix.applicability.capitalize()) or fix.applicability == "safe"
+        fixed = fix_source(example, select=[rule.code], unsafe=fix.applicability == "unsafe")
+        assert fixed == code_block(found["Use instead"])
 
 
 @each_rule

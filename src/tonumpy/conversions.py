@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from tonumpy.candidates import Candidate, Site
     from tonumpy.chains import Chain
+    from tonumpy.inference.sharing import Overwritten
 
 Certainty = Literal["tensor", "likely", "possible"]
 
@@ -20,6 +21,7 @@ class Conversion(NamedTuple):
     """A conversion of what is, or may be, a torch tensor.
 
     `on_cpu` and `requires_grad` speak of the receiver as the call finds it; `grad_mode` of the moment of the call.
+    `tensor_written` says where the tensor is written while its array is still in use, `array_written` the reverse.
     `copies` are the parts of the receiver that certainly put their result into new memory.
     `dtype`, `layout`, `bit` and `is_item` are those of `Tensor` in inference/values.py, known only where proved.
     `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
@@ -38,6 +40,8 @@ class Conversion(NamedTuple):
     bit: str | None = None
     is_item: bool = False
     copies: tuple[ast.expr, ...] = ()
+    tensor_written: Overwritten | None = None
+    array_written: Overwritten | None = None
 
     @property
     def grad_is_proved(self) -> bool:

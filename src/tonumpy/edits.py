@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Applicability, Edit, Fix, Position
-from tonumpy.repairs import AddLinks, Convert, DataToDetach, Operation, RemoveLink, describe
+from tonumpy.repairs import AddLinks, Convert, CopyArray, DataToDetach, Operation, RemoveLink, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,6 +74,9 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
         return (_remove_link(operation, source),)
     if isinstance(operation, Convert):
         return _convert(operation, source)
+    if isinstance(operation, CopyArray):
+        end = source.node_end(operation.call)
+        return (Edit(end, end, ".copy()"),)
     return (_force(operation.call, source),)
 
 

@@ -112,6 +112,8 @@ def _judgements(
             if message is not None:
                 operations = compose(rule.repair(conversion, settings.style))
                 fix = plan_fix(conversion, operations, source)
+                if fix and fix.applicability == "safe" and rule.fix_is_unsafe:
+                    fix = fix._replace(applicability="unsafe")
                 finding = Finding(source.filename, rule.code, message, *_span(conversion, source), fix)
                 yield Judgement(finding, conversion, operations)
 

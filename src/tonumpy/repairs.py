@@ -57,7 +57,13 @@ class Convert(NamedTuple):
         return f"{calls}.numpy({'force=True' if self.forced else ''})"
 
 
-Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert
+class CopyArray(NamedTuple):
+    """`x.numpy()` becomes `x.numpy().copy()`."""
+
+    call: ast.Call
+
+
+Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | CopyArray
 
 # The order in which links that are added before one name stand. What copies to the CPU comes before what makes the
 # tensor larger (a dense one, of a wider dtype), so that less is moved and no accelerator needs memory for it.
@@ -67,14 +73,14 @@ _ORDER = ("detach", "cpu", "to_dense", "dequantize", "float", "cfloat", "resolve
 def compose(operations: Iterable[Operation]) -> tuple[Operation, ...]:
     """The repairs of several findings as one: each once, and the links that go before one name put in order."""
     links: dict[ast.Attribute, set[str]] = {}
-    others: dict[Operation, None] = {}
+    others: dict[tuple[type, Operation], Operation] = {}  # named tuples of different classes may be equal
     for operation in operations:
         if isinstance(operation, AddLinks):
             links.setdefault(operation.before, set()).update(operation.methods)
         else:
-            others[operation] = None
+            others[type(operation), operation] = operation
     added = (AddLinks(before, tuple(sorted(methods, key=_ORDER.index))) for before, methods in links.items())
-    return (*others, *added)
+    return (*others.values(), *added)
 
 
 def completes_the_chain(operations: Iterable[Operation]) -> bool:
@@ -154,6 +160,8 @@ def _words(operation: Operation) -> str:
         return f"add `{''.join(f'.{method}()' for method in operation.methods)}`"
     if isinstance(operation, Convert):
         return f"add `{operation.links}`"
+    if isinstance(operation, CopyArray):
+        return "add `.copy()` after `.numpy()`"
     if isinstance(operation, RemoveLink):
         return f"remove `.{operation.method}()`"
     return "replace `.data` by `.detach()`" if isinstance(operation, DataToDetach) else "use `.numpy(force=True)`"

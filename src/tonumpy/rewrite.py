@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.chains import chain_of
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, SourceError
-from tonumpy.repairs import AddLinks, Convert, DataToDetach, Force, Operation, RemoveLink, completes_the_chain
+from tonumpy.repairs import (
+    AddLinks,
+    Convert,
+    CopyArray,
+    DataToDetach,
+    Force,
+    Operation,
+    RemoveLink,
+    completes_the_chain,
+)
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
@@ -105,7 +114,11 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
 
     Gives the new call of every old one. No recursion: a tree may be deeper than Python's stack.
     """
-    planned: dict[ast.AST, Operation] = {_subject(operation): operation for operation in operations}
+    planned: dict[ast.AST, list[Operation]] = {}
+    # Two chains may have a link in common.
+    unique = {(type(operation), operation): operation for operation in operations}
+    for operation in sorted(unique.values(), key=_goes_around):
+        planned.setdefault(_subject(operation), []).append(operation)
     calls: dict[ast.Call, ast.Call] = {}
     waiting: list[tuple[object, object]] = [(old, new)]
     while waiting:
@@ -118,7 +131,10 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
             elif type(was) is not type(now) or was != now:
                 raise MismatchError(f"the new tree has {now!r} for {was!r}")
         elif was in planned:
-            waiting.extend(_expected(planned.pop(was), now))
+            around = planned[was].pop()
+            if not planned[was]:
+                del planned[was]
+            waiting.extend(_expected(around, now))
         elif type(was) is not type(now):
             raise MismatchError(f"{_name(now)} for {_name(was)}")
         else:
@@ -126,6 +142,11 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
     if planned:
         raise MismatchError("a repair is of no part of this tree")
     return calls
+
+
+def _goes_around(operation: Operation) -> bool:
+    """Whether it makes something around its node, and so is matched before another operation of that node."""
+    return isinstance(operation, CopyArray)
 
 
 def _subject(operation: Operation) -> ast.AST:
@@ -153,6 +174,8 @@ def _expected(operation: Operation, now: ast.AST) -> list[tuple[object, object]]
         for method in reversed(operation.methods):
             value = _without_link(value, method)
         return [(operation.argument, value)]
+    if isinstance(operation, CopyArray):
+        return [(operation.call, _without_link(now, "copy"))]
     if isinstance(operation, RemoveLink):
         assert isinstance(operation.call.func, ast.Attribute)
         return [(operation.call.func.value, now)]

@@ -28,6 +28,8 @@ def _copies(link: Link, base: Value | None) -> bool:
         return False
     name = link.attribute.attr
     if isinstance(base, Tensor):
+        if any(keyword.arg == "copy" and _is_true(keyword.value) for keyword in link.node.keywords):
+            return True  # `.to("cpu", copy=True)`
         if link.role is Role.CPU:
             return base.on_cpu is False
         operator = torch_api.tensor_method(name)
@@ -39,3 +41,7 @@ def _copies(link: Link, base: Value | None) -> bool:
         return False
     outputs = [output for result in operator.results for output in result.outputs]
     return bool(outputs) and all(output.kind == "tensor" and output.memory == "new" for output in outputs)
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True

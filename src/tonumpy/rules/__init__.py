@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class Rule(NamedTuple):
     """`check` says in one sentence what is wrong with a conversion, or None; `repair` what to do to its tree then.
 
+    `fix_is_unsafe` where the repair changes what working code gives, whatever is known of the tensor.
     Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments an ImplicitConversion.
     `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
     """
@@ -29,6 +30,7 @@ class Rule(NamedTuple):
     judges: Literal["receivers", "arguments"]
     check: Callable[[Any], str | None]
     repair: Callable[[Any, Style], tuple[Operation, ...]]
+    fix_is_unsafe: bool
     page: str
 
     @property
@@ -54,6 +56,7 @@ def all_rules() -> tuple[Rule, ...]:
             getattr(module, "JUDGES", "receivers"),
             module.check,
             module.repair,
+            getattr(module, "FIX_IS_UNSAFE", False),
             inspect.cleandoc(module.__doc__ or ""),
         )
         for found, module in zip(iter_modules(__path__), modules, strict=True)

@@ -1,0 +1,76 @@
+"""# An array that shares memory with a tensor that is written later (TNP201)
+
+## What it does
+
+Reports a conversion whose array is still read after the tensor that it came from has been written in place: by
+`x[...] =` or `x +=`, by a method that ends in `_`, by `out=x`, or by an optimizer's `step()` where it is a parameter.
+All three are in sight within one function: the conversion, the write and the read.
+
+## Why is this bad
+
+On the CPU the array and the tensor are one memory, so the array changes with the tensor: every snapshot of the weights
+in a list shows the last ones, every stored observation the latest. Nothing raises. On an accelerator `.cpu()` makes a
+copy, so the same code gives other results there.
+
+## Example
+
+```python
+import torch
+
+
+def snapshots(model: torch.nn.Linear, optimizer: torch.optim.SGD):
+    history = []
+    for _ in range(3):
+        optimizer.step()
+        history.append(model.weight.detach().cpu().numpy())
+    return history
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def snapshots(model: torch.nn.Linear, optimizer: torch.optim.SGD):
+    history = []
+    for _ in range(3):
+        optimizer.step()
+        history.append(model.weight.detach().cpu().numpy().copy())
+    return history
+```
+
+`.copy()` copies once more what has come from an accelerator. Where that matters, `.to("cpu", copy=True)` in place of
+`.cpu()` copies exactly once on every device.
+
+## Fix safety
+
+Unsafe: it changes what the code gives on the CPU, which is its purpose, but an array may share memory on purpose.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.repairs import CopyArray
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Conversion
+    from tonumpy.findings import Style
+    from tonumpy.repairs import Operation
+
+CODE = "TNP201"
+ON_BY_DEFAULT = True
+FIX_IS_UNSAFE = True
+
+
+def check(conversion: Conversion) -> str | None:
+    shared = conversion.tensor_written
+    if shared is None:
+        return None
+    later = f"kept in `{shared.kept_in}`" if shared.kept_in else f"read in row {shared.read}"
+    return f"`.numpy()` shares memory with the tensor, which row {shared.write} writes; the array is {later} after that"
+
+
+def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+    return (CopyArray(conversion.candidate.call),)

@@ -1,0 +1,66 @@
+"""# A tensor that shares memory with an array that is written later (TNP202)
+
+## What it does
+
+Reports a conversion whose array is written in place (`a[...] =`, `a +=`, `a.sort()`, `out=a`) before the tensor that it
+came from is read again. All three are in sight within one function. Off by default.
+
+## Why is this bad
+
+On the CPU the array and the tensor are one memory, so the tensor changes with the array, behind autograd's back.
+Nothing raises. On an accelerator `.cpu()` makes a copy, so the same code gives other results there.
+
+## Example
+
+```python
+import torch
+
+
+def clipped(x: torch.Tensor):
+    array = x.detach().cpu().numpy()
+    array[array < 0] = 0
+    return array, x.sum()
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def clipped(x: torch.Tensor):
+    array = x.detach().cpu().numpy().copy()
+    array[array < 0] = 0
+    return array, x.sum()
+```
+
+## Fix safety
+
+Unsafe: writing to a tensor by its array may be what is meant, which is why the rule is off by default.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.repairs import CopyArray
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Conversion
+    from tonumpy.findings import Style
+    from tonumpy.repairs import Operation
+
+CODE = "TNP202"
+ON_BY_DEFAULT = False
+FIX_IS_UNSAFE = True
+
+
+def check(conversion: Conversion) -> str | None:
+    shared = conversion.array_written
+    if shared is None:
+        return None
+    return f"`.numpy()` shares memory: row {shared.write} writes the array, then row {shared.read} reads the tensor"
+
+
+def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+    return (CopyArray(conversion.candidate.call),)

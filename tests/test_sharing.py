@@ -1,0 +1,76 @@
+"""What TNP201 and TNP202 say of shared memory, held against real torch: the fixtures' functions are wrong, and healed.
+
+The oracle is the same function with a `numpy` that always copies, as it does for tensors on an accelerator.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+pytest.importorskip("torch")
+
+import numpy as np
+import torch
+from runtime_matrix import same
+
+from tonumpy import fix_source
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+SHARES_NUMPY = torch.Tensor.numpy
+
+Function = Callable[..., object]
+
+
+def functions(rule: str, name: str, *, repaired: bool) -> dict[str, Function]:
+    text = (FIXTURES / rule / f"{name}.py").read_text()
+    namespace: dict[str, object] = {"__name__": "fixture"}
+    exec(compile(fix_source(text, select=[rule], unsafe=True) if repaired else text, name, "exec"), namespace)
+    return {key: value for key, value in namespace.items() if inspect.isfunction(value)}
+
+
+def outcome(function: Function) -> object:
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 3)
+    model(torch.ones(3)).sum().backward()
+    given = {
+        "x": torch.tensor([[3.0, -1.0, 2.0], [1.0, 5.0, 0.5]]),
+        "y": np.ones((2, 3), np.float32) if "np." in str(inspect.signature(function)) else torch.ones(2, 3),
+        "array": np.ones(3),
+        "flag": True,
+        "steps": 3,
+        "model": model,
+        "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
+        "sample": {"score": torch.zeros(3), "label": torch.ones(3)},
+    }
+    return function(*[given[name] for name in inspect.signature(function).parameters])
+
+
+def copying(self: torch.Tensor) -> object:
+    return SHARES_NUMPY(self).copy()
+
+
+def test_the_flagged_functions_are_wrong_on_the_cpu_and_repaired() -> None:
+    for rule, name in (("TNP201", "written_tensors"), ("TNP202", "written_arrays")):
+        original, repaired = functions(rule, name, repaired=False), functions(rule, name, repaired=True)
+        assert len(original) >= 4
+        for key, function in original.items():
+            with mock.patch.object(torch.Tensor, "numpy", copying):
+                meant = outcome(function)
+            assert not same(outcome(function), meant), f"{rule}, {key}: nothing is wrong"
+            assert same(outcome(repaired[key]), meant), f"{rule}, {key}: the repair does not heal"
+
+
+def test_the_clean_functions_are_right() -> None:
+    """But for the one that moves tensors to CUDA."""
+    for rule in ("TNP201", "TNP202"):
+        for key, function in functions(rule, "clean_not_shared", repaired=False).items():
+            if "cuda" in function.__code__.co_names:
+                continue
+            with mock.patch.object(torch.Tensor, "numpy", copying):
+                meant = outcome(function)
+            assert same(outcome(function), meant), f"{rule}, {key}"
