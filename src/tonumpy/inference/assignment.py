@@ -144,7 +144,9 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     after = stored(container, key, value, nested, frame)
     if isinstance(container, Tensor) and isinstance(after, Tensor):
         frame.change_grad(container, after)
-    frame.bind(path, after)
+        frame.bind(path, after)
+    else:
+        frame.change_all(path, container, after)
 
 
 def _innermost(node: ast.Subscript) -> ast.expr:

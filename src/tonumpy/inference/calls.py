@@ -380,9 +380,13 @@ def _change_receiver(
 
     assert isinstance(call.func, ast.Attribute)
     name = call.func.attr
-    if isinstance(receiver, (Sequence, Mapping)):
+    if isinstance(receiver, Union):
+        _change_member(frame, call, receiver, path, arguments)
+    elif isinstance(receiver, (Sequence, Mapping)):
         changed = builtin_calls.changed_container(frame, receiver, name, arguments)
-        if changed is not None:
+        if changed is not None and path is not None:
+            frame.change_all(path, receiver, changed)
+        elif changed is not None:
             _store_back(frame, call.func.value, path, changed)
     elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
         frame.change_grad(receiver, result._replace(origins=receiver.origins))
@@ -395,12 +399,26 @@ def _change_receiver(
         return
     elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
         if libraries.changes_module_in_place(name):
-            frame.refine(path, result)
+            frame.change_all(path, receiver, result)
+    elif isinstance(receiver, Instance) and path in frame.path_roots:
+        for attribute in frame.analysis.classes.written_by(receiver.cls, name):
+            frame.forget(f"{path}.{attribute}")
     elif isinstance(receiver, Nothing) and name in ("append", "add", "extend"):
         first = Sequence((), NOTHING)
         _store_back(
             frame, call.func.value, path, builtin_calls.changed_container(frame, first, name, arguments) or first
         )
+
+
+def _change_member(frame: Frame, call: ast.Call, receiver: Union, path: str | None, arguments: Arguments) -> None:
+    """The tensor among the things that a name may hold: `x = a if flag else None`, `x.requires_grad_()`."""
+    assert isinstance(call.func, ast.Attribute)
+    others = [member for member in receiver.members if not isinstance(member, Tensor)]
+    for tensor in (member for member in receiver.members if isinstance(member, Tensor)):
+        _change_receiver(frame, call, tensor, path, arguments, call_method(frame, tensor, call.func.attr, arguments))
+        after = None if path is None else frame.env.get(path)
+        if path is not None and isinstance(after, Tensor):
+            frame.change(path, join_all((after, *others)))
 
 
 def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) -> None:

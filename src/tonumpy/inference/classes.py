@@ -58,6 +58,7 @@ class ClassFacts:
         self._ancestors: dict[int, tuple[list[Class], list[str]]] = {}
         self._attributes: dict[tuple[object, ...], Value] = {}
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
+        self._written_by: dict[tuple[int, str], frozenset[str]] = {}
 
     def members(self, cls: Class) -> Members:
         return cls.module.derived(_members_of, cls.node)
@@ -99,6 +100,22 @@ class ClassFacts:
             if node is not None:
                 return Function(node, owner.module, owner)
         return None
+
+    def written_by(self, cls: Class, name: str) -> frozenset[str]:
+        """The attributes that a call of a method writes, or puts something into, by itself or by calling others."""
+        key = (id(cls.node), name)
+        known = self._written_by.get(key)
+        if known is None:
+            self._written_by[key] = frozenset()  # a method that calls itself writes no more than it does
+            found: set[str] = set()
+            function = self.method(cls, name)
+            if function is not None and not isinstance(function.node, ast.Lambda):
+                assigned, filled = _attributes_written(function.node)
+                found.update(assigned, filled)
+                for called in _methods_called(function.node):
+                    found |= self.written_by(cls, called)
+            known = self._written_by[key] = frozenset(found)
+        return known
 
     def is_module(self, cls: Class) -> bool:
         return libraries.is_module(self.library_bases(cls))
@@ -353,6 +370,15 @@ def _attributes_written(method: FunctionNode) -> tuple[list[str], list[str]]:
 
 def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
+
+
+def _methods_called(method: FunctionNode) -> list[str]:
+    """The methods that a method calls on `self`."""
+    parameters = [*method.args.posonlyargs, *method.args.args]
+    if not parameters:
+        return []
+    calls = [node.func for node in walk(method) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return [function.attr for function in calls if _is_name(function.value, parameters[0].arg)]
 
 
 def _is_setter(node: FunctionNode) -> bool:

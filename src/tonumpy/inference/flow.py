@@ -64,7 +64,9 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
     if not frame.assumed.keys().isdisjoint(names):
         names.append(next(iter(frame.relevant or ()), ""))
     if not _wanted(frame, statement, names):
-        if _binds_by_walrus(frame, statement.value):
+        if _binds_by_walrus(frame, statement.value) or _wanted(
+            frame, statement, _written_by_own_method(frame, statement.value)
+        ):
             evaluate(frame, statement.value)
         return True
     value = evaluate(frame, statement.value)
@@ -119,7 +121,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
         name = _last_name(node.func)
         sets_mode = name in ("set_grad_enabled", "_set_grad_enabled")
-        names = [*names_given(node), *([changed] if changed else [])]
+        names = [*names_given(node), *([changed] if changed else []), *_written_by_own_method(frame, node)]
         if sets_mode or _wanted(frame, statement, names) or _binds_by_walrus(frame, node):
             evaluate(frame, node)
         if sets_mode:
@@ -129,6 +131,15 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
     elif id(statement) in frame.targets.statements or _binds_by_walrus(frame, node):
         evaluate(frame, node)
     return True
+
+
+def _written_by_own_method(frame: Frame, node: ast.expr) -> list[str]:
+    """The attributes of `self` that `self.update(x)` writes."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if frame.owner is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return []
+    owner = function.value.id
+    return [f"{owner}.{name}" for name in frame.analysis.classes.written_by(frame.owner, function.attr)]
 
 
 def _binds_by_walrus(frame: Frame, node: ast.expr) -> bool:

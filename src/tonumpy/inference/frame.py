@@ -131,6 +131,14 @@ class Frame:
         for journal in self.journals:
             journal[name] = join(journal.get(name, NOTHING), value)
 
+    def forget(self, path: str) -> None:
+        """What an attribute holds has been written out of sight: what the class says of it counts again."""
+        if self.env.get(path) is not None:
+            self.env.set(path, NOTHING)
+            for journal in self.journals:
+                journal[path] = NOTHING
+        self.env.forget_paths(path)
+
     def refine(self, name: str, value: Value) -> None:
         """What a test has shown of a name; the name still holds the same object, so its attributes stay known."""
         self.env.set(name, value)
@@ -145,6 +153,13 @@ class Frame:
         self.bound[name] = join(self.bound.get(name, NOTHING), value)
         for journal in self.journals:
             journal[name] = join(journal.get(name, NOTHING), value)
+
+    def change_all(self, path: str, before: Value, after: Value) -> None:
+        """As `change`; another name that holds the very same object may find it changed as well."""
+        for name, value in self.env.items():
+            if value is before and name != path:
+                self.change(name, join(value, after))
+        self.change(path, after)
 
     def change_grad(self, before: Tensor, after: Tensor) -> None:
         """A tensor got or lost its grad in place: so may those that are the same, or view it."""

@@ -195,7 +195,8 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name == "requires_grad_":
         given = arguments.get(0, "requires_grad")
         truth = True if given is None else given.value if isinstance(given, Constant) else None
-        return _as_tensor(receiver)._replace(requires_grad=truth if isinstance(truth, bool) else None)
+        after = _as_tensor(receiver)._replace(requires_grad=truth if isinstance(truth, bool) else None)
+        return after if truth is False else after._replace(is_given=False)
     operator = torch_api.tensor_method(name)
     if operator is None:
         return None
@@ -355,7 +356,9 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
         ("device" in call.takes and _is_chosen(call.arguments.named_value("device")))
         or any(isinstance(value, Tensor) and value.is_sent for each in call.operands for value in members(each))
     )
-    return Tensor(cpu, grad, dtype, certainty, bit=bit, is_sent=is_sent, is_given=_is_given(call.operands))
+    is_asked = grad is True or (grad is None and output.grad == "argument")
+    is_given = not is_asked and _is_given(call.operands)
+    return Tensor(cpu, grad, dtype, certainty, bit=bit, is_sent=is_sent, is_given=is_given)
 
 
 def _is_chosen(device: Value | None) -> bool:

@@ -232,7 +232,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                             roots[id(further_inside)] = changed
                         read = {name for argument in _arguments(node) for name in names_in(argument)}
                         sources.setdefault(changed, set()).update(read)
-                        if node.func.attr.endswith("_"):
+                        if node.func.attr.endswith("_") or node.func.attr in _IN_PLACE:
                             written.add(changed)
     for name in written:
         for other in aliases.get(name, ()):
@@ -280,6 +280,10 @@ def mutated_names(function: FunctionNode) -> frozenset[str]:
             targets = [statement.target]
         found.update(name for name in map(root_name, targets) if name is not None)
     return frozenset(found)
+
+
+# Methods that change a container, or a module, without saying so in their names.
+_IN_PLACE = frozenset("append appendleft extend extendleft insert add update setdefault cuda to cpu".split())
 
 
 def _aliased(value: ast.expr | None) -> set[str]:
