@@ -214,7 +214,7 @@ def test_a_defect_of_ours_is_named_with_its_place_and_stops_nothing(
 def die(task: run.Task, _project: Project) -> run.Outcome:
     if task.filename == "7.py":
         os._exit(1)
-    return run.Outcome(task, task.data, [], [], None)
+    return run.Outcome(task, None, [], [], None)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tonumpy.report import Report
-    from tonumpy.run import Outcome
+    from tonumpy.run import Change, Outcome
 
 _T = TypeVar("_T")
 
@@ -70,10 +70,10 @@ def _fix(arguments: argparse.Namespace) -> int:
     speech = sys.stdout  # where people are spoken to: where stdout is for the product, stderr
     if arguments.diff:
         speech = sys.stderr
-        _write_diff(run.changed)
+        _write_diff(run.changes)
     elif run.stdin is not None:
         speech = sys.stderr
-        _write_bytes(run.changed[0].data if run.changed else run.stdin)
+        _write_bytes(run.changes[0][1].new if run.changes else run.stdin)
     else:
         run = run.written()
     report = run.report()
@@ -84,7 +84,7 @@ def _fix(arguments: argparse.Namespace) -> int:
         _write(text.summary_of_fix(report, fixed, written=not arguments.diff), speech)
     if report.errors:
         return ERRORS
-    return FINDINGS if report.findings or (arguments.diff and run.changed) else CLEAN
+    return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
 
 
 def _explain(arguments: argparse.Namespace) -> int:
@@ -134,8 +134,9 @@ class _Run(NamedTuple):
     stdin: bytes | None
 
     @property
-    def changed(self) -> list[Outcome]:
-        return [outcome for outcome in self.outcomes if outcome.data != outcome.task.data]
+    def changes(self) -> list[tuple[str, Change]]:
+        """Each file that changes, by its name."""
+        return [(each.task.filename, each.change) for each in self.outcomes if each.change is not None]
 
     def report(self) -> Report:
         from tonumpy.report import Report
@@ -149,9 +150,9 @@ class _Run(NamedTuple):
         from tonumpy.disk import write
 
         errors = []
-        for outcome in self.changed:
+        for filename, change in self.changes:
             try:
-                write(outcome.task.filename, outcome.task.data, outcome.data)
+                write(filename, change.old, change.new)
             except SourceError as error:
                 errors.append(error)
         failed = {error.filename for error in errors}
@@ -166,7 +167,7 @@ def _run(arguments: argparse.Namespace, command: str) -> _Run:
     stdin = None
     if _reads_stdin(arguments):
         stdin = sys.stdin.buffer.read()
-        candidates = [(arguments.stdin_filename or "-", stdin)]
+        candidates = [arguments.stdin_filename or "-"]
     else:
         candidates = list(_candidates(arguments, configuration, errors))
     outcomes = []
@@ -174,7 +175,7 @@ def _run(arguments: argparse.Namespace, command: str) -> _Run:
         from tonumpy import run
         from tonumpy.parallel import outcomes_of
 
-        tasks = [run.Task(path, data, configuration.settings_in(os.path.dirname(path))) for path, data in candidates]
+        tasks = [run.Task(path, stdin, configuration.settings_in(os.path.dirname(path))) for path in candidates]
         work = run.check if command == "check" else run.fix
         done = outcomes_of(work, tasks, configuration.settings_in("").jobs)
         outcomes = list(_with_progress(done, len(tasks), arguments))
@@ -184,7 +185,7 @@ def _run(arguments: argparse.Namespace, command: str) -> _Run:
 
 def _candidates(
     arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]
-) -> Iterator[tuple[str, bytes]]:
+) -> Iterator[str]:
     from tonumpy.disk import read
     from tonumpy.files import find_files
     from tonumpy.source import may_hold_candidates, may_hold_consumers
@@ -201,7 +202,7 @@ def _candidates(
             errors.append(error)
             continue
         if may_hold_candidates(data) or (may_hold_consumers(data) and _judges_arguments(path, configuration)):
-            yield path, data
+            yield path
 
 
 def _judges_arguments(path: str, configuration: Configuration) -> bool:
@@ -247,11 +248,11 @@ def _write_errors(errors: Iterable[SourceError]) -> None:
     _write("".join(lines), sys.stderr)
 
 
-def _write_diff(changed: Iterable[Outcome]) -> None:
+def _write_diff(changes: Iterable[tuple[str, Change]]) -> None:
     from tonumpy.diff import unified_diff
 
-    for outcome in changed:
-        _write_bytes(b"".join(unified_diff(outcome.task.filename, outcome.task.data, outcome.data)))
+    for filename, change in changes:
+        _write_bytes(b"".join(unified_diff(filename, change.old, change.new)))
 
 
 def _write(text: str, stream: TextIO) -> None:

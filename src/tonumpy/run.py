@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy import pipeline
+from tonumpy.disk import read
 from tonumpy.findings import Finding, Position, SourceError
 from tonumpy.inference.project import Project
 from tonumpy.noqa import suppress
@@ -18,16 +18,28 @@ if TYPE_CHECKING:
 
 
 class Task(NamedTuple):
+    """`data` is None where the file itself is to be read: a run over many files holds the bytes of one at a time."""
+
     filename: str
-    data: bytes
+    data: bytes | None
     settings: Settings
+
+    def read(self) -> bytes:
+        return read(self.filename) if self.data is None else self.data
+
+
+class Change(NamedTuple):
+    """What a file held, and what it should hold."""
+
+    old: bytes
+    new: bytes
 
 
 class Outcome(NamedTuple):
-    """`findings` are those left in `data`, which is what the file should hold; `fixed` are those repaired in it."""
+    """`findings` are those left after the change, if there is one; `fixed` are those that it repairs."""
 
     task: Task
-    data: bytes
+    change: Change | None
     findings: list[Finding]
     fixed: list[Finding]
     error: SourceError | None
@@ -45,16 +57,17 @@ def fix(task: Task, project: Project) -> Outcome:
 
 
 def _check(task: Task, project: Project) -> Outcome:
-    source = Source(task.data, task.filename)
+    source = Source(task.read(), task.filename)
     findings = suppress(source, pipeline.check(source, task.settings, project))
-    return Outcome(task, task.data, findings, [], None)
+    return Outcome(task, None, findings, [], None)
 
 
 def _fix(task: Task, project: Project) -> Outcome:
-    source = Source(task.data, task.filename)
+    old = task.read()
+    source = Source(old, task.filename)
     fixed = pipeline.fix(source, task.settings, project, unsafe=task.settings.unsafe_fixes)
-    data = source.encode(fixed.text) if fixed.applied else task.data
-    return Outcome(task, data, fixed.remaining, fixed.applied, None)
+    change = Change(old, source.encode(fixed.text)) if fixed.applied else None
+    return Outcome(task, change, fixed.remaining, fixed.applied, None)
 
 
 def _guarded(work: Work, task: Task, project: Project) -> Outcome:
@@ -66,8 +79,10 @@ def _guarded(work: Work, task: Task, project: Project) -> Outcome:
     except RecursionError:
         failure = SourceError(task.filename, "cannot be checked: nested too deeply", Position(1, 1))
     except Exception as error:  # a defect of ours: it is reported with its place, and the other files are still done
+        import traceback
+
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
         reason = f"internal error, please report it: {type(error).__name__}: {error} ({place})"
         failure = SourceError(task.filename, reason)
-    return Outcome(task, task.data, [], [], failure)
+    return Outcome(task, None, [], [], failure)
