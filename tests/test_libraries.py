@@ -25,7 +25,8 @@ TABLES: dict[str, dict[str, Any]] = {path.stem: tomllib.loads(path.read_text("ut
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 RETURNS = re.compile(
     r"tensor|sequence|mapping|pairs|none|self|first|second|collated|instance|operation|composed|transformed|unknown"
-    r"|item|iterator|chain|tuples|tuple:\d|plain:[\w ]+|foreign:(?P<foreign>\w+)|(object|sequence):(?P<object>[\w.]+)"
+    r"|item|iterator|chain|tuples|tuple:\d|plain:[\w ]+|foreign:(?P<foreign>\w+)"
+    r"|(object|outputs|sequence):(?P<object>[\w.]+)"
 )
 KEYS = {
     "promise": {"name", "returns", "device", "grad", "dtype", "position", "when", "source"},
@@ -92,7 +93,7 @@ def test_values_are_of_the_allowed_ones(root: str) -> None:
     for row in rows(root, "promise", "attribute", "hook"):
         assert row.get("device", "unknown") in get_args(libraries.Where), row
         assert row.get("grad", "unknown") in get_args(libraries.Whether), row
-        assert is_dtype_name(row.get("dtype", "int64")), row
+        assert is_dtype_name(row.get("dtype", "int64")) or row["dtype"] == "self", row
 
 
 @each_library

@@ -140,6 +140,7 @@ class LibraryObject(NamedTuple):
     on_cpu: Fact = None
     requires_grad: Fact = None
     arguments: Arguments | None = None
+    dtype: str | None = None
 
 
 class Method(NamedTuple):
@@ -301,7 +302,10 @@ def _merge(first: Value, second: Value) -> Value | None:
         return _join_mappings(first, second)
     if isinstance(first, LibraryObject) and isinstance(second, LibraryObject) and first.name == second.name:
         return LibraryObject(
-            first.name, join_fact(first.on_cpu, second.on_cpu), join_fact(first.requires_grad, second.requires_grad)
+            first.name,
+            join_fact(first.on_cpu, second.on_cpu),
+            join_fact(first.requires_grad, second.requires_grad),
+            dtype=first.dtype if first.dtype == second.dtype else None,
         )
     if isinstance(first, Instance) and isinstance(second, Instance) and first.cls == second.cls:
         arguments = first.arguments if first.arguments == second.arguments else None

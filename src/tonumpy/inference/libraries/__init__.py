@@ -13,11 +13,19 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from tonumpy.inference.operators import combine, cpu_of_device, device_after_to, on_default_device, result_facts
+from tonumpy.inference.operators import (
+    combine,
+    cpu_of_device,
+    device_after_to,
+    dtype_of,
+    on_default_device,
+    result_facts,
+)
 from tonumpy.inference.values import (
     NONE,
     Arguments,
     Constant,
+    Device,
     Foreign,
     Function,
     Instance,
@@ -222,7 +230,10 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     cpu = _device(promise, owner, arguments)
     grad = _grad(promise.grad, owner, arguments, frame.grad_mode)
     is_sent = cpu is None and any(isinstance(value, Tensor) and value.is_sent for value in arguments.values())
-    tensor = Tensor(cpu, grad, promise.dtype, is_sent=is_sent)
+    dtype = promise.dtype
+    if dtype == "self":
+        dtype = owner.dtype if isinstance(owner, LibraryObject) else None
+    tensor = Tensor(cpu, grad, dtype, is_sent=is_sent)
     kept = [_kept(frame, kind, tensor, owner, arguments) for kind in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
 
@@ -246,6 +257,8 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         return NONE
     if kind == "object":
         return LibraryObject(detail, cpu, grad)
+    if kind == "outputs" and isinstance(owner, LibraryObject) and owner.dtype is not None:
+        return LibraryObject(detail, cpu, grad, dtype=owner.dtype)
     if kind == "self" and owner is not None:
         return owner
     if kind == "first" and arguments.positional:
@@ -390,8 +403,15 @@ def call_function(frame: Frame, name: str, arguments: Arguments) -> Value | None
         promise = member_promise([owner], method, arguments)
         if promise is not None and promise.returns == ("instance",):
             cpu = _device(promise, None, arguments)
-            return LibraryObject(canonical(owner), cpu, _grad(promise.grad, None, arguments, frame.grad_mode))
+            grad = _grad(promise.grad, None, arguments, frame.grad_mode)
+            return LibraryObject(canonical(owner), cpu, grad, dtype=_dtype_asked_for(arguments))
     return None
+
+
+def _dtype_asked_for(arguments: Arguments) -> str | None:
+    """The dtype that an object's tensors are made with: `dtype=`, or `torch_dtype=` as transformers called it first."""
+    asked = arguments.named_value("dtype") or arguments.named_value("torch_dtype")
+    return None if asked is None else dtype_of(asked)
 
 
 def construct(name: str, arguments: Arguments, default_on_cpu: Fact) -> Value:
@@ -404,7 +424,7 @@ def construct(name: str, arguments: Arguments, default_on_cpu: Fact) -> Value:
     placed = on_default_device(arguments, default_on_cpu) if promise.device == "argument" else arguments
     cpu = _device(promise, None, placed)
     grad = _grad(promise.grad, None, arguments, True)  # what it holds is as it was given, under no_grad too
-    return LibraryObject(name, cpu, grad, known)
+    return LibraryObject(name, cpu, grad, known, _dtype_asked_for(arguments))
 
 
 def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Arguments) -> Value:
@@ -501,8 +521,27 @@ def changes_module_in_place(name: str) -> bool:
     return name in ("to", "cpu", "cuda", "requires_grad_", "xpu", "npu", "set_format")
 
 
+_CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16", "type": None}
+
+
+def _cast(owner: LibraryObject, name: str, arguments: Arguments) -> LibraryObject:
+    """A module after `.half()`, `.to(torch.bfloat16)` or `.to(dtype=...)`; what may be a dtype leaves it unknown."""
+    if name in _CASTS:
+        return owner._replace(dtype=_CASTS[name])
+    if name != "to":
+        return owner
+    given = [value for value in (*arguments.positional[:2], arguments.named_value("dtype")) if value is not None]
+    dtypes = [dtype for dtype in map(dtype_of, given) if dtype is not None]
+    if dtypes:
+        return owner._replace(dtype=dtypes[0])
+    is_device = all(isinstance(value, (Device, Constant)) for value in given) and not arguments.has_star
+    return owner if is_device else owner._replace(dtype=None)
+
+
 def _moved(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
     """A module (or what moves like one) after `.cuda()`, `.to(device)` or `.requires_grad_(False)`."""
+    if isinstance(owner, LibraryObject):
+        owner = _cast(owner, name, arguments)
     if name == "cpu":
         return owner._replace(on_cpu=True)
     if name in ("cuda", "xpu", "npu"):
