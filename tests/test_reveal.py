@@ -10,6 +10,7 @@ import pytest
 from fixture_format import FOLDER, ROOT
 from reveal import Claim, claims, expected_words, marked_rows, revealed, words_by_row
 
+from tonumpy.inference.project import Project
 from tonumpy.source import Source
 
 # A folder in `modules` is a program of several modules, whose main.py holds what is revealed.
@@ -46,6 +47,15 @@ def test_real_tensors_contradict_nothing(path: Path) -> None:
     assert {each.row for each in contradictions} == conventions, "a mark where torch bears out the claim"
     silent = {place[0] for place, claim in found.items() if claim.kinds and place not in run.seen}
     assert silent == marked_rows(source.text, "never runs")
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.parent.name)
+def test_the_order_of_the_files_changes_nothing(path: Path) -> None:
+    alone = words_by_row(revealed(source_of(path)))
+    for files in (sorted(path.parent.rglob("*.py")), sorted(path.parent.rglob("*.py"), reverse=True)):
+        project = Project()
+        found = {file: words_by_row(revealed(source_of(file), project)) for file in files}
+        assert found[path] == alone
 
 
 def executed(path: Path):  # noqa: ANN201 (torch may be missing)
