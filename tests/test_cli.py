@@ -149,9 +149,9 @@ def test_the_bare_prefix_selects_what_is_on_by_default(run_tonumpy: RunTonumpy) 
 
 @pytest.mark.usefixtures("folder")
 def test_an_unknown_code_is_refused(run_tonumpy: RunTonumpy) -> None:
-    result = run_tonumpy("check", "--select", "TNP01")
+    result = run_tonumpy("check", "--select", "TNP1001")
     assert result.code == 2
-    assert "argument --select: no rule has the code `TNP01`; did you mean `TNP101`?" in result.err
+    assert "argument --select: no rule has the code `TNP1001`; did you mean `TNP101`?" in result.err
 
 
 # check: standard input
