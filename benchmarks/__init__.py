@@ -1,0 +1,1 @@
+"""`python -m benchmarks` measures speed; repair_cost.py is a script of its own."""
