@@ -29,6 +29,8 @@ def drops_casts(original: str, repaired: str) -> str:  # noqa: ARG001
 def repairs_only_the_first(original: str, repaired: str) -> str:
     """Every conversion after the first stays as it was."""
     before, after = (list(re.finditer(r"\.numpy\(", text)) for text in (original, repaired))
+    if not before:  # there was none: arguments have been converted
+        return original
     return repaired[: after[0].end()] + original[before[0].end() :]
 
 
