@@ -72,7 +72,7 @@ class Contradiction(NamedTuple):
 class Run:
     """The receivers seen so far, by their place in the text. Unless it `converts`, `.numpy()` does nothing else."""
 
-    def __init__(self, accelerator: str | None, *, converts: bool = True) -> None:
+    def __init__(self, accelerator: str, *, converts: bool = True) -> None:
         self.accelerator = accelerator
         self.converts = converts
         self.seen: dict[Place, set[Seen]] = {}
@@ -175,8 +175,8 @@ class Run:
         return found if annotation is torch.Tensor else [*found, object]
 
     @property
-    def devices(self) -> tuple[str, ...]:
-        return ("cpu", self.accelerator) if self.accelerator else ("cpu",)
+    def devices(self) -> tuple[str, str]:
+        return ("cpu", self.accelerator)
 
     def contradictions(self, claims: Mapping[Place, Claim]) -> list[Contradiction]:
         return [
@@ -260,7 +260,7 @@ def importing_from(folder: Path) -> Iterator[None]:
 class _Translation(ast.NodeTransformer):
     """Notes receivers; says the accelerator's name for cuda's."""
 
-    def __init__(self, accelerator: str | None) -> None:
+    def __init__(self, accelerator: str) -> None:
         self._accelerator = accelerator
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -271,7 +271,7 @@ class _Translation(ast.NodeTransformer):
         if node.func.attr == "numpy":
             noted = [ast.Constant(place[0]), ast.Constant(place[1]), node.func.value]
             node.func.value = ast.Call(ast.Name("__note__", ast.Load()), noted, [])
-        elif node.func.attr == "cuda" and self._accelerator and not node.args:
+        elif node.func.attr == "cuda" and not node.args:
             node.func.attr = "to"
             node.args = [ast.Constant(self._accelerator)]
         return node
@@ -280,11 +280,11 @@ class _Translation(ast.NodeTransformer):
         self.generic_visit(node)
         if node.attr == "is_cuda":
             return ast.UnaryOp(ast.Not(), ast.Attribute(node.value, "is_cpu", ast.Load()))
-        if node.attr == "cuda" and isinstance(node.value, ast.Name) and node.value.id == "torch" and self._accelerator:
+        if node.attr == "cuda" and isinstance(node.value, ast.Name) and node.value.id == "torch":
             node.attr = self._accelerator
         return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        if isinstance(node.value, str) and node.value.partition(":")[0] == "cuda" and self._accelerator:
+        if isinstance(node.value, str) and node.value.partition(":")[0] == "cuda":
             node.value = node.value.replace("cuda", self._accelerator)
         return node
