@@ -117,9 +117,10 @@ def test_the_work_grows_with_the_code(shape: Callable[[int], str]) -> None:
 
 @pytest.mark.parametrize(("shape", "most"), [(nested_loops, 18), (nested_branches, 80)])
 def test_the_work_grows_with_the_depth(shape: Callable[[int], str], most: int) -> None:
-    """Python itself nests blocks up to twenty deep (loops) or a hundred (indentation)."""
+    """No level may multiply the work, which twice the depth would show a hundredfold. A power is allowed here: Python
+    itself nests loops no deeper than twenty, and other blocks no deeper than a hundred."""
     work_for(shape(2))
-    assert work_for(shape(most)) < 3 * work_for(shape(most // 2))
+    assert work_for(shape(most)) < 6 * work_for(shape(most // 2))
 
 
 def test_the_work_grows_with_modules_that_import_each_other(tmp_path: Path) -> None:
