@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tonumpy import check_source
 from tonumpy.consumers import consumer_of, consumers, converting_arguments, find_consumers
 from tonumpy.source import Source
 
@@ -105,3 +106,16 @@ def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
 )
 def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
     assert len(find_consumers(Source.from_text(f"import numpy as np\n{text}", "example.py"))) == count
+
+
+def test_a_chain_of_hundreds_of_calls_has_a_name() -> None:
+    text = (
+        f"import numpy as np, torch\ndef f(x: torch.Tensor):\n    np{'.a()' * 240}.median(x)\n    np.median(x.cuda())\n"
+    )
+    assert [finding.code for finding in check_source(text, select=["TNP104"])] == ["TNP104"]
+
+
+def test_a_sum_of_hundreds_of_operands_is_looked_through() -> None:
+    total = " + ".join(["x"] * 800)
+    text = f"import numpy as np, torch\ndef f(x: torch.Tensor):\n    x = x.cuda()\n    np.median({total})\n"
+    assert [finding.code for finding in check_source(text, select=["TNP104"])] == ["TNP104"]

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from runtime_matrix import same
 
-from tonumpy import fix_source
+from tonumpy import check_source, fix_source
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SHARES_NUMPY = torch.Tensor.numpy
@@ -74,3 +74,29 @@ def test_the_clean_functions_are_right() -> None:
             with mock.patch.object(torch.Tensor, "numpy", copying):
                 meant = outcome(function)
             assert same(outcome(function), meant), f"{rule}, {key}"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "try:\n        x.zero_()\n    finally:\n        pass",
+        "for _ in range(3):\n        x.zero_()",
+        "while flag:\n        if flag:\n            x.zero_()\n            break",
+        "with torch.no_grad():\n        x.zero_()",
+        "match flag:\n        case 1:\n            x.zero_()",
+        "x.view(-1).zero_()",
+        "y = x[0]\n    y += 1",
+        "x.data[0] = 1",
+    ],
+)
+def test_where_the_write_stands(between: str) -> None:
+    text = (
+        f"import torch\ndef f(x: torch.Tensor, flag):\n    a = x.detach().cpu().numpy()\n    {between}\n    return a\n"
+    )
+    assert [finding.code for finding in check_source(text, select=["TNP201"])] == ["TNP201"]
+
+
+def test_code_that_is_nested_too_deeply_is_left_alone() -> None:
+    total = " + ".join(["x"] * 900)
+    text = f"import torch\ndef f(x: torch.Tensor):\n    a = x.detach().numpy()\n    b = {total}\n    return a\n"
+    assert [finding.code for finding in check_source(text)] == ["TNP103"]

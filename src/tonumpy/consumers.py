@@ -170,8 +170,10 @@ def _may_be_a_tensor(node: ast.expr, names: dict[str, str]) -> bool:
         return any(_may_be_a_tensor(item, names) for item in node.elts)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         return _may_be_a_tensor(node.elt, names)
-    if isinstance(node, ast.BinOp):
-        return _may_be_a_tensor(node.left, names) or _may_be_a_tensor(node.right, names)
+    while isinstance(node, ast.BinOp):  # a long sum leans to the left
+        if _may_be_a_tensor(node.right, names):
+            return True
+        node = node.left
     if isinstance(node, ast.UnaryOp):
         return _may_be_a_tensor(node.operand, names)
     if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "size"):

@@ -54,7 +54,10 @@ def _with_sharing(conversions: list[Conversion]) -> list[Conversion]:
     of_arrays: dict[ast.Call, Overwritten] = {}
     for group in scopes.values():
         body = group[0].candidate.scopes[-1].body
-        sharing = sharing_in(body, [conversion.candidate.call for conversion in group])
+        try:
+            sharing = sharing_in(body, [conversion.candidate.call for conversion in group])
+        except RecursionError:
+            continue  # nested too deeply: nothing is said of it
         of_tensors.update(sharing.of_tensors)
         of_arrays.update(sharing.of_arrays)
     return [

@@ -52,10 +52,17 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
         for node, given, of_items in _tensors(argument, value):
             facts = _facts(given)
             if facts is not None:
-                function = ast.unparse(site.call.func)
+                function = _spelt(site.call.func)
                 yield ImplicitConversion(
                     site, function, node, chain_of(node), *facts, seen.grad_mode, of_items, consumer.keeps_value
                 )
+
+
+def _spelt(function: ast.expr) -> str:
+    try:
+        return ast.unparse(function)
+    except RecursionError:  # a chain of hundreds of calls
+        return function.attr if isinstance(function, ast.Attribute) else "a function"
 
 
 def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:

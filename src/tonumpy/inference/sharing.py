@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import Role, chain_of
@@ -61,6 +62,7 @@ _KEEPING_OF_CONTAINERS = frozenset("add update put setdefault".split())  # tenso
 _CONTAINERS = frozenset("list dict set deque defaultdict OrderedDict tuple".split())
 _PASSING = frozenset("list tuple reversed enumerate zip iter sorted from_numpy as_tensor asarray asanyarray".split())
 _WRITING_ARRAYS = frozenset("sort fill put partition setfield".split())
+_TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
 _PARAMETERS = frozenset("parameters named_parameters state_dict buffers named_buffers".split())
 _OPTIMIZER = re.compile(r"(^|[._])opt(im|imizer)?s?(_|$|\d)|optim", re.IGNORECASE)
 
@@ -349,7 +351,7 @@ class _Walk:
                 if item.optional_vars is not None:
                     self.bind(item.optional_vars, references, item.context_expr)
             self.block(statement.body)
-        elif isinstance(statement, ast.Try):
+        elif isinstance(statement, _TRIES):
             self.branches([*statement.body, *statement.orelse], *(handler.body for handler in statement.handlers))
             self.block(statement.finalbody)
         elif isinstance(statement, ast.Match):
