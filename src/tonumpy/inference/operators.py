@@ -107,8 +107,10 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
         if isinstance(operand, Sequence) and operand.items:
             waiting.extend(operand.items)
             continue
-        for value in members(operand):
-            if isinstance(value, Tensor) and value.on_cpu is True and not value.is_number:
+        parts = [each for each in members(operand) if not (isinstance(each, Unknown) and each.is_no_tensor)]
+        is_sure = not any(isinstance(value, Unknown) for value in parts)
+        for value in parts:
+            if is_sure and isinstance(value, Tensor) and value.on_cpu is True and not value.is_number:
                 speaks_for_all = True
                 is_data |= value.requires_grad is False and not is_integral(value.dtype)
             if isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject)):
