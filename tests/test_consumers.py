@@ -101,6 +101,7 @@ def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
         ("def f(x):\n    np.asarray(x.cuda())\ndef g(x):\n    np.asarray(x)", 1),
         ("def f(x):\n    np.asarray(x)\ndef g(x):\n    x.cuda()", 0),
         ("class A:\n    def f(self):\n        np.asarray(self.x)\n    def g(self):\n        self.x = x.cuda()", 1),
+        ("class A:\n    def f(self):\n        np.asarray(x)\n    def g(self):\n        self.x = x.cuda()", 0),
         ("x = x.cuda()\ndef f(x):\n    np.asarray(x)\nnp.asarray(x)", 1),
     ],
 )

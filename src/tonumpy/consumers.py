@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import find_calls
-from tonumpy.inference.symbols import imports_of, statements_of
+from tonumpy.inference.symbols import flow_of_node, imports_of, names_in, own_expressions, statements_of
 from tonumpy.source import TROUBLE
 
 if TYPE_CHECKING:
@@ -97,7 +97,9 @@ def find_consumers(source: Source) -> list[Site]:
             _may_be_a_tensor(argument, names) for argument in (*call.args, *(each.value for each in call.keywords))
         )
 
-    return find_calls(source, _rows(source, names, methods), is_wanted)
+    sites = find_calls(source, _rows(source, names, methods), is_wanted)
+    known: dict[ast.AST, set[str]] = {}
+    return [site for site in sites if _is_in_trouble(site, source, known)]
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
@@ -133,15 +135,56 @@ def _parts_in_trouble(source: Source) -> list[tuple[int, int]]:
     others: list[tuple[int, int]] = []
     for statement in source.tree.body:
         is_definition = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        end = source.offset(source.ast_position(statement.end_lineno or 0, statement.end_col_offset or 0))
-        place = source.offset(source.ast_position(statement.lineno, statement.col_offset)), end
-        (definitions if is_definition else others).append(place)
+        (definitions if is_definition else others).append(_extent(statement, source))
+    found = [place for place in definitions if _speaks_of_trouble(source, place)]
+    return sorted(found + others if any(_speaks_of_trouble(source, place) for place in others) else found)
 
-    def is_in_trouble(*places: tuple[int, int]) -> bool:
-        return any(source.text.find(word, start, end) >= 0 for start, end in places for word in TROUBLE)
 
-    found = [place for place in definitions if is_in_trouble(place)]
-    return sorted(found + others if is_in_trouble(*others) else found)
+def _is_in_trouble(site: Site, source: Source, known: dict[ast.AST, set[str]]) -> bool:
+    """Whether something is said of grad or devices where the arguments come from, or an attribute of `self` is given.
+
+    `known` keeps for each function the names that depend on what its statements say of such things.
+    """
+    scope = site.scopes[-1]
+    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return True
+    given = {name for value in (*site.call.args, *site.call.keywords) for name in names_in(value)}
+    if any(name.startswith("self") for name in given):
+        return True
+    if scope not in known:
+        known[scope] = _names_in_trouble(scope, source)
+    return not known[scope].isdisjoint(given) or any(
+        _speaks_of_trouble(source, _extent(value, source))
+        for value in (*site.call.args, *(keyword.value for keyword in site.call.keywords))
+    )
+
+
+def _names_in_trouble(function: ast.FunctionDef | ast.AsyncFunctionDef, source: Source) -> set[str]:
+    said = {
+        name
+        for statement in statements_of(function.body)
+        if any(_speaks_of_trouble(source, _extent(each, source)) for each in own_expressions(statement))
+        for name in _names_beside(statement)
+    }
+    if not said:
+        return said
+    flow = flow_of_node(function)
+    said &= flow.local_names
+    return {name for name in flow.local_names if not said.isdisjoint(flow.slice({name}))}
+
+
+def _names_beside(statement: ast.stmt) -> set[str]:
+    """The names in a statement without those of the statements inside it."""
+    return {name for expression in own_expressions(statement) for name in names_in(expression)}
+
+
+def _extent(node: ast.stmt | ast.expr, source: Source) -> tuple[int, int]:
+    end = source.ast_position(node.end_lineno or 0, node.end_col_offset or 0)
+    return source.offset(source.ast_position(node.lineno, node.col_offset)), source.offset(end)
+
+
+def _speaks_of_trouble(source: Source, place: tuple[int, int]) -> bool:
+    return any(source.text.find(word, *place) >= 0 for word in TROUBLE)
 
 
 def _is_named(function: ast.expr, names: dict[str, str], methods: frozenset[str]) -> bool:
