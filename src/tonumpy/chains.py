@@ -61,6 +61,10 @@ class Chain(NamedTuple):
         """The link that leaves the tensor without grad, if one does."""
         return self._last(Role.DETACH, Role.DATA, undone_by=Role.GRAD)
 
+    @property
+    def is_complete(self) -> bool:
+        return self.detach is not None and self.cpu is not None
+
     def _last(self, *roles: Role, undone_by: Role) -> Link | None:
         for link in reversed(self.links):
             if link.role is undone_by:

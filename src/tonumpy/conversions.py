@@ -54,7 +54,7 @@ class Conversion(NamedTuple):
     @property
     def is_complete(self) -> bool:
         """Whether the chain itself detaches and brings the tensor to the CPU, or `force=True` does."""
-        return self.candidate.is_forced or (self.chain.detach is not None and self.chain.cpu is not None)
+        return self.candidate.is_forced or self.chain.is_complete
 
     @property
     def subject(self) -> str:

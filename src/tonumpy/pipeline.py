@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import find_candidates
+from tonumpy.chains import chain_of
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.edits import plan_edits, plan_fix
 from tonumpy.findings import Applicability, Finding, Position
@@ -82,7 +83,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     project.forget_surplus()
     rules = [rule for rule in all_rules() if settings.selects(rule)]
     of_receivers = [rule for rule in rules if rule.judges == "receivers"]
-    found = list(_judgements(_receivers(source, project), of_receivers, source, settings))
+    found = list(_judgements(_receivers(source, project, of_receivers), of_receivers, source, settings))
     of_arguments = [rule for rule in rules if rule.judges == "arguments"]
     if of_arguments and may_hold_consumers(source.text):
         found += _judgements(_arguments(source, project), of_arguments, source, settings)
@@ -90,8 +91,14 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     return found
 
 
-def _receivers(source: Source, project: Project) -> list[Conversion]:
+def _receivers(source: Source, project: Project, rules: list[Rule]) -> list[Conversion]:
+    """Nothing is inferred about chains that are complete as they stand and of no concern to a selected rule."""
     candidates = find_candidates(source)
+    complete = [each for each in candidates if each.is_forced or chain_of(each.receiver).is_complete]
+    if complete:
+        concerned = {id(each) for rule in rules for each in rule.concerns(source, complete)}
+        passed_over = {id(candidate) for candidate in complete} - concerned
+        candidates = [candidate for candidate in candidates if id(candidate) not in passed_over]
     return infer(source, candidates, project) if candidates else []
 
 

@@ -10,7 +10,7 @@ from tonumpy.inference.analysis import MAX_STATEMENTS, Analysis
 from tonumpy.inference.copies import copies_in
 from tonumpy.inference.frame import Observation, Targets
 from tonumpy.inference.project import Module, Project
-from tonumpy.inference.sharing import sharing_in
+from tonumpy.inference.sharing import sharing_of
 from tonumpy.inference.symbols import names_read
 from tonumpy.inference.values import (
     Arguments,
@@ -24,11 +24,9 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Sequence
 
     from tonumpy.candidates import Candidate, Guard, Site
-    from tonumpy.inference.sharing import Overwritten
     from tonumpy.source import Source
 
 _UNREACHED = Observation(Unknown("code that is not reached"), (), Arguments(()), None)
@@ -45,24 +43,15 @@ def infer(source: Source, candidates: Sequence[Candidate], project: Project) -> 
 
 def _with_sharing(conversions: list[Conversion]) -> list[Conversion]:
     """The same with what is written through shared memory, for the conversions that may share it."""
-    scopes: dict[int, list[Conversion]] = {}
-    for conversion in conversions:
-        may_share = not conversion.copies and conversion.on_cpu is not False
-        if may_share and conversion.certainty != "possible":
-            scopes.setdefault(id(conversion.candidate.scopes[-1]), []).append(conversion)
-    of_tensors: dict[ast.Call, Overwritten] = {}
-    of_arrays: dict[ast.Call, Overwritten] = {}
-    for group in scopes.values():
-        body = group[0].candidate.scopes[-1].body
-        try:
-            sharing = sharing_in(body, [conversion.candidate.call for conversion in group])
-        except RecursionError:
-            continue  # nested too deeply: nothing is said of it
-        of_tensors.update(sharing.of_tensors)
-        of_arrays.update(sharing.of_arrays)
+    sharing = sharing_of(
+        each.candidate
+        for each in conversions
+        if not each.copies and each.on_cpu is not False and each.certainty != "possible"
+    )
     return [
         each._replace(
-            tensor_written=of_tensors.get(each.candidate.call), array_written=of_arrays.get(each.candidate.call)
+            tensor_written=sharing.of_tensors.get(each.candidate.call),
+            array_written=sharing.of_arrays.get(each.candidate.call),
         )
         for each in conversions
     ]

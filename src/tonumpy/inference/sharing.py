@@ -19,6 +19,8 @@ from tonumpy.inference.symbols import bound_names, path_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tonumpy.candidates import Candidate
+
 MAX_PASSES = 4  # of a loop: what goes round it is settled after two, in a loop of loops after three
 
 
@@ -65,6 +67,22 @@ _WRITING_ARRAYS = frozenset("sort fill put partition setfield".split())
 _TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
 _PARAMETERS = frozenset("parameters named_parameters state_dict buffers named_buffers".split())
 _OPTIMIZER = re.compile(r"(^|[._])opt(im|imizer)?s?(_|$|\d)|optim", re.IGNORECASE)
+
+
+def sharing_of(candidates: Iterable[Candidate]) -> Sharing:
+    """What is written through the memory that each candidate may share, function by function."""
+    scopes: dict[int, list[Candidate]] = {}
+    for candidate in candidates:
+        scopes.setdefault(id(candidate.scopes[-1]), []).append(candidate)
+    whole = Sharing({}, {})
+    for group in scopes.values():
+        try:
+            found = sharing_in(group[0].scopes[-1].body, [candidate.call for candidate in group])
+        except RecursionError:
+            continue  # nested too deeply: nothing is said of it
+        whole.of_tensors.update(found.of_tensors)
+        whole.of_arrays.update(found.of_arrays)
+    return whole
 
 
 def sharing_in(body: Sequence[ast.stmt], conversions: Iterable[ast.Call]) -> Sharing:

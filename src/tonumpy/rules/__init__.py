@@ -8,11 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from tonumpy.candidates import Candidate
     from tonumpy.config import Settings
     from tonumpy.findings import Style
     from tonumpy.repairs import Operation
+    from tonumpy.source import Source
 
 
 class Rule(NamedTuple):
@@ -20,6 +22,8 @@ class Rule(NamedTuple):
 
     `fix_is_unsafe` where the repair changes what working code gives, whatever is known of the tensor.
     Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments an ImplicitConversion.
+    `concerns` tells which of the complete chains of a file (`.detach().cpu().numpy()`) the rule may object to: about
+    the others nothing need be inferred for it.
     `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
     """
 
@@ -30,6 +34,7 @@ class Rule(NamedTuple):
     check: Callable[[Any], str | None]
     repair: Callable[[Any, Style], tuple[Operation, ...]]
     fix_is_unsafe: bool
+    concerns: Callable[[Source, list[Candidate]], Iterable[Candidate]]
     page: str
 
     @property
@@ -41,6 +46,10 @@ class Rule(NamedTuple):
 def judges_arguments(settings: Settings) -> bool:
     """Whether files without any call of `.numpy()` may have findings."""
     return any(rule.judges == "arguments" and settings.selects(rule) for rule in all_rules())
+
+
+def _no_complete_chain(source: Source, complete: list[Candidate]) -> Iterable[Candidate]:  # noqa: ARG001
+    return ()
 
 
 @cache
@@ -58,6 +67,7 @@ def all_rules() -> tuple[Rule, ...]:
             module.check,
             module.repair,
             getattr(module, "FIX_IS_UNSAFE", False),
+            getattr(module, "concerns", _no_complete_chain),
             (module.__doc__ or "").strip(),
         )
         for name, module in modules.items()

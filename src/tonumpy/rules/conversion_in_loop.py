@@ -44,12 +44,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
     from tonumpy.repairs import Operation
+    from tonumpy.source import Source
 
 CODE = "TNP304"
 ON_BY_DEFAULT = False
+
+
+def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
+    return complete
 
 
 def check(conversion: Conversion) -> str | None:

@@ -46,12 +46,18 @@ from typing import TYPE_CHECKING
 from tonumpy.repairs import RemoveLink
 
 if TYPE_CHECKING:
+    from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
     from tonumpy.repairs import Operation
+    from tonumpy.source import Source
 
 CODE = "TNP301"
 ON_BY_DEFAULT = False
+
+
+def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
+    return complete
 
 
 def check(conversion: Conversion) -> str | None:

@@ -46,13 +46,22 @@ from typing import TYPE_CHECKING
 from tonumpy.repairs import CopyArray
 
 if TYPE_CHECKING:
+    from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
     from tonumpy.repairs import Operation
+    from tonumpy.source import Source
 
 CODE = "TNP202"
 ON_BY_DEFAULT = False
 FIX_IS_UNSAFE = True
+
+
+def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
+    from tonumpy.inference.sharing import sharing_of
+
+    written = sharing_of(complete).of_arrays
+    return [candidate for candidate in complete if candidate.call in written]
 
 
 def check(conversion: Conversion) -> str | None:

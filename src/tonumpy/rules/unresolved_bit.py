@@ -42,19 +42,29 @@ Safe: where the conversion did not raise, the added link returns the tensor itse
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tonumpy.repairs import AddLinks, force
 
 if TYPE_CHECKING:
+    from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
     from tonumpy.repairs import Operation
+    from tonumpy.source import Source
 
 CODE = "TNP107"
 ON_BY_DEFAULT = True
 
 _LINKS = {"conjugate": "resolve_conj", "negative": "resolve_neg"}
+
+
+_NAMED = re.compile(r"conj|adjoint|\.m?H\b")
+
+
+def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
+    return complete if _NAMED.search(source.text) else []
 
 
 def check(conversion: Conversion) -> str | None:

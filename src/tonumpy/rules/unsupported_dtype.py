@@ -42,14 +42,17 @@ imaginary part) and `.dequantize()` for quantized tensors. Torch has none for pa
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tonumpy.repairs import AddLinks
 
 if TYPE_CHECKING:
+    from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
     from tonumpy.repairs import Operation
+    from tonumpy.source import Source
 
 CODE = "TNP105"
 ON_BY_DEFAULT = True
@@ -72,6 +75,13 @@ LINKS = {
     "quint4x2": "dequantize",
     "quint2x4": "dequantize",
 }
+
+
+_NAMED = re.compile(r"bfloat16|float8|float4|complex32|chalf|quantiz|\bqu?int")
+
+
+def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
+    return complete if _NAMED.search(source.text) else []
 
 
 def check(conversion: Conversion) -> str | None:

@@ -40,17 +40,27 @@ Safe: the conversion raised before.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tonumpy.repairs import AddLinks
 
 if TYPE_CHECKING:
+    from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
     from tonumpy.repairs import Operation
+    from tonumpy.source import Source
 
 CODE = "TNP106"
 ON_BY_DEFAULT = True
+
+
+_NAMED = re.compile(r"sparse|mkldnn")
+
+
+def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
+    return complete if _NAMED.search(source.text) else []
 
 
 def check(conversion: Conversion) -> str | None:
