@@ -3,13 +3,13 @@ every fixture and in a real package."""
 
 import ast
 import contextlib
+import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from tonumpy import pipeline
 from tonumpy.candidates import find_candidates
@@ -21,7 +21,11 @@ from tonumpy.noqa import suppress
 from tonumpy.parallel import POOL_FROM
 from tonumpy.source import Source
 
-FOLDERS = [str(Path(__file__).parent.parent / "fixtures"), str(Path(torch.__file__).parent / "testing")]
+FIXTURES = str(Path(__file__).parent.parent / "fixtures")
+_TORCH = importlib.util.find_spec("torch")
+# Where torch is not installed, another package that is.
+PACKAGE = Path((_TORCH or importlib.util.find_spec("libcst")).origin).parent / ("testing" if _TORCH else "")
+FOLDERS = [FIXTURES, str(PACKAGE)]
 
 
 @pytest.fixture(scope="module")
