@@ -83,7 +83,8 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     project.forget_surplus()
     rules = [rule for rule in all_rules() if settings.selects(rule)]
     of_receivers = [rule for rule in rules if rule.judges == "receivers"]
-    found = list(_judgements(_receivers(source, project, of_receivers), of_receivers, source, settings))
+    conversions = _receivers(source, project, of_receivers) if of_receivers else []
+    found = list(_judgements(conversions, of_receivers, source, settings))
     of_arguments = [rule for rule in rules if rule.judges == "arguments"]
     if of_arguments and may_hold_consumers(source.text):
         found += _judgements(_arguments(source, project), of_arguments, source, settings)
