@@ -397,6 +397,8 @@ def _change_receiver(
             thaw_owners(frame, path)
     elif path is None:
         return
+    elif isinstance(receiver, Tensor) and name == "backward":
+        frame.refine(path, receiver._replace(requires_grad=True))  # or it would have raised
     elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
         if libraries.changes_module_in_place(name):
             frame.change_all(path, receiver, result)
