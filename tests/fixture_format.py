@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "fixtures"
@@ -16,6 +19,7 @@ OPTIONS = {"--strict", "--unsafe-fixes", "--style=force"}
 
 _DIRECTIVE = re.compile(r"# (options|python): (.+)")
 _COMMENT = re.compile(r"# (TNP\d+: .+?)(?= +# |$)")
+_SAVED = re.compile(r"# (TNP\d{3}) with(?:out (.+?)| (.+?) in place of (.+?))$")
 _EXPECTATION = re.compile(
     r"(?P<code>TNP\d{3}): (?:(?P<row>\d+):)?(?P<column>\d+)(?: (?P<applicability>unsafe|display-only))?"
 )
@@ -30,11 +34,29 @@ class Expected(NamedTuple):
     applicability: str
 
 
+class Saved(NamedTuple):
+    """A near miss: with `new` in place of `old` in that row the fixture has a finding of this code."""
+
+    row: int
+    code: str
+    old: str
+    new: str
+
+    def undone(self, text: str) -> str:
+        """The text of the fixture without what saves it."""
+        lines = text.splitlines(keepends=True)
+        code, comment, rest = lines[self.row - 1].partition(f"# {self.code} with")
+        assert self.old in code, f"row {self.row}: there is no {self.old}"
+        lines[self.row - 1] = code.replace(self.old, self.new) + comment + rest
+        return "".join(lines)
+
+
 class Fixture(NamedTuple):
     path: Path
     options: frozenset[str]
     python: tuple[int, ...]
     expected: list[Expected]
+    saved: list[Saved]
 
     @property
     def name(self) -> str:
@@ -74,7 +96,7 @@ def read_fixture(path: Path) -> Fixture:
     assert not unknown, f"{path}: unknown options {unknown}"
     python = tuple(map(int, directives.get("python", "3.0").split(".")))
     expected = [each for row, line in enumerate(lines, 1) for each in _expectations(line, row, path)]
-    return Fixture(path, options, python, sorted(expected))
+    return Fixture(path, options, python, sorted(expected), read_saved(lines))
 
 
 def _directives(lines: list[str]) -> dict[str, str]:
@@ -100,4 +122,16 @@ def _expectations(line: str, row: int, path: Path) -> list[Expected]:
         assert match, f"{path}:{row}: not an expectation: {part}"
         place = int(match["row"] or row), int(match["column"])
         found.append(Expected(*place, match["code"], match["applicability"] or "safe"))
+    return found
+
+
+def read_saved(lines: Iterable[str]) -> list[Saved]:
+    """What the comments of a clean fixture say of the details that make it clean."""
+    found = []
+    for row, line in enumerate(lines, 1):
+        match = _SAVED.search(line)
+        assert match or not re.search(r"# TNP\d{3} with", line), f"{row}: not a near miss: {line}"
+        if match:
+            code, gone, new, old = match.groups()
+            found.append(Saved(row, code, gone or old, new or ""))
     return found

@@ -70,6 +70,16 @@ def test_fix(fixture: Fixture, update_fixtures: bool) -> None:
     assert Counter(each.code for each in findings_in(after, fixture)) == left
 
 
+@pytest.mark.parametrize(
+    "fixture", [each for each in FIXTURES if each.saved], ids=[each.name for each in FIXTURES if each.saved]
+)
+def test_a_near_miss_is_found_without_what_saves_it(fixture: Fixture) -> None:
+    text = fixture.path.read_bytes().decode("utf-8", "surrogateescape")
+    for saved in fixture.saved:
+        undone = saved.undone(text).encode("utf-8", "surrogateescape")
+        assert saved.code in {each.code for each in findings_in(undone, fixture)}, saved
+
+
 def write_twin(fixture: Fixture, before: bytes, after: bytes) -> None:
     if after != before:
         fixture.twin.write_bytes(after)
@@ -177,3 +187,13 @@ def test_a_misspelt_expectation_is_refused(tmp_path: Path) -> None:
         path.write_text(f"x.numpy()  # {comment}\n")
         with pytest.raises(AssertionError, match="not an expectation"):
             read_fixture(path)
+
+
+def test_a_misspelt_near_miss_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "clean_misspelt.py"
+    path.write_text("x.cpu().numpy()  # TNP102 with .cpu() for .detach()\n")
+    with pytest.raises(AssertionError, match="not a near miss"):
+        read_fixture(path)
+    path.write_text("x.cpu().numpy()  # TNP102 without .detach()\n")
+    with pytest.raises(AssertionError, match=r"there is no \.detach"):
+        read_fixture(path).saved[0].undone(path.read_text())
