@@ -199,11 +199,11 @@ class Analysis:
         if arguments.kwarg:
             found[arguments.kwarg.arg] = Unknown("parameter")
         for name, default in defaults_of(arguments):
-            if isinstance(default, ast.Constant) and default.value is not None and isinstance(found[name], Unknown):
-                # A parameter whose default is a number or a string takes those.
-                found[name] = Plain(type(default.value).__name__)
-            elif isinstance(default, ast.Constant) and default.value is None:
+            if isinstance(default, ast.Constant) and default.value is None:
                 found[name] = join(found[name], NONE)
+            elif isinstance(found[name], Unknown) and _is_literal(default):
+                # A parameter whose default is a number, a string or several of them takes those.
+                found[name] = Plain("literal")
         first = self._first_parameter(function)
         if first is not None and function.owner is not None:
             found[first] = Instance(function.owner)
@@ -614,6 +614,15 @@ def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:
         if default is not None
     ]
     return found
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """A number or string, or a tuple of them that is not empty."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    if isinstance(node, ast.Tuple):
+        return bool(node.elts) and all(map(_is_literal, node.elts))
+    return isinstance(node, ast.Constant) and node.value is not None
 
 
 def decorator_names(node: FunctionNode) -> set[str]:
