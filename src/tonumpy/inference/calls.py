@@ -346,7 +346,7 @@ _PLAIN_METHODS = frozenset(
 
 
 def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
-    """A method of a value of unknown kind. Where torch is the only framework, words of torch are believed."""
+    """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
     if name in _PLAIN_METHODS:
         return Plain(f"result of {name}")
     if name in ("items", "values", "get", "pop", "setdefault", "copy", "popitem"):
@@ -354,7 +354,7 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         if name == "items":
             return Sequence(None, Sequence((Plain("key"), inner), inner))
         return Sequence(None, inner) if name == "values" else inner
-    if name == "state_dict" and not frame.module.has_rivals:
+    if name == "state_dict" and frame.module.only_torch_says:
         return Mapping((), Tensor(receiver.on_cpu, False))  # detached, unless keep_vars asks otherwise
     if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
         return _fresh(f"method {name} of {receiver.why}" if "method" not in receiver.why else receiver.why, frame)
@@ -363,10 +363,9 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return _fresh(f"method {name}", frame)
     if isinstance(result, Tensor):
         speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
-        if name == "cpu" and not frame.module.is_only_torch:
+        if name == "cpu" and not frame.module.imports_torch:
             speaks_torch = False  # wrappers of results have a `cpu` and a `numpy` too
-        is_believed = not frame.module.has_rivals or (name == "detach" and frame.module.only_torch_detaches)
-        if speaks_torch and is_believed:
+        if speaks_torch and frame.module.only_torch_says:
             return result._replace(certainty="likely")
         return Unknown(receiver.why, result.on_cpu, result.requires_grad)
     return result

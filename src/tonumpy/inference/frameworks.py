@@ -19,10 +19,12 @@ FOREIGN = frozenset(
 _RIVALS = FOREIGN - frozenset(
     "onnxruntime polars pyarrow pyspark dask cupy numpyro theano chainer brax optax open3d".split()
 )
-# Of the rivals, those whose values have a `detach` as torch's do. Keras with its torch backend hands out torch tensors,
-# and TensorFlow's and JAX's values have none, so that beside these the word proves a torch tensor.
-_HAVE_DETACH = frozenset(
-    "paddle paddlenlp paddleseg paddledet ppdet tinygrad mxnet gluonnlp gluoncv oneflow jittor".split()
+# Of the rivals, those whose values have methods with torch's names (`detach`, `permute`, `unsqueeze`). TensorFlow's
+# and JAX's have none of them, and Keras with its torch backend hands out torch tensors, so that beside these the words
+# prove a torch tensor. (TensorFlow's `cpu` is deprecated, and hardly ever seen.)
+_SAY_WHAT_TORCH_SAYS = frozenset(
+    "paddle paddlenlp paddleseg paddledet ppdet tinygrad mxnet gluonnlp gluoncv oneflow jittor mindspore megengine"
+    " mlx".split()
 )
 
 _IMPORT = re.compile(
@@ -37,18 +39,17 @@ def imported_roots(text: str) -> frozenset[str]:
     return frozenset(name.split()[0].split(".")[0] for match in _IMPORT.finditer(text) for name in match[1].split(","))
 
 
-def is_only_torch(roots: frozenset[str]) -> bool:
-    """Whether torch is imported and is the only array framework there."""
-    return any(_TORCH.match(root) for root in roots) and not has_rivals(roots)
+def imports_torch(roots: frozenset[str]) -> bool:
+    return any(_TORCH.match(root) for root in roots)
 
 
 def has_rivals(roots: frozenset[str]) -> bool:
     return bool(roots & _RIVALS)
 
 
-def only_torch_detaches(roots: frozenset[str]) -> bool:
-    """Whether no other framework is imported whose values have a `detach`."""
-    return not roots & _HAVE_DETACH
+def only_torch_says(roots: frozenset[str]) -> bool:
+    """Whether no other framework is imported whose values have methods with torch's names."""
+    return not roots & _SAY_WHAT_TORCH_SAYS
 
 
 def foreign_root(name: str) -> str | None:

@@ -226,7 +226,7 @@ def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: boo
         if has is False and isinstance(member, (Foreign, Instance, LibraryObject)):
             has = None
         if has is None or has is holds:
-            if isinstance(member, Unknown) and holds and torch_only and not frame.module.has_rivals:
+            if isinstance(member, Unknown) and holds and torch_only and frame.module.only_torch_says:
                 kept.append(Tensor(member.on_cpu, member.requires_grad, None, "likely"))
             else:
                 kept.append(member)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonumpy.findings import SourceError
-from tonumpy.inference.frameworks import FOREIGN, has_rivals, imported_roots, is_only_torch, only_torch_detaches
+from tonumpy.inference.frameworks import FOREIGN, has_rivals, imported_roots, imports_torch, only_torch_says
 from tonumpy.inference.symbols import Import, imports_of, root_name, statements_of
 from tonumpy.inference.syntax import walk
 from tonumpy.source import Source
@@ -67,17 +67,18 @@ class Module:
         return imported_roots(self.source.text)
 
     @cached_property
+    def imports_torch(self) -> bool:
+        return imports_torch(self.roots)
+
+    @cached_property
     def is_only_torch(self) -> bool:
-        return is_only_torch(self.roots)
+        """Whether torch is imported, and no other framework whose values have a `numpy()`."""
+        return self.imports_torch and not has_rivals(self.roots)
 
     @cached_property
-    def has_rivals(self) -> bool:
-        """Whether another framework's values may be about, so that the words of torch prove nothing."""
-        return has_rivals(self.roots)
-
-    @cached_property
-    def only_torch_detaches(self) -> bool:
-        return only_torch_detaches(self.roots)
+    def only_torch_says(self) -> bool:
+        """Whether the words of torch prove a torch tensor."""
+        return only_torch_says(self.roots)
 
     @cached_property
     def changes_default_device(self) -> bool:
