@@ -9,10 +9,11 @@ import re
 
 from tonumpy.inference.values import LibraryObject, Sequence, Tensor, Unknown, Value
 
-# Class labels, ids and indices are integers, ground truth comes from a dataset, and the running statistics of a
-# normalization are buffers: none requires grad.
+# Class labels, ids, indices and the lengths of sequences (not of edges) count something, ground truth comes from a
+# dataset, and the running statistics of a normalization are buffers: none requires grad.
 _NEVER_REQUIRES_GRAD = re.compile(
     r"(^|_)(label|labels|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth|row|col)$"
+    r"|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$"
     r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$|^running_(mean|var)$"
 )
 # The second half of a pair that a loader, or another iterator over data, yields.
