@@ -9,6 +9,7 @@ from tonumpy.inference import libraries
 from tonumpy.inference.calls import call_value, evaluate_chain
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import Environment
+from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.narrowing import narrow
 from tonumpy.inference.operators import attribute_of_tensor, combine
 from tonumpy.inference.syntax import walk
@@ -303,12 +304,15 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     base = frame.env
     evaluate(frame, node.test)
     known = frame.analysis.constant_test(frame, node.test)
+    uses_accelerator = asks_for_accelerator(frame, node.test)
     results: list[Value] = []
-    for branch, truth in ((node.body, True), (node.orelse, False)):
+    for branch, other, truth in ((node.body, node.orelse, True), (node.orelse, node.body, False)):
         if known is not None and known is not truth:
             continue
         frame.env = Environment(base)
         narrow(frame, node.test, truth)
+        if uses_accelerator is not None and uses_accelerator is not truth:
+            take_for_brought(frame, (other,))
         results.append(settle(evaluate(frame, branch)))
         _leave(frame, base, branch)
     return join_all(results)

@@ -9,6 +9,7 @@ from tonumpy.inference.assignment import assign, augment, enter_context
 from tonumpy.inference.environment import DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
+from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.narrowing import narrow, pattern_value
 from tonumpy.inference.symbols import bound_names, imports_of, names_given, names_in, rewritten_element, root_name
 from tonumpy.inference.syntax import walk
@@ -22,7 +23,6 @@ from tonumpy.inference.values import (
     Value,
     join,
     same,
-    with_facts,
     with_origin,
 )
 
@@ -234,41 +234,23 @@ def _if(frame: Frame, statement: ast.If) -> Continues:
     if id(statement) in frame.targets.statements or _walruses(statement.test):
         evaluate(frame, statement.test)
     known = frame.analysis.constant_test(frame, statement.test)
-    lacks_accelerator = _asks_for_accelerator(frame, statement.test)
+    uses_accelerator = asks_for_accelerator(frame, statement.test)
 
     def then() -> Continues:
         narrow(frame, statement.test, True)
+        if uses_accelerator is False:
+            take_for_brought(frame, statement.orelse)
         return execute(frame, statement.body)
 
     def otherwise() -> Continues:
         narrow(frame, statement.test, False)
-        if lacks_accelerator is not None and not statement.orelse:
-            # Without an accelerator everything is on the CPU: also what the other branch had to bring there.
-            for name in {name for inner in statement.body for name in _rebound(inner)}:
-                value = frame.env.get(name)
-                if value is not None:
-                    frame.refine(name, with_facts(value, on_cpu=True))
+        if uses_accelerator:
+            take_for_brought(frame, statement.body)
         return execute(frame, statement.orelse)
 
     if known is not None:
-        return execute(frame, statement.body if known else statement.orelse)
+        return then() if known else otherwise()
     return _branches(frame, (then, otherwise))
-
-
-def _rebound(statement: ast.stmt) -> list[str]:
-    if isinstance(statement, ast.Assign):
-        return [name for target in statement.targets for name in bound_names(target)]
-    return []
-
-
-def _asks_for_accelerator(frame: Frame, test: ast.expr) -> bool | None:
-    """True for `if torch.cuda.is_available():` and for a variable that holds the answer."""
-    if not isinstance(test, (ast.Call, ast.Name, ast.Attribute)):
-        return None
-    if isinstance(test, ast.Call):
-        return True if _last_name(test.func) == "is_available" else None
-    value = evaluate(frame, test)
-    return True if isinstance(value, Plain) and value.what == "accelerator is available" else None
 
 
 def _loop(

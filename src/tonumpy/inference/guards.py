@@ -1,0 +1,112 @@
+"""A condition in; whether it says that an accelerator is in use out, and what a branch brings to the CPU because it is.
+
+`if use_cuda: x = x.cpu()`: whoever writes this knows that x is on the CPU where the flag says no.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from tonumpy.chains import is_cpu_literal
+from tonumpy.inference.symbols import path_of
+from tonumpy.inference.syntax import walk
+from tonumpy.inference.values import Plain, Tensor, Unknown, members, with_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tonumpy.conversions import Fact
+    from tonumpy.inference.frame import Frame
+
+_FLAG = re.compile(r"(^|_)n?(cuda|gpus?)(_|$)")
+
+
+def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
+    """True where a condition holds if an accelerator is in use, False where it holds if none is, else None.
+
+    `torch.cuda.is_available()` and a variable that holds its answer, `use_cuda`, `args.gpu > 0`, `device != "cpu"`.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        opposite = asks_for_accelerator(frame, test.operand)
+        return None if opposite is None else not opposite
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        parts = [part for part in test.values if not _asks_for_tensor(part)]  # what is no tensor is on no device
+        return True if len(parts) == 1 and asks_for_accelerator(frame, parts[0]) else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _compares_with_accelerator(test.left, test.ops[0], test.comparators[0])
+    if isinstance(test, ast.Call):
+        return True if _last_name(test.func) == "is_available" else None
+    if not isinstance(test, (ast.Name, ast.Attribute)):
+        return None
+    if _FLAG.search(_last_name(test)):
+        return True
+    from tonumpy.inference.expressions import evaluate
+
+    value = evaluate(frame, test)
+    return True if isinstance(value, Plain) and value.what == "accelerator is available" else None
+
+
+def _asks_for_tensor(test: ast.expr) -> bool:
+    return isinstance(test, ast.Call) and _last_name(test.func) in ("isinstance", "is_tensor")
+
+
+def _compares_with_accelerator(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Fact:
+    if isinstance(operator, ast.Gt):
+        is_count = bool(_FLAG.search(_last_name(left))) and isinstance(right, ast.Constant)
+        return True if is_count else None
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        named = left
+    elif isinstance(operator, (ast.Eq, ast.NotEq)):
+        named = right
+    else:
+        return None
+    holds_if_named = isinstance(operator, (ast.In, ast.Eq))
+    if isinstance(named, ast.Constant) and named.value in ("cuda", "gpu"):
+        return holds_if_named
+    return not holds_if_named if is_cpu_literal(named) else None
+
+
+def take_for_brought(frame: Frame, elsewhere: Iterable[ast.AST]) -> None:
+    """No accelerator is in use here, and `elsewhere` is what is done where one is: what is brought to the CPU there
+    is on the CPU here."""
+    from tonumpy.inference.expressions import evaluate, settle
+
+    for path, expression in dict(_brought(elsewhere)).items():
+        if frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2])):
+            value = settle(evaluate(frame, expression))
+            if all(isinstance(member, (Tensor, Unknown)) for member in members(value)):
+                frame.refine(path, with_facts(value, on_cpu=True))
+
+
+def _brought(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+    """`x` for `x.cpu()`, `x.data.cpu()` and `x[0].detach().to("cpu")`; `y` as well for `y = f(x).cpu()`."""
+    for root in nodes:
+        for node in walk(root):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _moves_to_cpu(node.value):
+                yield from ((target.id, target) for target in node.targets if isinstance(target, ast.Name))
+            if isinstance(node, ast.Call) and _moves_to_cpu(node):
+                moved = _root_of_chain(node)
+                path = path_of(moved)
+                if path is not None:
+                    yield path, moved
+
+
+def _root_of_chain(node: ast.expr) -> ast.expr:
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        elif isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "data"):
+            node = node.value
+        else:
+            return node
+
+
+def _moves_to_cpu(call: ast.Call) -> bool:
+    name = _last_name(call.func) if isinstance(call.func, ast.Attribute) else ""
+    return name == "cpu" or (name == "to" and bool(call.args) and is_cpu_literal(call.args[0]))
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
