@@ -49,6 +49,7 @@ from tonumpy.inference.values import (
     Value,
     join,
     join_all,
+    sequence_of,
     tensor_facts,
     with_facts,
     without_origins,
@@ -347,8 +348,9 @@ class Analysis:
             extra = tuple((name, value) for name, value in arguments.named if name not in values)
             given[node.args.kwarg.arg] = Mapping(extra, Unknown("argument") if arguments.has_star else NOTHING)
         if node.args.vararg:
-            given[node.args.vararg.arg] = Sequence(
-                tuple(positional[len(parameters) :]), join_all(positional[len(parameters) :])
+            rest = positional[len(parameters) :]
+            given[node.args.vararg.arg] = (
+                Sequence(None, join_all((*rest, arguments.starred))) if arguments.has_star else sequence_of(rest)
             )
         given.update({name: value for name, value in arguments.named if name in values})
         frame = self._definition_frame(function)

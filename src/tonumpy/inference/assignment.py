@@ -14,6 +14,7 @@ from tonumpy.inference.values import (
     NOTHING,
     Constant,
     Device,
+    Foreign,
     Instance,
     LibraryObject,
     Mapping,
@@ -230,17 +231,9 @@ def _may_replace(value: Value) -> bool:
     return isinstance(value, Instance)
 
 
-GRAD_CONTEXTS = {
-    "torch.no_grad": False,
-    "torch.inference_mode": False,
-    "torch.autograd.no_grad": False,
-    "torch.autograd.inference_mode": False,
-    "torch.autograd.grad_mode.no_grad": False,
-    "torch.autograd.grad_mode.inference_mode": False,
-    "torch.enable_grad": True,
-    "torch.autograd.enable_grad": True,
-    "torch.autograd.grad_mode.enable_grad": True,
-}
+# By their own names, for a module may import torch in ways that are not followed, or wrap them: nobody calls so what
+# does something else.
+_GRAD_CONTEXTS = {"no_grad": "off", "inference_mode": "off", "enable_grad": "on", "set_grad_enabled": "unknown"}
 
 
 def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
@@ -267,18 +260,17 @@ def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
         return "unchanged"
     if not _may_be_grad_context(function):
         return "unchanged"
-    symbol = evaluate(frame, function)
-    if not isinstance(symbol, Symbol):
+    value = evaluate(frame, function)
+    name = value.name.rpartition(".")[2] if isinstance(value, Symbol) else _name(function)
+    if isinstance(value, Foreign) or name not in _GRAD_CONTEXTS:
         return "unchanged"
     arguments = node.args + [keyword.value for keyword in node.keywords] if isinstance(node, ast.Call) else []
-    if symbol.name.endswith("set_grad_enabled"):
-        return _mode_of(evaluate(frame, arguments[0])) if arguments else "unknown"
-    if symbol.name not in GRAD_CONTEXTS:
-        return "unchanged"
-    if symbol.name.endswith("inference_mode") and arguments:
+    if name in ("inference_mode", "set_grad_enabled") and arguments:
         mode = _mode_of(evaluate(frame, arguments[0]))
-        return {"on": "off", "off": "unchanged"}.get(mode, "unknown")
-    return "on" if GRAD_CONTEXTS[symbol.name] else "off"
+        if name == "inference_mode":
+            return {"on": "off", "off": "unchanged"}.get(mode, "unknown")
+        return mode
+    return _GRAD_CONTEXTS[name]
 
 
 def _name(node: ast.Name | ast.Attribute) -> str:
@@ -286,8 +278,7 @@ def _name(node: ast.Name | ast.Attribute) -> str:
 
 
 def _may_be_grad_context(node: ast.Name | ast.Attribute) -> bool:
-    name = _name(node)
-    return isinstance(node, ast.Name) or name in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
+    return isinstance(node, ast.Name) or node.attr in _GRAD_CONTEXTS
 
 
 def _mode_of(value: Value) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _COPIES = frozenset("list tuple set frozenset sorted reversed iter".split())
 _PLAIN = frozenset(
-    "len int float str bool bytes repr abs_ range_ isinstance issubclass hasattr id hash round pow_ divmod ord"
+    "len int float str bool bytes repr isinstance issubclass hasattr id hash round divmod ord"
     " chr hex oct bin callable print input open type format all any complex bytearray memoryview dir slice"
     " object".split()
 )
@@ -45,6 +45,8 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
         return Sequence(None, Plain("int"))
     if name == "dict":
         return _dict(frame, arguments)
+    if name == "zip" and first is None and arguments.has_star:
+        return _transposed(frame, arguments.starred)
     if first is None:
         return Sequence((), NOTHING) if name in _COPIES else Unknown(f"call of {name}")
     if name in _COPIES:
@@ -80,6 +82,15 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name == "vars":
         return Mapping((), Unknown("attribute"))
     return Unknown(f"call of {name}", None, False if frame.grad_mode is False else None)
+
+
+def _transposed(frame: Frame, row: Value) -> Value:
+    """`zip(*rows)`: a sequence for each place in a row."""
+    from tonumpy.inference.expressions import item_of
+
+    if isinstance(row, Sequence) and row.items is not None:
+        return sequence_of([Sequence(None, item) for item in row.items])
+    return Sequence(None, Sequence(None, item_of(frame, row)))
 
 
 def _dict(frame: Frame, arguments: Arguments) -> Value:

@@ -39,6 +39,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    join,
     join_all,
     tensor_facts,
     with_facts,
@@ -100,10 +101,11 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
 
 
 def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
-    from tonumpy.inference.expressions import evaluate, settle
+    from tonumpy.inference.expressions import evaluate, item_of, settle
 
     positional: list[Value] = []
     has_star = False
+    hidden: Value = NOTHING
     for argument in call.args:
         if isinstance(argument, ast.Starred):
             starred = settle(evaluate(frame, argument.value))
@@ -111,10 +113,11 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
                 positional.extend(starred.items)
             else:
                 has_star = True
+                hidden = join(hidden, item_of(frame, starred))
         elif not has_star:
             positional.append(settle_unless_callable(evaluate(frame, argument)))
         else:
-            evaluate(frame, argument)
+            hidden = join(hidden, settle_unless_callable(evaluate(frame, argument)))
     named: list[tuple[str, Value]] = []
     for keyword in call.keywords:
         value = evaluate(frame, keyword.value)
@@ -124,7 +127,7 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
             named.extend((key, entry) for key, entry in value.entries if isinstance(key, str))
         else:
             has_star = True
-    return Arguments(tuple(positional), tuple(named), has_star)
+    return Arguments(tuple(positional), tuple(named), has_star, hidden)
 
 
 def settle_unless_callable(value: Value) -> Value:
@@ -164,7 +167,11 @@ def _give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
 def _method_of(frame: Frame, receiver: Value, name: str) -> Value:
     from tonumpy.inference.expressions import attribute_of
 
-    return attribute_of(frame, receiver, name) if isinstance(receiver, (Instance, Class, ModuleValue)) else receiver
+    return (
+        attribute_of(frame, receiver, name)
+        if isinstance(receiver, (Instance, Class, ModuleValue, Symbol))
+        else receiver
+    )
 
 
 def _fill_containers(frame: Frame, call: ast.Call, function: Value, arguments: Arguments) -> None:
@@ -176,7 +183,11 @@ def _fill_containers(frame: Frame, call: ast.Call, function: Value, arguments: A
         container = None if path is None else frame.env.get(path)
         if path is None or not isinstance(container, (Sequence, Mapping)):
             continue
-        filled = frame.analysis.filled_argument(function, arguments, place, frame.grad_mode)
+        filled = (
+            libraries.filled_list(function.name, place, arguments)
+            if isinstance(function, Symbol)
+            else frame.analysis.filled_argument(function, arguments, place, frame.grad_mode)
+        )
         if filled is None and container in _EMPTY and _may_fill(function):
             inner = Unknown("filled by a call")
             filled = Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner)

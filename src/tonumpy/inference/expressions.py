@@ -169,6 +169,8 @@ def item_of(frame: Frame, value: Value) -> Value:
         return Plain("key")
     if isinstance(value, Unknown):
         return _item_of_unknown(value)
+    if isinstance(value, Nothing):
+        return NOTHING
     if isinstance(value, Tensor):
         return _item_of_tensor(frame, value)._replace(is_item=True)
     if isinstance(value, (Foreign, Plain)):

@@ -212,4 +212,5 @@ def join_arguments(first: Arguments, second: Arguments) -> Arguments:
         return Arguments((), (), has_star=True)
     positional = tuple(join(one, other) for one, other in zip(first.positional, second.positional, strict=True))
     named = tuple((name, join(one, other)) for (name, one), (_, other) in zip(first.named, second.named, strict=True))
-    return Arguments(positional, named, first.has_star or second.has_star)
+    has_star = first.has_star or second.has_star
+    return Arguments(positional, named, has_star, join(first.starred, second.starred))

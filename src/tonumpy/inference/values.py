@@ -170,11 +170,15 @@ class Union(NamedTuple):
 
 
 class Arguments(NamedTuple):
-    """The arguments of a call as far as they are known; `has_star` where a * or ** hides some."""
+    """The arguments of a call as far as they are known; `has_star` where a * or ** hides some.
+
+    `starred` is the join of those that a * hides.
+    """
 
     positional: tuple[Value, ...]
     named: tuple[tuple[str, Value], ...] = ()
     has_star: bool = False
+    starred: Value = NOTHING
 
     def named_value(self, name: str) -> Value | None:
         return next((value for key, value in self.named if key == name), None)
@@ -457,6 +461,7 @@ def without_origins(arguments: Arguments) -> Arguments:
         tuple(_without_origins(value) for value in arguments.positional),
         tuple((name, _without_origins(value)) for name, value in arguments.named),
         arguments.has_star,
+        _without_origins(arguments.starred),
     )
 
 

@@ -23,6 +23,7 @@ from tonumpy.inference.operators import (
 )
 from tonumpy.inference.values import (
     NONE,
+    NOTHING,
     Arguments,
     Constant,
     Device,
@@ -54,6 +55,9 @@ Where = Literal["cpu", "first", "inputs", "self", "both", "argument", "given", "
 Whether = Literal["never", "first", "inputs", "self", "both", "own", "unknown", "asked"]
 
 
+Place = tuple[int, str]  # of an argument: by position, or by name
+
+
 class Promise(NamedTuple):
     """One row. `device`: of what is returned; `grad`: whether it may require grad while grad mode is on.
 
@@ -82,9 +86,10 @@ class Library(NamedTuple):
     families: tuple[tuple[str, str, str], ...]  # how the names start, how they end, what the classes extend
     without_grad: dict[str, frozenset[str]]
     hooks: dict[str, list[tuple[int, Promise]]]  # what the library passes to a method, by the parameter's position
+    fills: dict[str, tuple[Place, Place]]  # which list a function fills, and with which of its arguments
 
 
-_EMPTY = Library({}, {}, {}, {}, (), {}, {})
+_EMPTY = Library({}, {}, {}, {}, (), {}, {}, {})
 
 # Libraries none of whose results is a tensor, nor holds one. Not here although it looks so: networkx (a graph holds
 # what it was given), faiss (gives tensors with its contrib.torch_utils), fire (returns what the function returned).
@@ -138,7 +143,8 @@ def _library(table: dict[str, Any]) -> Library:
     hooks: dict[str, list[tuple[int, Promise]]] = {}
     for row in table.get("hook", ()):
         hooks.setdefault(row["method"], []).append((row["parameter"], _promise({"returns": "unknown", **row})))
-    return Library(promises, attributes, bases, aliases, families, without_grad, hooks)
+    fills = {row["name"]: (tuple(row["list"]), tuple(row["with"])) for row in table.get("fill", ())}
+    return Library(promises, attributes, bases, aliases, families, without_grad, hooks, fills)
 
 
 def _promise(row: dict[str, Any]) -> Promise:
@@ -255,6 +261,8 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         return Plain(detail or "library value")
     if kind == "none":
         return NONE
+    if kind == "nothing":
+        return NOTHING
     if kind == "object":
         return LibraryObject(detail, cpu, grad)
     if kind == "outputs" and isinstance(owner, LibraryObject) and owner.dtype is not None:
@@ -276,8 +284,8 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         return _transformed(frame, owner)
     if kind == "collated" and isinstance(owner, LibraryObject):
         return _collated(frame, owner, cpu, grad)
-    if kind in ("item", "iterator", "chain", "tuples") and arguments.positional:
-        return _iterated(frame, kind, arguments.positional)
+    if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
+        return _iterated(frame, kind, arguments)
     return Unknown("value of a library", cpu, grad)
 
 
@@ -354,16 +362,20 @@ def _collate(item: Value, unknown: Unknown) -> Value:
     return unknown
 
 
-def _iterated(frame: Frame, kind: str, given: tuple[Value, ...]) -> Value:
-    """One item of the first argument, an iterator over its items or those of all arguments, or over tuples of them."""
+def _iterated(frame: Frame, kind: str, arguments: Arguments) -> Value:
+    """An item of the first argument, or an iterator: over its items, over theirs, over those of all, over tuples."""
     from tonumpy.inference.expressions import item_of
 
-    items = tuple(item_of(frame, value) for value in given)
+    items = tuple(item_of(frame, value) for value in arguments.positional)
     if kind == "item":
         return items[0]
     if kind == "iterator":
         return Sequence(None, items[0])
-    return Sequence(None, sequence_of(items) if kind == "tuples" else join_all(items))
+    if kind == "flattened":
+        return Sequence(None, item_of(frame, items[0]))
+    if kind == "tuples":
+        return Sequence(None, sequence_of(items))
+    return Sequence(None, join_all((*items, item_of(frame, arguments.starred))))
 
 
 def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value | None:
@@ -406,6 +418,16 @@ def call_function(frame: Frame, name: str, arguments: Arguments) -> Value | None
             grad = _grad(promise.grad, None, arguments, frame.grad_mode)
             return LibraryObject(canonical(owner), cpu, grad, dtype=_dtype_asked_for(arguments))
     return None
+
+
+def filled_list(name: str, place: int | str, arguments: Arguments) -> Value | None:
+    """The list that a library function is given at this place, as it leaves it; None where it leaves it alone."""
+    name = canonical(name)
+    row = load(name.partition(".")[0]).fills.get(name)
+    if row is None or place not in row[0]:
+        return None
+    item = arguments.get(*row[1])
+    return None if item is None else Sequence(None, item)
 
 
 def _dtype_asked_for(arguments: Arguments) -> str | None:
