@@ -24,12 +24,12 @@ TABLES: dict[str, dict[str, Any]] = {path.stem: tomllib.loads(path.read_text("ut
 
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 RETURNS = re.compile(
-    r"tensor|sequence|mapping|pairs|none|self|first|second|collated|instance|operation|composed|transformed|unknown"
+    r"tensor|saved|sequence|mapping|pairs|none|self|first|second|collated|instance|operation|composed|transformed|unknown"
     r"|item|iterator|chain|tuples|tuple:\d|plain:[\w ]+|foreign:(?P<foreign>\w+)"
     r"|(object|outputs|sequence):(?P<object>[\w.]+)"
 )
 KEYS = {
-    "promise": {"name", "returns", "device", "grad", "dtype", "position", "when", "source"},
+    "promise": {"name", "returns", "device", "grad", "dtype", "position", "keyword", "when", "source"},
     "attribute": {"name", "returns", "device", "grad", "dtype", "source"},
     "alias": {"name", "of"},
     "class": {"name", "bases"},

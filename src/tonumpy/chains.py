@@ -85,7 +85,7 @@ def chain_of(receiver: ast.expr) -> Chain:
             links.append(Link(node, _role_of_call(node, node.func.attr)))
             node = node.func.value
         elif isinstance(node, ast.Attribute):
-            links.append(Link(node, Role.DATA if node.attr == "data" else Role.OTHER))
+            links.append(Link(node, Role.DATA if node.attr == "data" and not _is_looked_up(links) else Role.OTHER))
             node = node.value
         elif isinstance(node, ast.Subscript):
             links.append(Link(node, Role.OTHER))
@@ -94,6 +94,14 @@ def chain_of(receiver: ast.expr) -> Chain:
             node = node.value
         else:
             return Chain(tuple(reversed(links)))
+
+
+def _is_looked_up(links: list[Link]) -> bool:
+    """Whether the link before is `["key"]`: no tensor has such an item, so `x.data["key"]` is no tensor's data."""
+    if not links or not isinstance(links[-1].node, ast.Subscript):
+        return False
+    index = links[-1].node.slice
+    return isinstance(index, ast.Constant) and isinstance(index.value, str)
 
 
 def _role_of_call(call: ast.Call, method: str) -> Role:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.inference import builtin_calls, libraries, torch_api
+from tonumpy.inference.conventions import generates_tokens
 from tonumpy.inference.frame import Observation
 from tonumpy.inference.operators import (
     TORCH_WORDS,
@@ -19,6 +20,7 @@ from tonumpy.inference.symbols import element_path, path_of
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
+    SAVED,
     Arguments,
     BoundMethod,
     Class,
@@ -362,9 +364,13 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return Plain(f"result of {name}")
     if name in ("items", "values", "get", "pop", "setdefault", "copy", "popitem"):
         inner = Unknown(f"{name} of an unknown value", receiver.on_cpu, receiver.requires_grad)
+        if receiver.why == SAVED and name != "copy":
+            inner = receiver._replace(requires_grad=False)
         if name == "items":
             return Sequence(None, Sequence((Plain("key"), inner), inner))
         return Sequence(None, inner) if name == "values" else inner
+    if generates_tokens(name, (keyword for keyword, _ in arguments.named)):
+        return Unknown("generated tokens", None, False)
     if name == "state_dict" and frame.module.only_torch_says:
         return Mapping((), Tensor(receiver.on_cpu, False))  # detached, unless keep_vars asks otherwise
     if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):

@@ -6,8 +6,12 @@ These are conventions of the field, not of one repository; docs/inference.md lis
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.values import LibraryObject, Sequence, Tensor, Unknown, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Class labels, ids, indices and the lengths of sequences (not of edges) count something, ground truth comes from a
 # dataset, and the running statistics of a normalization are buffers: none requires grad.
@@ -22,6 +26,18 @@ _NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^(ys?|batch_ys?|ys?_batch|[yt]b)$")
 _DATASET = re.compile(r"(^|_)dataset(s)?$")
 # A loader is taken for torch's own, whose batches are made on the CPU from what a dataset holds.
 _LOADER = re.compile(r"(^|_)(data_?)?loader(s)?$")
+
+
+# Keywords by which a call of `generate` is known for that of transformers, whose models generate with grad mode off.
+_OF_GENERATION = frozenset(
+    "max_new_tokens min_new_tokens num_beams do_sample top_k top_p num_return_sequences repetition_penalty"
+    " length_penalty no_repeat_ngram_size early_stopping generation_config logits_processor stopping_criteria"
+    " eos_token_id pad_token_id".split()
+)
+
+
+def generates_tokens(method: str, keywords: Iterable[str]) -> bool:
+    return method == "generate" and not _OF_GENERATION.isdisjoint(keywords)
 
 
 def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value:

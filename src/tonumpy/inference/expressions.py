@@ -16,6 +16,7 @@ from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
+    SAVED,
     Arguments,
     Class,
     Constant,
@@ -104,6 +105,8 @@ def settle(value: Value) -> Value:
     if isinstance(value, Method):
         if isinstance(value.receiver, Unknown):
             owner = value.receiver
+            if owner.why == SAVED:
+                owner = owner._replace(requires_grad=None)  # a module may have been saved, whose parameters are as ever
             return learnt_from_name(Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad), value.name)
         if isinstance(value.receiver, LibraryObject):
             return learnt_from_name(Unknown(f"attribute {value.name} of {value.receiver.name}"), value.name)
@@ -183,7 +186,9 @@ def item_of(frame: Frame, value: Value) -> Value:
 
 
 def _item_of_unknown(value: Unknown) -> Unknown:
-    """What is known of the tensors in a value holds for its items too."""
+    """What is known of the tensors in a value holds for its items too; what is saved under a key is detached."""
+    if value.why == SAVED:
+        return value._replace(requires_grad=False)
     why = "item of an unknown value" if "item" not in value.why else value.why
     return Unknown(why, value.on_cpu, value.requires_grad)
 

@@ -213,6 +213,9 @@ Value = (
 )
 
 NONE = Constant(None)
+SAVED = (
+    "what has been saved"  # why a value is unknown: in a file may be anything, but what is put under a key is detached
+)
 
 
 def join_fact(first: Fact, second: Fact) -> Fact:

@@ -24,6 +24,7 @@ from tonumpy.inference.operators import (
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
+    SAVED,
     Arguments,
     Constant,
     Device,
@@ -65,7 +66,7 @@ class Promise(NamedTuple):
     "asked" is what `requires_grad=` (second by position) says, yes where it is not given, whatever the mode is.
 
     `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals;
-    `position` is where a device may be given without its keyword.
+    `position` is where a device may be given without its `keyword`.
     """
 
     returns: tuple[str, ...]
@@ -74,6 +75,7 @@ class Promise(NamedTuple):
     dtype: str | None
     when: tuple[tuple[str, str | bool], ...]
     position: int | None
+    keyword: str
 
 
 class Library(NamedTuple):
@@ -155,6 +157,7 @@ def _promise(row: dict[str, Any]) -> Promise:
         row.get("dtype"),
         tuple(row.get("when", {}).items()),
         row.get("position"),
+        row.get("keyword", "device"),
     )
 
 
@@ -284,6 +287,8 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         return _transformed(frame, owner)
     if kind == "collated" and isinstance(owner, LibraryObject):
         return _collated(frame, owner, cpu, grad)
+    if kind == "saved":
+        return Unknown(SAVED, cpu)
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
         return _iterated(frame, kind, arguments)
     return Unknown("value of a library", cpu, grad)
@@ -294,17 +299,25 @@ def _device(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact
         return True
     if promise.device == "unknown":
         return None
-    given = arguments.named_value("device")
+    given = arguments.named_value(promise.keyword)
     if given is None and promise.position is not None:
-        given = arguments.get(promise.position, "device")
+        given = arguments.get(promise.position, promise.keyword)
     if given is not None and not same(given, NONE):
-        return cpu_of_device(given)
+        return True if _keeps_storage(given) else cpu_of_device(given)
     if promise.device in ("argument", "given"):  # the CPU unless a device is given; unknown unless one is
         return True if promise.device == "argument" and not arguments.has_star else None
     operands = _operands(promise.device, owner, arguments)
     # An object, unlike an operator of torch, may hold tensors on different devices.
     mixes = promise.returns == ("self",)
     return None if operands is None else result_facts(operands, None, mixes=mixes)[0]
+
+
+def _keeps_storage(given: Value) -> bool:
+    """`lambda storage, location: storage`: what is loaded stays on the CPU, where it is read."""
+    if not isinstance(given, Function) or not isinstance(given.node, ast.Lambda):
+        return False
+    first = given.node.args.args[:1]
+    return bool(first) and isinstance(given.node.body, ast.Name) and given.node.body.id == first[0].arg
 
 
 def _grad(whether: Whether, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> Fact:
