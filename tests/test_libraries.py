@@ -36,8 +36,9 @@ KEYS = {
     "family": {"prefix", "suffix", "base"},
     "without_grad": {"class", "methods", "source"},
     "hook": {"method", "parameter", "device", "grad", "source"},
+    "term": {"name", "class", "source"},
 }
-SOURCED = ("promise", "attribute", "without_grad", "hook")
+SOURCED = ("promise", "attribute", "without_grad", "hook", "term")
 
 each_library = pytest.mark.parametrize("root", TABLES)
 

@@ -94,7 +94,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
         if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
             return Plain(name)
-        return Method(value, name)
+        return libraries.known_by_term(frame.module, value, f".{name}") or Method(value, name)
     return Method(value, name)
 
 
@@ -139,7 +139,9 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     if isinstance(value, Unknown):
         item = _item_of_unknown(value)
         if isinstance(index, Constant) and isinstance(index.value, str):
-            return learnt_from_name(item, index.value)
+            return libraries.known_by_term(frame.module, value, f"[{index.value}]") or learnt_from_name(
+                item, index.value
+            )
         return item
     if isinstance(value, Instance):
         getter = frame.analysis.attribute_of_instance(value, "__getitem__")

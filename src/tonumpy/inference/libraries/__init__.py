@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tonumpy.conversions import Fact
     from tonumpy.inference.analysis import Analysis
     from tonumpy.inference.frame import Frame
+    from tonumpy.inference.project import Module
     from tonumpy.inference.values import Class
 
 Where = Literal["cpu", "first", "inputs", "self", "both", "argument", "given", "unknown"]
@@ -89,9 +90,10 @@ class Library(NamedTuple):
     without_grad: dict[str, frozenset[str]]
     hooks: dict[str, list[tuple[int, Promise]]]  # what the library passes to a method, by the parameter's position
     fills: dict[str, tuple[Place, Place]]  # which list a function fills, and with which of its arguments
+    terms: dict[str, str]  # attributes and keys (`.name`, `[name]`) that hold objects of a class, whatever has them
 
 
-_EMPTY = Library({}, {}, {}, {}, (), {}, {}, {})
+_EMPTY = Library({}, {}, {}, {}, (), {}, {}, {}, {})
 
 # Libraries none of whose results is a tensor, nor holds one. Not here although it looks so: networkx (a graph holds
 # what it was given), faiss (gives tensors with its contrib.torch_utils), fire (returns what the function returned).
@@ -146,7 +148,8 @@ def _library(table: dict[str, Any]) -> Library:
     for row in table.get("hook", ()):
         hooks.setdefault(row["method"], []).append((row["parameter"], _promise({"returns": "unknown", **row})))
     fills = {row["name"]: (tuple(row["list"]), tuple(row["with"])) for row in table.get("fill", ())}
-    return Library(promises, attributes, bases, aliases, families, without_grad, hooks, fills)
+    terms = {name: row["class"] for row in table.get("term", ()) for name in row["name"]}
+    return Library(promises, attributes, bases, aliases, families, without_grad, hooks, fills, terms)
 
 
 def _promise(row: dict[str, Any]) -> Promise:
@@ -504,6 +507,15 @@ def item(frame: Frame, owner: LibraryObject) -> Value:
     return keep(frame, promise, owner, Arguments(()))
 
 
+def known_by_term(module: Module, owner: Unknown, term: str) -> LibraryObject | None:
+    """What an attribute (`.boxes`) or key (`[boxes]`) of anything holds, by a library that the module imports."""
+    for root in sorted(module.roots):
+        name = load(root).terms.get(term)
+        if name is not None:
+            return LibraryObject(name, owner.on_cpu, owner.requires_grad)
+    return None
+
+
 def inherited_attribute(bases: list[str], owner: Instance, name: str) -> Value:
     """`self.name` where no class of the repository says what it is."""
     if any(bases) and member_promise(bases, name, Arguments(())) is not None:
@@ -579,6 +591,8 @@ def _moved(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
         owner = _cast(owner, name, arguments)
     if name == "cpu":
         return owner._replace(on_cpu=True)
+    if name == "detach":
+        return owner._replace(requires_grad=False)
     if name in ("cuda", "xpu", "npu"):
         return owner._replace(on_cpu=False)
     if name == "to":
