@@ -358,6 +358,9 @@ def _enter_generators(frame: Frame, generators: list[ast.comprehension]) -> Envi
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
     if frame.targets.calls:
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                evaluate(frame, default)
         _look_into_lambda(frame, node)
     return Function(node, frame.module, frame.owner, frame)
 

@@ -360,3 +360,7 @@ def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
                     yield item
                 elif isinstance(item, ast.withitem):
                     yield item.context_expr
+                elif isinstance(item, ast.keyword):
+                    yield item.value
+        elif isinstance(value, ast.arguments):
+            yield from (default for default in (*value.defaults, *value.kw_defaults) if default is not None)
