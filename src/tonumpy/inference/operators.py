@@ -25,6 +25,7 @@ from tonumpy.inference.values import (
     is_complex,
     is_dtype_name,
     is_integral,
+    is_real,
     join_all,
     join_fact,
     members,
@@ -411,7 +412,7 @@ def _dtype_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unkn
         asked = call.arguments.named_value("dtype")
         if asked is not None and asked != NONE:
             return dtype_of(asked)
-    if output.dtype == "same":
+    if output.dtype == "same" or (output.dtype == "same float" and isinstance(first, Tensor) and is_real(first.dtype)):
         return first.dtype if isinstance(first, Tensor) and not _may_be_promoted(first, call.operands) else None
     return output.dtype if output.dtype is not None and is_dtype_name(output.dtype) else None
 

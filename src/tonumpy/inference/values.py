@@ -402,6 +402,11 @@ def is_dtype_name(name: str) -> bool:
     return name in _INTEGRAL or name in _FLOATING
 
 
+def is_real(dtype: str | None) -> bool:
+    """A floating point dtype in which torch computes: 16 bits or more."""
+    return dtype in ("float16", "float32", "float64", "bfloat16", "half", "float", "double")
+
+
 def is_complex(dtype: str | None) -> bool:
     """A complex dtype, or "complex" where only that is known."""
     return dtype is not None and dtype.startswith(("complex", "chalf", "cfloat", "cdouble"))

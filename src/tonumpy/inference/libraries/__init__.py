@@ -565,7 +565,7 @@ _Movable = TypeVar("_Movable", LibraryObject, Instance)
 
 
 def changes_module_in_place(name: str) -> bool:
-    return name in ("to", "cpu", "cuda", "requires_grad_", "xpu", "npu", "set_format")
+    return name in _CASTS or name in ("to", "cpu", "cuda", "requires_grad_", "xpu", "npu", "set_format")
 
 
 _CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16", "type": None}
