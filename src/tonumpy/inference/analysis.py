@@ -255,14 +255,14 @@ class Analysis:
         try:
             known = self._calls.get(key)
         except TypeError:  # a literal that cannot be hashed
-            return self._declared_return(function, "call")
+            return self._declared_return(function, "call", grad_mode)
         if known is not None:
             return known
         if key in self._active:
             return NOTHING
         same_function = sum(1 for active in self._active if active[0] == key[0])
         if self.is_exhausted or len(self._active) >= MAX_DEPTH or same_function >= 2:
-            return self._declared_return(function, "call too deep to follow")
+            return self._declared_return(function, "call too deep to follow", grad_mode)
         self._active.append(key)
         try:
             result = self._run_call(function, receiver, arguments, grad_mode)
@@ -330,11 +330,14 @@ class Analysis:
             self._active.pop()
         return frame.bound.get(place)
 
-    def _declared_return(self, function: Function, why: str) -> Value:
+    def _declared_return(self, function: Function, why: str, grad_mode: Fact) -> Value:
+        """What is known of the result of a call that is not followed."""
         node = function.node
-        if isinstance(node, ast.Lambda) or node.returns is None:
-            return Unknown(why)
-        return self.annotated(self._definition_frame(function), node.returns)
+        declared: Value = Unknown(why)
+        if not isinstance(node, ast.Lambda) and node.returns is not None:
+            declared = self.annotated(self._definition_frame(function), node.returns)
+        is_off = self._decorated_mode(function, grad_mode) is False
+        return with_facts(declared, requires_grad=False) if is_off else declared
 
     def bind_arguments(self, function: Function, receiver: Value | None, arguments: Arguments) -> dict[str, Value]:
         """Each parameter with what the call gives it: an argument, its default, or what its annotation says."""

@@ -109,7 +109,8 @@ def settle(value: Value) -> Value:
                 owner = owner._replace(requires_grad=None)  # a module may have been saved, whose parameters are as ever
             return learnt_from_name(Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad), value.name)
         if isinstance(value.receiver, LibraryObject):
-            return learnt_from_name(Unknown(f"attribute {value.name} of {value.receiver.name}"), value.name)
+            why = f"attribute {value.name} of {value.receiver.name}"
+            return learnt_from_name(Unknown(why, None, value.receiver.requires_grad), value.name)
         if isinstance(value.receiver, Plain):
             return Plain("attribute")
         if isinstance(value.receiver, Instance):

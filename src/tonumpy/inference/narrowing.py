@@ -168,6 +168,8 @@ def _as_instance(frame: Frame, value: Value, cls: Value) -> Value:
         if isinstance(found, Unknown):
             return value
         return with_facts(found, value.on_cpu, value.requires_grad)
+    if isinstance(value, LibraryObject) and isinstance(found, LibraryObject):
+        return with_facts(found, value.on_cpu, value.requires_grad)
     return value if isinstance(found, Unknown) else found
 
 
