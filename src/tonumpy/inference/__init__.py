@@ -116,7 +116,7 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     if not facts:
         return None
     if certainty is None or is_doubtful:
-        if not module.is_only_torch and certainty is None:
+        if module.has_rivals or (certainty is None and not module.imports_torch):
             return None
         certainty = "possible"
     cpu, grad = facts[0]

@@ -71,9 +71,9 @@ class Module:
         return imports_torch(self.roots)
 
     @cached_property
-    def is_only_torch(self) -> bool:
-        """Whether torch is imported, and no other framework whose values have a `numpy()`."""
-        return self.imports_torch and not has_rivals(self.roots)
+    def has_rivals(self) -> bool:
+        """Whether another framework's values may be about that have a `numpy()`."""
+        return has_rivals(self.roots)
 
     @cached_property
     def only_torch_says(self) -> bool:
