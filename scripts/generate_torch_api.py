@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch_calls import Observation, Recorder, attribute_reads, database_calls
-from torch_claims import Claims, OutputClaims, claims_of, claims_without_calls
+from torch_claims import Claims, OutputClaims, claims_of, claims_without_calls, is_tensor
 from torch_generated_calls import generated_calls
 from torch_modules import ModuleClaims, distribution_calls, modules
 from torch_names import canonical_names, public_attributes
@@ -59,7 +59,7 @@ def api(measurements: Measurements) -> dict[str, Any]:
         if guessed is not None:
             claims[name] = guessed
     given = itertools.chain.from_iterable(o.given for seen in observations.values() for o in seen)
-    tensors = {place for place, what in given if what == "tensor"}
+    tensors = {place for place, what in given if is_tensor(what)}
     attributes = {
         name: _attribute(claims.pop(f"torch.Tensor.{name}"))
         for name in public_attributes()
@@ -101,7 +101,9 @@ def _entry(claims: Claims) -> dict[str, Any]:
     ]
     extra = claims._asdict()
     del extra["results"]
-    return {"results": results} | {key: value for key, value in extra.items() if value or value == 0}
+    return {"results": results} | {
+        key: value for key, value in extra.items() if value or (value == 0 and value is not False)
+    }
 
 
 def _trimmed(values: Sequence[Any]) -> list[Any]:

@@ -46,7 +46,10 @@ RUNS_BY_DTYPE: dict[torch.dtype, tuple[Run, ...]] = {
 
 
 class Output(NamedTuple):
-    """One value that a call returned. `shares` and `is_input` speak of the tensors (and arrays) that were given."""
+    """One value that a call returned. `shares` and `is_input` speak of the tensors (and arrays) that were given.
+
+    `is_reduced`: it has no dimensions, although every tensor that was given has some.
+    """
 
     kind: str
     device: str = ""
@@ -54,6 +57,7 @@ class Output(NamedTuple):
     dtype: str = ""
     shares: bool = False
     is_input: bool = False
+    is_reduced: bool = False
 
 
 class Observation(NamedTuple):
@@ -166,6 +170,8 @@ def observe(
     require = any(t.requires_grad for t in tensors)
     first = str(tensors[0].dtype) if tensors else ""
     memory = {_memory(leaf) for leaf in flat}
+    has_dimensions = bool(tensors) and all(tensor.ndim for tensor in tensors)
+    given = tuple((place, _description(argument)) for place, argument in places)
     result = value(*args, **kwargs)
     container, fields, values = _unpacked(result)
     outputs = tuple(
@@ -176,6 +182,7 @@ def observe(
             str(v.dtype),
             _memory(v) in memory,
             any(v is t for t in tensors),
+            has_dimensions and v.ndim == 0,
         )
         if isinstance(v, torch.Tensor)
         else Output("array", dtype=str(v.dtype), shares=_memory(v) in memory)
@@ -187,7 +194,6 @@ def observe(
     if copies:
         changed = [c or not _is_same(t, copy) for c, t, copy in zip(changed, tensors, copies, strict=True)]
     written = [owner for owner, is_changed in zip(owners, changed, strict=True) if is_changed]
-    given = tuple((place, _description(argument)) for place, argument in places)
     seen = Observation(
         name, run, container, fields, outputs, first, devices, require, given, tuple(dict.fromkeys(written))
     )
@@ -221,7 +227,9 @@ def _description(argument: object) -> str:
     if isinstance(argument, (bool, type(None))):
         return str(argument)
     if isinstance(argument, torch.Tensor):
-        return "tensor"
+        if not argument.is_floating_point() and not argument.is_complex():
+            return "integral tensor"
+        return "tensor with grad" if argument.requires_grad else "tensor"
     return type(argument).__name__
 
 

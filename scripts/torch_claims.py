@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_calls import Observation, Output
-from torch_stubs import Signature, first_plain_position, may_alias
+from torch_stubs import Signature, admits_tensors, first_plain_position, may_alias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -40,7 +40,8 @@ class Decider(NamedTuple):
 
 class Claims(NamedTuple):
     """`deciders` are the parameters (with their positions, and what counts as given) that choose among the results;
-    `plain_from` is the position from which on no overload takes a tensor."""
+    `plain_from` is the position from which on no overload takes a tensor, `gradless` are the places of tensors that
+    bring no grad, and `may_reduce` says that a result may have no dimensions though the tensors do."""
 
     results: tuple[ResultClaims, ...]
     deciders: tuple[Decider, ...]
@@ -48,6 +49,8 @@ class Claims(NamedTuple):
     writes: tuple[str, ...]
     may_write: tuple[str, ...]
     plain_from: int | None
+    gradless: tuple[int | str, ...]
+    may_reduce: bool
 
 
 # A result of such a kind is one of several Python numbers, whichever the dtype asks for.
@@ -66,7 +69,17 @@ def claims_of(name: str, observations: Sequence[Observation], signatures: Sequen
     deciders, groups = _grouped(told, signatures)
     results = tuple(_result(name, when, group, takes) for when, group in sorted(groups.items()))
     always, sometimes = _written(plain, signatures)
-    return Claims(results, deciders, takes, always, sometimes, _plain_from(observations, signatures))
+    may_reduce = any(output.is_reduced for o in observations for output in o.outputs)
+    return Claims(
+        results,
+        deciders,
+        takes,
+        always,
+        sometimes,
+        _plain_from(observations, signatures),
+        _gradless(observations, signatures),
+        may_reduce,
+    )
 
 
 def _takes(observations: Iterable[Observation]) -> tuple[str, ...]:
@@ -84,8 +97,53 @@ def _takes(observations: Iterable[Observation]) -> tuple[str, ...]:
 def _plain_from(observations: Iterable[Observation], signatures: Sequence[Signature]) -> int | None:
     """As the stubs say; but a tensor of no dimension was taken for a number in some places."""
     told = first_plain_position(signatures)
-    seen = [place for o in observations for place, what in o.given if what == "tensor" and isinstance(place, int)]
+    seen = [place for o in observations for place, what in o.given if is_tensor(what) and isinstance(place, int)]
     return None if told is None else max([told, *(place + 1 for place in seen)])
+
+
+def is_tensor(what: str) -> bool:
+    """Whether an argument, as its description says, was a tensor."""
+    return "tensor" in what
+
+
+def _gradless(observations: Sequence[Observation], signatures: Sequence[Signature]) -> tuple[int | str, ...]:
+    """Where what is given brings the result no grad, by position and by name: indices, masks, shapes."""
+    given: set[int | str] = set()
+    sources: set[int | str] = set()
+    doubtful: set[int | str] = set()  # can require grad, and was not seen to leave the result without
+    shown: set[int | str] = set()
+    for o in observations:
+        tensors = {place: what for place, what in o.given if is_tensor(what)}
+        given |= tensors.keys()
+        sources |= {place for place, what in o.given if what in ("list", "tuple")}
+        if not o.run.startswith("promoted"):  # an empty index of floating point is taken by some
+            doubtful |= {place for place, what in tensors.items() if what != "integral tensor"}
+        with_grad = {place for place, what in tensors.items() if what == "tensor with grad"}
+        if not any(output.requires_grad for output in o.outputs):
+            shown |= with_grad
+        else:
+            sources |= {0} if 0 in with_grad else with_grad
+    if not sources:
+        return ()
+    found = _both_ways(given, signatures) - _both_ways(sources | (doubtful - shown), signatures)
+    admitted = {
+        position
+        for signature in signatures
+        for position, annotation in enumerate(signature.annotations)
+        if admits_tensors(annotation)
+    }
+    found |= {*range(_plain_from(observations, signatures) or 0)} - given - sources - admitted
+    return tuple(sorted(found, key=str))
+
+
+def _both_ways(places: Iterable[int | str], signatures: Sequence[Signature]) -> set[int | str]:
+    """Places with the names that they have in the signatures, and the positions of those that are given by name."""
+    found = set(places)
+    for signature in signatures:
+        for position, name in enumerate(signature.parameters):
+            if position in found or name in found:
+                found |= {position, name}
+    return found
 
 
 # What the stubs call the Python values that a call may return.
@@ -107,7 +165,7 @@ def claims_without_calls(signatures: Sequence[Signature]) -> Claims | None:
     if kind is None:
         return None
     result = ResultClaims((), "", (), (OutputClaims(kind, None, None, None, None),))
-    return Claims((result,), (), (), (), (), first_plain_position(signatures))
+    return Claims((result,), (), (), (), (), first_plain_position(signatures), (), may_reduce=True)
 
 
 Groups = dict[tuple[str, ...], list[Observation]]
@@ -154,7 +212,7 @@ def _is_given(o: Observation, decider: Decider) -> bool:
     found = [what for place, what in o.given if place in (decider.parameter, decider.position)]
     if decider.given == "true":
         return "True" in found
-    return any(decider.given == "any" or what not in ("False", "None", "tensor") for what in found)
+    return any(decider.given == "any" or (what not in ("False", "None") and not is_tensor(what)) for what in found)
 
 
 def _result(name: str, when: tuple[str, ...], group: list[Observation], takes: tuple[str, ...]) -> ResultClaims:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import distributions
+from torch.utils._pytree import tree_leaves
 from torch_calls import Observation, Run, changed, observe, seed
 
 if typing.TYPE_CHECKING:
@@ -18,10 +19,14 @@ if typing.TYPE_CHECKING:
 
 
 class ModuleClaims(NamedTuple):
-    """What calling a layer returns ("tensor" or "tuple"), and whether it has parameters. None: not known, or either."""
+    """What calling a layer returns ("tensor" or "tuple"), and whether it has parameters. None: not known, or either.
+
+    `reduces`: what it returns may have no dimensions, as the value of a loss, though what it is given has some.
+    """
 
     returns: str | None
     has_parameters: bool | None
+    reduces: bool | None = None
 
 
 def modules() -> dict[str, ModuleClaims]:
@@ -53,6 +58,7 @@ def _measured_modules() -> dict[type[torch.nn.Module], ModuleClaims]:
 
     returned: defaultdict[type, set[str]] = defaultdict(set)
     parameters: defaultdict[type, set[bool]] = defaultdict(set)
+    reduced: set[type] = set()
     for entry in module_db:
         for training in (False, True):
             seed()
@@ -69,7 +75,14 @@ def _measured_modules() -> dict[type[torch.nn.Module], ModuleClaims]:
                     continue  # some samples are of another dtype than they were asked for
                 returned[entry.module_cls].add("tensor" if isinstance(result, torch.Tensor) else type(result).__name__)
                 parameters[entry.module_cls].add(any(True for _ in module.parameters()))
-    return {each: ModuleClaims(_only(returned[each]), _only(parameters[each])) for each in returned}
+                given = tree_leaves((sample.forward_input.args, sample.forward_input.kwargs))
+                has_dimensions = all(leaf.ndim for leaf in given if isinstance(leaf, torch.Tensor))
+                if isinstance(result, torch.Tensor) and not result.ndim and has_dimensions:
+                    reduced.add(entry.module_cls)
+    return {
+        each: ModuleClaims(_only(returned[each]), _only(parameters[each]), True if each in reduced else None)
+        for each in returned
+    }
 
 
 def _only(values: set[Any]) -> Any:  # noqa: ANN401

@@ -189,8 +189,7 @@ class Run:
 class OneDevice(TorchDispatchMode):
     """Operands on different devices are refused, as every accelerator but the one of the tests refuses them.
 
-    Those without dimensions are refused as well, although torch takes them to any device: docs/inference.md says that
-    inference does not look for them.
+    To what works element by element torch takes one on the CPU that has no dimensions.
     """
 
     _MAY_MIX = frozenset("copy_ _to_copy index index_put_ index_put set_ _index_put_impl_".split())
@@ -198,7 +197,12 @@ class OneDevice(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: OpOverload, types: object, args: tuple[object, ...] = (), kwargs: dict[str, object] | None = None
     ) -> object:
-        places = {value.device.type for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)}
+        moves = torch.Tag.pointwise in func.tags
+        places = {
+            value.device.type
+            for value in tree_leaves((args, kwargs))
+            if isinstance(value, torch.Tensor) and (value.ndim or value.device.type != "cpu" or not moves)
+        }
         if len(places) > 1 and func.overloadpacket.__name__ not in self._MAY_MIX:
             raise RuntimeError("Expected all tensors to be on the same device")
         return func(*args, **kwargs or {})

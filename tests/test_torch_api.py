@@ -40,7 +40,7 @@ def test_comparisons_and_indices_never_require_grad() -> None:
     less = tensor_method("__lt__")
     assert less is not None
     assert less.results == (Result((SAME._replace(grad="never", dtype="bool"),)),)
-    assert function("torch.argmax") == Callable("torch.argmax", (Result((INDICES,)),), plain_from=1)
+    assert function("torch.argmax") == Callable("torch.argmax", (Result((INDICES,)),), plain_from=1, may_reduce=True)
 
 
 def test_the_result_depends_on_the_arguments() -> None:
@@ -51,6 +51,24 @@ def test_the_result_depends_on_the_arguments() -> None:
     assert [result.container for result in whole] == [""]
     assert along == (Result((SAME, INDICES), "tuple", ("values", "indices"), ("dim",)),)
     assert maximum.results_given(frozenset(), unknown=frozenset({"dim"})) == whole + along
+
+
+def test_an_index_brings_no_grad() -> None:
+    gather, add = tensor_method("gather"), tensor_method("add")
+    assert gather is not None
+    assert add is not None
+    assert [gather.takes_grad_at(place) for place in (1, 2, "index")] == [False, False, False]
+    assert add.takes_grad_at(1)
+    assert add.takes_grad_at("other")
+
+
+def test_a_sum_may_have_no_dimensions() -> None:
+    total, mse = function("torch.sum"), module("torch.nn.MSELoss")
+    assert total is not None
+    assert total.may_reduce
+    assert mse is not None
+    assert mse.reduces
+    assert not (function("torch.exp") or total).may_reduce
 
 
 def test_several_deciders() -> None:
@@ -170,7 +188,11 @@ def test_a_false_claim_is_seen(observations: Path, monkeypatch: pytest.MonkeyPat
     ):
         lie = add._replace(results=(Result((add.results[0].outputs[0]._replace(**false),)),))
         assert [what for call in seen for what in broken_by(lie, call)], false
-    assert [what for call in seen for what in broken_by(add._replace(plain_from=1), call)]
+    for lie in (add._replace(plain_from=1), add._replace(gradless=(1,))):
+        assert [what for call in seen for what in broken_by(lie, call)]
+    total, calls = function("torch.sum"), pickle.loads(observations.read_bytes())[0]["torch.sum"]
+    assert total is not None
+    assert [what for call in calls for what in broken_by(total._replace(may_reduce=False), call)]
 
 
 def broken_by(known: Callable, call: Any) -> Iterator[str]:  # noqa: ANN401 - an Observation of the scripts
@@ -193,8 +215,13 @@ def broken_by(known: Callable, call: Any) -> Iterator[str]:  # noqa: ANN401 - an
             if isinstance(place, str)
             else known.plain_from is not None and place >= known.plain_from
         )
-        if what == "tensor" and is_plain:
+        if "tensor" in what and is_plain:
             yield f"no tensor at {place}"
+    with_grad = {place for place, what in call.given if what == "tensor with grad"}
+    if with_grad and with_grad <= {*known.gradless} and any(output.requires_grad for output in call.outputs):
+        yield f"no grad from {sorted(with_grad, key=str)}"
+    if not known.may_reduce and any(output.is_reduced for output in call.outputs):
+        yield "keeps some dimensions"
     if asked is None and call.written and not known.writes and not known.may_write:
         yield "writes nothing"
     if [output.kind for output in call.outputs] == ["NoneType"]:
@@ -221,7 +248,7 @@ def _is_given(decider: Decider, given: dict[Any, str]) -> bool:
     values = [given[place] for place in (decider.parameter, decider.position) if place in given]
     if decider.given == "true":
         return "True" in values
-    return any(decider.given == "any" or value not in ("False", "None", "tensor") for value in values)
+    return any(decider.given == "any" or (value not in ("False", "None") and "tensor" not in value) for value in values)
 
 
 _FLOATS = ("torch.float16", "torch.bfloat16", "torch.float32", "torch.float64")

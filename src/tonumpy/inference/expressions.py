@@ -136,7 +136,9 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             return Unknown("value of a dict") if isinstance(found, Nothing) else found
         return join_all(value.values())
     if isinstance(value, Tensor):
-        return _item_of_tensor(frame, value)._replace(is_item=isinstance(index, Plain) and not is_slice)
+        is_number = value.is_number or _is_position(index)
+        is_item = isinstance(index, Plain) and not is_slice
+        return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number)
     if isinstance(value, Unknown):
         item = _item_of_unknown(value)
         if isinstance(index, Constant) and isinstance(index.value, str):
@@ -162,6 +164,15 @@ def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
     return tensor._replace(requires_grad=grad, layout=None)  # an item of a sparse vector is dense
 
 
+def _is_position(index: Value) -> bool:
+    """Whether an index takes one dimension or several away, and leaves a vector none."""
+    if isinstance(index, Sequence):
+        return index.items is not None and all(_is_position(item) for item in index.items)
+    return (isinstance(index, Constant) and type(index.value) is int) or (
+        isinstance(index, Plain) and index.what == "int"
+    )
+
+
 def item_of(frame: Frame, value: Value) -> Value:
     """What iterating over a value yields."""
     value = settle(value)
@@ -178,7 +189,7 @@ def item_of(frame: Frame, value: Value) -> Value:
     if isinstance(value, Nothing):
         return NOTHING
     if isinstance(value, Tensor):
-        return _item_of_tensor(frame, value)._replace(is_item=True)
+        return _item_of_tensor(frame, value)._replace(is_item=True, is_number=True)
     if isinstance(value, (Foreign, Plain)):
         return value
     if isinstance(value, LibraryObject):

@@ -68,7 +68,15 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
             "tensor" if any(tensor.certainty == "tensor" for tensor in tensors) else "likely"
         )
         is_sent = cpu is None and any(tensor.is_sent for tensor in tensors)
-        return Tensor(cpu, grad, _dtype_of_arithmetic(parts), certainty, is_sent=is_sent, is_given=_is_given(parts))
+        return Tensor(
+            cpu,
+            grad,
+            _dtype_of_arithmetic(parts),
+            certainty,
+            is_number=_are_numbers(parts),
+            is_sent=is_sent,
+            is_given=_is_given(parts),
+        )
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
     if foreign is not None:
         return foreign
@@ -96,7 +104,7 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
     """On which device a result made of the operands is, and whether it requires grad.
 
     Torch's own operators refuse operands on different devices, so one that is on the CPU speaks for all; not so the
-    functions that `mixes` is True for, nor a tensor made from one number, which is taken to any device.
+    functions that `mixes` is True for, nor a tensor without dimensions, which is taken to any device.
     """
     cpus: list[Fact] = []
     grads: list[Fact] = []
@@ -108,19 +116,23 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
         if isinstance(operand, Sequence) and operand.items:
             waiting.extend(operand.items)
             continue
-        parts = [each for each in members(operand) if not (isinstance(each, Unknown) and each.is_no_tensor)]
-        is_sure = not any(isinstance(value, Unknown) for value in parts)
+        parts = [
+            each for each in members(operand) if each != NONE and not (isinstance(each, Unknown) and each.is_no_tensor)
+        ]
+        is_sure = len(parts) == 1  # of what is one thing or another, being off the CPU or having a grad is not
         for value in parts:
             if is_sure and isinstance(value, Tensor) and value.on_cpu is True and not value.is_number:
                 speaks_for_all = True
                 is_data |= value.requires_grad is False and not is_integral(value.dtype)
-            if isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject)):
-                cpu, grad = tensor_facts(value)
-                cpus.append(cpu)
-                (obscure if _is_obscure(value) else grads).append(grad)
-            elif not isinstance(value, (Plain, Constant, Symbol, Device, Foreign, Nothing)):
-                cpus.append(None)
-                grads.append(None)
+            if isinstance(value, (Plain, Constant, Symbol, Device, Foreign, Nothing)):
+                continue
+            cpu, grad = (
+                tensor_facts(value)
+                if isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject))
+                else (None, None)
+            )
+            cpus.append(cpu if is_sure else cpu or None)
+            (obscure if _is_obscure(value) else grads).append(grad if is_sure or not grad else None)
     alone = speaks_for_all and not mixes
     if not (alone and is_data):  # what is worked on together with data on the CPU is taken for data too
         grads += obscure
@@ -156,6 +168,13 @@ def _is_given(operands: Items[Value]) -> bool:
     return True
 
 
+def _are_numbers(operands: Items[Value]) -> bool:
+    """Whether the tensors among the operands, if there are any, have no dimensions, so that their result has none."""
+    found = [value for operand in operands for value in members(operand)]
+    tensors = [value for value in found if isinstance(value, (Tensor, Unknown, Sequence))]
+    return bool(tensors) and all(isinstance(tensor, Tensor) and tensor.is_number for tensor in tensors)
+
+
 def _is_integer_arithmetic(operands: Items[Value]) -> bool:
     """Integer tensors and what is not known to be a tensor: `indices + self.offset`. The unknown counts as a number."""
     tensors = [value for operand in operands for value in members(operand) if isinstance(value, Tensor)]
@@ -175,7 +194,7 @@ def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
     known = torch_api.tensor_attribute(name)
     if known is None:
         return None
-    result = _viewing(known, _Call((tensor,), Arguments(()), (), None))
+    result = _viewing(known, _Call((tensor,), (tensor,), Arguments(()), (), None))
     return representation.of_method(tensor, name, Arguments(()), result)
 
 
@@ -205,9 +224,9 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
         return None
     if name == "type_as":
         return _to(receiver, Arguments(arguments.positional[:1]), grad_mode)
-    shape_of = name in ("view_as", "expand_as", "reshape_as")  # of the other tensor nothing but its shape is taken
-    operands = (receiver, *(() if shape_of else _operands(operator, arguments, first_position=1)))
-    result = _apply(operator, operands, arguments, grad_mode, first_position=1)
+    gives_shape = name in ("view_as", "expand_as", "reshape_as")  # of the other tensor nothing else is taken
+    taken = Arguments(()) if gives_shape else arguments
+    result = _apply(operator, _call_of(operator, taken, grad_mode, receiver))
     result = representation.of_method(receiver, name, arguments, result)
     if name == "copy_" and isinstance(result, Tensor):
         result = result._replace(on_cpu=receiver.on_cpu)  # it takes from any device
@@ -225,13 +244,14 @@ def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, defaul
     operator = torch_api.function(name)
     if operator is None:
         return representation.of_function(name, arguments, None)
-    operands = _operands(operator, arguments, first_position=0)
+    call = _call_of(operator, arguments, grad_mode)
     if operator.name in _FROM_DATA:
-        operands = tuple(value for value in operands if not isinstance(value, (Sequence, Mapping)))
-    is_made_here = not any(isinstance(value, (Tensor, Unknown)) for each in operands for value in members(each))
+        operands = tuple(value for value in call.operands if not isinstance(value, (Sequence, Mapping)))
+        call = call._replace(operands=operands, carriers=operands)
+    is_made_here = not any(isinstance(value, (Tensor, Unknown)) for each in call.operands for value in members(each))
     if default_on_cpu is not True and is_made_here and "device" in operator.takes:
-        arguments = on_default_device(arguments, default_on_cpu)
-    result = _apply(operator, operands, arguments, grad_mode, first_position=0)
+        call = call._replace(arguments=on_default_device(arguments, default_on_cpu))
+    result = _apply(operator, call)
     if operator.name in _FROM_DATA and isinstance(result, Tensor) and _is_number(arguments):
         result = result._replace(is_number=True)
     return representation.of_function(name, arguments, result)
@@ -267,39 +287,46 @@ def _broadcast(arguments: Arguments, grad_mode: Fact) -> Sequence:
     return sequence_of(views)
 
 
-def _operands(operator: torch_api.Callable, arguments: Arguments, first_position: int) -> tuple[Value, ...]:
-    """The arguments that may be tensors: nothing in sizes, dimensions and flags can bring a grad or a device."""
-    end = len(arguments.positional) if operator.plain_from is None else max(0, operator.plain_from - first_position)
-    plain = torch_api.plain_keywords()
-    return (*arguments.positional[:end], *(value for name, value in arguments.named if name not in plain))
-
-
 class _Call(NamedTuple):
-    """What the outputs of one call are worked out from."""
+    """What the outputs of one call are worked out from.
+
+    `operands` are the arguments that may be tensors, a method's own tensor first, and `carriers` those of them whose
+    grad the result takes over; `first_position` is that of the first of the arguments.
+    """
 
     operands: tuple[Value, ...]
+    carriers: tuple[Value, ...]
     arguments: Arguments
     takes: tuple[str, ...]
     grad_mode: Fact
+    first_position: int = 0
+    may_reduce: bool = False
 
 
-def _apply(
-    operator: torch_api.Callable,
-    operands: tuple[Value, ...],
-    arguments: Arguments,
-    grad_mode: Fact,
-    first_position: int,
-) -> Value:
+def _call_of(
+    operator: torch_api.Callable, arguments: Arguments, grad_mode: Fact, receiver: Tensor | Unknown | None = None
+) -> _Call:
+    own: tuple[Value, ...] = () if receiver is None else (receiver,)
+    places: list[tuple[int | str, Value]] = [*enumerate(arguments.positional, len(own)), *arguments.named]
+    operands = tuple(value for place, value in places if operator.takes_tensor_at(place))
+    carriers = tuple(value for place, value in places if operator.takes_grad_at(place))
+    return _Call(
+        (*own, *operands), (*own, *carriers), arguments, operator.takes, grad_mode, len(own), operator.may_reduce
+    )
+
+
+def _apply(operator: torch_api.Callable, call: _Call) -> Value:
+    arguments = call.arguments
     out = arguments.named_value("out")
     if isinstance(out, Tensor):
         return out
-    if any(isinstance(operand, Nothing) for operand in operands):
+    if any(isinstance(operand, Nothing) for operand in call.operands):
         return NOTHING
     given: set[str] = set()
     unsure: set[str] = set()
     for parameter, position, counts in operator.deciders:
         value = (
-            arguments.get(position - first_position, parameter)
+            arguments.get(position - call.first_position, parameter)
             if position is not None
             else arguments.named_value(parameter)
         )
@@ -312,7 +339,6 @@ def _apply(
             continue
         (unsure if isinstance(value, (Unknown, Union)) else given).add(parameter)
     results = operator.results_given(frozenset(given), frozenset(unsure)) or operator.results
-    call = _Call(operands, arguments, operator.takes, grad_mode)
     return join_all(_result(result, call) for result in results)
 
 
@@ -361,7 +387,8 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     )
     is_asked = grad is True or (grad is None and output.grad == "argument")
     is_given = not is_asked and _is_given(call.operands)
-    return Tensor(cpu, grad, dtype, certainty, bit=bit, is_sent=is_sent, is_given=is_given)
+    is_number = call.may_reduce or _are_numbers(call.operands)
+    return Tensor(cpu, grad, dtype, certainty, is_number, bit=bit, is_sent=is_sent, is_given=is_given)
 
 
 def _is_chosen(device: Value | None) -> bool:
@@ -401,7 +428,7 @@ def _grad_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unkno
         # What may hand its input back hands back its grad too, and so do views: a Parameter's `.view()` under no_grad.
         own = tensor_facts(first)[1] if first is not None else None
         return (False if own is False else None) if output.memory in ("view", "may view") else False
-    grad = result_facts(call.operands, call.grad_mode)[1]
+    grad = result_facts(call.carriers, call.grad_mode)[1]
     if output.grad == "inputs":
         return grad
     return False if output.grad == "some inputs" and grad is False else None

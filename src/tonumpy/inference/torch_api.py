@@ -63,6 +63,8 @@ class Callable(NamedTuple):
     takes      of "device", "dtype", "requires_grad" and "inplace", the keywords that are understood
     writes     the parameters whose tensors are written, "self" in a method; `may_write`: depending on other arguments
     plain_from the position from which on no tensor can be given
+    gradless   where a tensor can be given whose grad the result never takes over, by position and by name: an index
+    may_reduce whether a result may have no dimensions, though the tensors given have some
     """
 
     name: str
@@ -72,6 +74,18 @@ class Callable(NamedTuple):
     writes: tuple[str, ...] = ()
     may_write: tuple[str, ...] = ()
     plain_from: int | None = None
+    gradless: tuple[int | str, ...] = ()
+    may_reduce: bool = False
+
+    def takes_tensor_at(self, place: int | str) -> bool:
+        """Whether a tensor can be given there: nothing in sizes, dimensions and flags brings a grad or a device."""
+        if isinstance(place, str):
+            return place not in plain_keywords()
+        return self.plain_from is None or place < self.plain_from
+
+    def takes_grad_at(self, place: int | str) -> bool:
+        """Whether the result may require grad because a tensor that is given there does."""
+        return self.takes_tensor_at(place) and place not in self.gradless
 
     def results_given(self, given: frozenset[str], unknown: frozenset[str] = frozenset()) -> tuple[Result, ...]:
         """The results a call may have when the deciders `given` are given, and those `unknown` may be."""
@@ -115,11 +129,13 @@ class Module(NamedTuple):
     returns         what calling it returns: "tensor" or "tuple"; None where it depends or is not known
     has_parameters  whether it has parameters of its own, so that its results require grad though its inputs do not;
                     None where that depends on its arguments, or is not known
+    reduces         whether its result may have no dimensions, though what it is given has some
     """
 
     name: str
     returns: str | None = None
     has_parameters: bool | None = None
+    reduces: bool | None = None
 
 
 @cache
@@ -153,4 +169,6 @@ def _callable(name: str, entry: dict[str, Any]) -> Callable:
         tuple(entry.get("writes", ())),
         tuple(entry.get("may_write", ())),
         entry.get("plain_from"),
+        tuple(entry.get("gradless", ())),
+        entry.get("may_reduce", False),
     )

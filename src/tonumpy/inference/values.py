@@ -28,7 +28,7 @@ class Tensor(NamedTuple):
     requires_grad: Fact = None
     dtype: str | None = None  # "int64", ... or "integral" where only that is known
     certainty: Literal["tensor", "likely"] = "tensor"
-    is_number: bool = False  # made from one number: the one kind of CPU tensor that mixes with an accelerator's
+    is_number: bool = False  # may have no dimensions: the one kind of CPU tensor that mixes with an accelerator's
     layout: str | None = None  # "Sparse", "SparseCsr", "Mkldnn", ... as torch's messages name them; never "Strided"
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
     is_item: bool = False  # of another tensor, by iteration or by an index
