@@ -39,11 +39,20 @@ class Link(NamedTuple):
 
     @property
     def may_add_grad(self) -> bool:
-        """Whether an operand other than the tensor itself may bring a grad with it."""
-        if not isinstance(self.node, ast.Call):
+        """Whether an operand other than the tensor itself may bring a grad with it: in `.mul(w)`, not in `.view(n)`."""
+        if not isinstance(self.node, ast.Call) or not isinstance(self.node.func, ast.Attribute):
             return False
-        operands = [*self.node.args, *(keyword.value for keyword in self.node.keywords)]
-        return any(isinstance(part, (ast.Name, ast.Call)) for value in operands for part in ast.walk(value))
+        places: list[tuple[int | str, ast.expr]] = list(enumerate(self.node.args, 1))
+        places += [(keyword.arg or "", keyword.value) for keyword in self.node.keywords]
+        operands = [
+            place for place, node in places if any(isinstance(part, (ast.Name, ast.Call)) for part in ast.walk(node))
+        ]
+        if not operands:
+            return False
+        from tonumpy.inference import torch_api
+
+        method = torch_api.tensor_method(self.node.func.attr)
+        return method is None or any(method.takes_grad_at(place) for place in operands)
 
 
 class Chain(NamedTuple):
@@ -58,12 +67,18 @@ class Chain(NamedTuple):
 
     @property
     def detach(self) -> Link | None:
-        """The link that leaves the tensor without grad, if one does."""
-        return self._last(Role.DETACH, Role.DATA, undone_by=Role.GRAD)
+        """The link that leaves the tensor without grad, if one does and none after it may bring another."""
+        link = self._last(Role.DETACH, Role.DATA, undone_by=Role.GRAD)
+        return None if link is None or any(later.may_add_grad for later in self.after(link)) else link
 
     @property
     def is_complete(self) -> bool:
         return self.detach is not None and self.cpu is not None
+
+    @property
+    def is_surely_complete(self) -> bool:
+        """Whether it is so whatever its links work on: `.data` detaches only if it is a tensor's."""
+        return self.is_complete and any(link.role is Role.DETACH for link in self.links)
 
     def _last(self, *roles: Role, undone_by: Role) -> Link | None:
         for link in reversed(self.links):
