@@ -95,7 +95,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 def _receivers(source: Source, project: Project, rules: list[Rule]) -> list[Conversion]:
     """Nothing is inferred about chains that are complete as they stand and of no concern to a selected rule."""
     candidates = find_candidates(source)
-    complete = [each for each in candidates if each.is_forced or chain_of(each.receiver).is_complete]
+    complete = [each for each in candidates if each.is_forced or chain_of(each.receiver).is_surely_complete]
     if complete:
         concerned = {id(each) for rule in rules for each in rule.concerns(source, complete)}
         passed_over = {id(candidate) for candidate in complete} - concerned

@@ -122,7 +122,7 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     cpu, grad = facts[0]
     for other_cpu, other_grad in facts[1:]:
         cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
-    chain = chain_of(candidate.receiver)
+    chain = _with_own_data(chain_of(candidate.receiver), seen)
     tensor = _sole_tensor(seen.receiver) or Tensor()
     return Conversion(
         candidate,
@@ -146,12 +146,28 @@ def _sole_tensor(receiver: Value) -> Tensor | None:
     return values[0] if len(values) == 1 and isinstance(values[0], Tensor) else None
 
 
+def _with_own_data(chain: Chain, seen: Observation) -> Chain:
+    """The chain; `.data` of what is no tensor is an attribute like any other, and detaches nothing."""
+    values = dict(seen.links)
+    return Chain(
+        tuple(
+            link._replace(role=Role.OTHER)
+            if link.role is Role.DATA and _is_tensor(values.get(id(link.base))) is False
+            else link
+            for link in chain.links
+        )
+    )
+
+
 def _data_of_tensor(chain: Chain, seen: Observation) -> Fact:
     """Whether the base of the chain's `.data` is a tensor; None where the chain has none or nothing is known of it."""
     if chain.detach is None or chain.detach.role is not Role.DATA:
         return None
-    base = dict(seen.links).get(id(chain.detach.base))
-    if base is None or any(isinstance(value, Unknown) for value in members(base)):
+    return _is_tensor(dict(seen.links).get(id(chain.detach.base)))
+
+
+def _is_tensor(value: Value | None) -> Fact:
+    if value is None or any(isinstance(member, Unknown) for member in members(value)):
         return None
-    kinds = {isinstance(value, Tensor) for value in members(base)}
+    kinds = {isinstance(member, Tensor) for member in members(value)}
     return kinds.pop() if len(kinds) == 1 else None
