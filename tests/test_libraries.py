@@ -25,7 +25,7 @@ TABLES: dict[str, dict[str, Any]] = {path.stem: tomllib.loads(path.read_text("ut
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 RETURNS = re.compile(
     r"tensor|saved|sequence|mapping|pairs|none|self|first|second|collated|instance|operation|composed|transformed|unknown"
-    r"|item|iterator|chain|tuples|tuple:\d|plain:[\w ]+|foreign:(?P<foreign>\w+)"
+    r"|sequential|layers|optionals|item|iterator|chain|tuples|tuple:\d|plain:[\w ]+|foreign:(?P<foreign>\w+)"
     r"|(object|outputs|sequence):(?P<object>[\w.]+)"
 )
 KEYS = {

@@ -86,6 +86,8 @@ def unpack(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:
 def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:
     path = path_of(target)
     if path is None:
+        if target.attr == "requires_grad":
+            change_owner(frame, target)
         return
     owner, _, name = path.rpartition(".")
     if name == "requires_grad":
@@ -116,6 +118,14 @@ def thaw_owners(frame: Frame, path: str) -> None:
         if isinstance(value, LibraryObject) and value.requires_grad is False:
             frame.refine(owner, value._replace(requires_grad=None))
         owner, dot, _ = owner.rpartition(".")
+
+
+def change_owner(frame: Frame, part: ast.expr) -> None:
+    """A part of a module has been moved, frozen or thawed by itself: `net[-1].requires_grad_()`."""
+    owner = root_name(part)
+    value = None if owner is None else frame.env.get(owner)
+    if owner is not None and isinstance(value, LibraryObject):
+        frame.change(owner, value._replace(on_cpu=None, requires_grad=None))
 
 
 def with_unknown_grad(value: Value) -> Value:

@@ -93,6 +93,19 @@ def _transposed(frame: Frame, row: Value) -> Value:
     return Sequence(None, Sequence(None, item_of(frame, row)))
 
 
+def _pairs(value: Sequence) -> list[tuple[object, Value]] | None:
+    """The keys of a list of pairs with what stands under them; None where one is not in sight."""
+    found: list[tuple[object, Value]] = []
+    for pair in (None,) if value.items is None else value.items:
+        if not isinstance(pair, Sequence) or pair.items is None or len(pair.items) != 2:
+            return None
+        key, entry = pair.items
+        if not isinstance(key, Constant):
+            return None
+        found.append((key.value, entry))
+    return found
+
+
 def _dict(frame: Frame, arguments: Arguments) -> Value:
     from tonumpy.inference.expressions import item_of
 
@@ -101,6 +114,8 @@ def _dict(frame: Frame, arguments: Arguments) -> Value:
     for value in arguments.positional:
         if isinstance(value, Mapping):
             entries, other = list(value.entries), value.other
+        elif isinstance(value, Sequence) and (pairs := _pairs(value)) is not None:
+            entries += pairs
         elif isinstance(value, Sequence):
             pair = value.element
             other = join(

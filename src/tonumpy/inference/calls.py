@@ -90,7 +90,8 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             receiver = settle(value)
             if id(link) in frame.targets.calls:
                 frame.observe(link, Observation(receiver, tuple(seen), arguments, frame.grad_mode))
-            _give_away_modules(frame, link, receiver)
+            called = Symbol(f"{receiver.name}.{link.func.attr}") if isinstance(receiver, Symbol) else receiver
+            _give_away_modules(frame, link, called)
             _fill_containers(frame, link, _method_of(frame, receiver, link.func.attr), arguments)
             if known is not None:
                 value = call_value(frame, known, arguments)
@@ -156,11 +157,19 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
 
 
 def _give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
-    """Who is given a module may move it: `trainer.fit(model)`, `accelerator.prepare(model)`. Torch itself does not."""
-    if isinstance(function, Symbol) and function.name.startswith(("torch", "builtins")):
+    """Who is given a module may move it: `trainer.fit(model)`, `accelerator.prepare(model)`, `nn.Sequential(model)`.
+
+    The functions of torch itself do not.
+    """
+    name = function.name if isinstance(function, Symbol) else ""
+    if name.startswith(("torch", "builtins")) and not libraries.is_module([name]):
         return
-    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
-        if isinstance(argument, ast.Name):
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    while given:
+        argument = given.pop()
+        if isinstance(argument, (ast.List, ast.Tuple)):
+            given.extend(argument.elts)
+        elif isinstance(argument, ast.Name):
             value = frame.env.get(argument.id)
             if isinstance(value, (Instance, LibraryObject)) and value.on_cpu is not None:
                 frame.refine(argument.id, value._replace(on_cpu=None))
@@ -392,7 +401,7 @@ def _change_receiver(
     frame: Frame, call: ast.Call, receiver: Value, path: str | None, arguments: Arguments, result: Value
 ) -> None:
     """What a method call does to the variable it is called on: `items.append(x)`, `t.detach_()`, `model.cuda()`."""
-    from tonumpy.inference.assignment import thaw_owners
+    from tonumpy.inference.assignment import change_owner, thaw_owners
 
     assert isinstance(call.func, ast.Attribute)
     name = call.func.attr
@@ -412,7 +421,8 @@ def _change_receiver(
         if name == "requires_grad_":
             thaw_owners(frame, path)
     elif path is None:
-        return
+        if isinstance(receiver, (LibraryObject, Instance)) and libraries.changes_module_in_place(name):
+            change_owner(frame, call.func.value)
     elif isinstance(receiver, Tensor) and name == "backward":
         frame.refine(path, receiver._replace(requires_grad=True))  # or it would have raised
     elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):

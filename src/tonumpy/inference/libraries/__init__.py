@@ -13,6 +13,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+from tonumpy.inference import torch_api
 from tonumpy.inference.operators import (
     combine,
     cpu_of_device,
@@ -67,7 +68,7 @@ class Promise(NamedTuple):
     "asked" is what `requires_grad=` (second by position) says, yes where it is not given, whatever the mode is.
 
     `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals;
-    `position` is where a device may be given without its `keyword`.
+    `position` is where a device may be given without its `keyword`; `reduces`: a tensor may have no dimensions.
     """
 
     returns: tuple[str, ...]
@@ -77,6 +78,7 @@ class Promise(NamedTuple):
     when: tuple[tuple[str, str | bool], ...]
     position: int | None
     keyword: str
+    reduces: bool = False
 
 
 class Library(NamedTuple):
@@ -221,10 +223,22 @@ def member_promise(class_names: list[str], name: str, arguments: Arguments) -> P
     """The promise about a method of a class, its own or inherited."""
     for given in class_names:
         for current in bases_of(given):
-            promise = promise_of(f"{current}.{name}", arguments)
+            promise = promise_of(f"{current}.{name}", arguments) or _of_layer(current, name)
             if promise is not None:
                 return promise
     return None
+
+
+def _of_layer(name: str, method: str) -> Promise | None:
+    """What calling a layer of torch.nn gives, as it was measured."""
+    if method not in ("__call__", "forward") or not name.startswith("torch.nn."):
+        return None
+    layer = torch_api.module(name)
+    if layer is None or layer.returns is None:
+        return None
+    returns = {"tensor": ("tensor",), "tuple": ("recurrent", "unknown")}[layer.returns]
+    grad: Whether = "inputs" if layer.has_parameters is False else "both"
+    return Promise(returns, "both", grad, None, (), None, "device", bool(layer.reduces))
 
 
 def attribute_promise(class_names: list[str], name: str) -> Promise | None:
@@ -245,7 +259,7 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     dtype = promise.dtype
     if dtype == "self":
         dtype = owner.dtype if isinstance(owner, LibraryObject) else None
-    tensor = Tensor(cpu, grad, dtype, is_sent=is_sent)
+    tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, is_sent=is_sent)
     kept = [_kept(frame, kind, tensor, owner, arguments) for kind in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
 
@@ -255,6 +269,11 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
     cpu, grad = tensor.on_cpu, tensor.requires_grad
     if kind == "tensor":
         return tensor
+    if kind == "recurrent":  # packed sequences where it is given one
+        is_tensor = bool(arguments.positional) and isinstance(arguments.positional[0], Tensor)
+        return tensor if is_tensor else Unknown("result of a layer", cpu, grad)
+    if kind == "optionals":
+        return Sequence(None, join_all((tensor, NONE)))
     if kind == "sequence":
         return Sequence(None, LibraryObject(detail, cpu, grad) if detail else tensor)
     if kind == "tuple":
@@ -284,6 +303,10 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
     if kind == "operation" and arguments.positional:
         operands = [value.element if isinstance(value, Sequence) else value for value in arguments.positional]
         return combine(operands, frame.grad_mode)
+    if kind == "sequential" and isinstance(owner, LibraryObject):
+        return _sequential(frame, owner, arguments) or Unknown("result of layers", cpu, grad)
+    if kind == "layers" and isinstance(owner, LibraryObject):
+        return join_all(_layers(owner) or [Unknown("layer")])
     if kind == "composed" and isinstance(owner, LibraryObject):
         return _composed(frame, owner, arguments) or Unknown("value of a library", cpu, grad)
     if kind == "transformed" and isinstance(owner, LibraryObject):
@@ -407,6 +430,32 @@ def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value
     return value
 
 
+def _layers(owner: LibraryObject) -> list[Value] | None:
+    """The modules in a torch.nn.Sequential, which is moved and frozen as a whole; None where they are not in sight."""
+    if owner.arguments is None:
+        return None
+    given = owner.arguments.positional
+    if len(given) == 1 and isinstance(given[0], Mapping):
+        given = tuple(value for _, value in given[0].entries) if given[0].other is NOTHING else ()
+    layers = [layer for layer in given if isinstance(layer, (LibraryObject, Instance))]
+    if not layers or len(layers) < len(given):
+        return None
+    return [layer._replace(on_cpu=owner.on_cpu, requires_grad=owner.requires_grad) for layer in layers]
+
+
+def _sequential(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value | None:
+    """What the layers make of an argument, one after the other."""
+    from tonumpy.inference.calls import call_value
+
+    layers = _layers(owner)
+    if layers is None or len(arguments.positional) != 1:
+        return None
+    value = arguments.positional[0]
+    for layer in layers:
+        value = call_value(frame, layer, Arguments((value,)))
+    return value
+
+
 def _transformed(frame: Frame, owner: LibraryObject) -> Value:
     """The image of a dataset's item: PIL's, or what the dataset's `transform` makes of it."""
     from tonumpy.inference.calls import call_value
@@ -467,7 +516,7 @@ def construct(name: str, arguments: Arguments, default_on_cpu: Fact) -> Value:
 
 def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Arguments) -> Value:
     """`owner.name(...)` for an object of a library class."""
-    promise = member_promise([owner.name], name, arguments)
+    promise = member_promise([owner.name], name, _as_constructed(owner, arguments))
     if promise is not None and promise.returns == ("self",):
         return _moved(owner, name, arguments)
     if promise is not None:
@@ -476,6 +525,14 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
         return Plain("numpy")
     grad: Fact = False if frame.grad_mode is False else None
     return Unknown(f"method {name} of {owner.name}", None, grad)
+
+
+def _as_constructed(owner: LibraryObject, arguments: Arguments) -> Arguments:
+    """The arguments of a call with those that its object was made with: `return_indices=True` decides what it gives."""
+    made = owner.arguments
+    if made is None:
+        return arguments._replace(has_star=True)
+    return arguments._replace(named=(*arguments.named, *made.named))
 
 
 def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Arguments) -> Value:
