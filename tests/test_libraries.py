@@ -25,7 +25,7 @@ TABLES: dict[str, dict[str, Any]] = {path.stem: tomllib.loads(path.read_text("ut
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 RETURNS = re.compile(
     r"tensor|saved|sequence|mapping|pairs|none|self|first|second|collated|instance|operation|composed|transformed|unknown"
-    r"|sequential|layers|optionals|item|iterator|chain|tuples|tuple:\d|plain:[\w ]+|foreign:(?P<foreign>\w+)"
+    r"|sequential|layers|optionals|item|iterator|flattened|chain|tuples|nothing|tuple:\d|plain:[\w ]+|foreign:(?P<foreign>\w+)"
     r"|(object|outputs|sequence):(?P<object>[\w.]+)"
 )
 KEYS = {
@@ -37,8 +37,9 @@ KEYS = {
     "without_grad": {"class", "methods", "source"},
     "hook": {"method", "parameter", "device", "grad", "source"},
     "term": {"name", "class", "source"},
+    "fill": {"name", "list", "with", "source"},
 }
-SOURCED = ("promise", "attribute", "without_grad", "hook", "term")
+SOURCED = ("promise", "attribute", "without_grad", "hook", "term", "fill")
 
 each_library = pytest.mark.parametrize("root", TABLES)
 
