@@ -17,6 +17,7 @@ OTHERS = {"runtime"}
 
 OPTIONS = {"--strict", "--unsafe-fixes", "--style=force"}
 
+_NEWLINE = r"\r\n|\r|\n"  # splitlines() also splits where Python sees no new line
 _DIRECTIVE = re.compile(r"# (options|python): (.+)")
 _COMMENT = re.compile(r"# (TNP\d+: .+?)(?= +# |$)")
 _SAVED = re.compile(r"# (TNP\d{3}) with(?:out (.+?)| (.+?) in place of (.+?))$")
@@ -44,11 +45,12 @@ class Saved(NamedTuple):
 
     def undone(self, text: str) -> str:
         """The text of the fixture without what saves it."""
-        lines = text.splitlines(keepends=True)
-        code, comment, rest = lines[self.row - 1].partition(f"# {self.code} with")
+        parts = re.split(f"({_NEWLINE})", text)
+        at = 2 * (self.row - 1)
+        code, comment, rest = parts[at].partition(f"# {self.code} with")
         assert self.old in code, f"row {self.row}: there is no {self.old}"
-        lines[self.row - 1] = code.replace(self.old, self.new) + comment + rest
-        return "".join(lines)
+        parts[at] = code.replace(self.old, self.new) + comment + rest
+        return "".join(parts)
 
 
 class Fixture(NamedTuple):
@@ -89,7 +91,7 @@ def read_fixtures() -> list[Fixture]:
 def read_fixture(path: Path) -> Fixture:
     # surrogateescape: a fixture may be in any encoding; what is read here is ASCII or stands before it on the line
     text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
-    lines = re.split(r"\r\n|\r|\n", text)  # splitlines() also splits where Python sees no new line
+    lines = re.split(_NEWLINE, text)
     directives = _directives(lines)
     options = frozenset(directives.get("options", "").split())
     unknown = sorted(each for each in options - OPTIONS if not re.fullmatch(r"--select=[A-Z0-9,]+", each))

@@ -4,7 +4,7 @@ A fixture is executable if its header says how it is called:
 
     # run: to_array(x)          an expression over the names that runtime_matrix gives: x, model, scale, torch, np
     # converts: x               the tensors whose conversion is at stake, `;` between them (default: x)
-    # lacks: detach cpu         which links the conversions lack
+    # lacks: detach cpu         which links the conversions lack; clean fixtures do not say so, and never raise
     # value: x.float().numpy()  what the repaired code gives, where the original never gives anything (an expression)
     # over: ordinary            the tensors it is run with: all (default), ordinary (float, rows of 3), names of KINDS
     # memory: own               the result never shares memory with x (default: shared, on the CPU)
@@ -131,6 +131,10 @@ class Fixture(NamedTuple):
     kinds: tuple[Kind, ...]
     shares_memory: bool
 
+    @property
+    def is_clean(self) -> bool:
+        return not self.lacks
+
     def cells(self, device: str) -> Iterator[tuple[Kind, str]]:
         """The kinds of tensor and grad modes it is run with on this device."""
         return ((kind, mode) for kind in self.kinds if can_hold(device, kind) for mode in MODES)
@@ -147,11 +151,12 @@ def find_fixtures() -> list[Fixture]:
 
 def _fixture(name: str, text: str) -> Fixture:
     said = dict(_DIRECTIVE.findall(text))
-    lacks = frozenset(said["lacks"].split())
-    assert lacks and lacks <= LINKS, f"{name}: lacks {sorted(lacks)}"
+    lacks = frozenset(said.get("lacks", "").split())
+    is_clean = name.rpartition("/")[2].startswith("clean_")
+    assert lacks <= LINKS and bool(lacks) is not is_clean, f"{name}: lacks {sorted(lacks)}"
     memory = said.get("memory", "shared")
     assert memory in ("shared", "own"), f"{name}: memory {memory}"
-    converts = tuple(each.strip() for each in said.get("converts", "x").split(";"))
+    converts = () if is_clean else tuple(each.strip() for each in said.get("converts", "x").split(";"))
     kinds = _kinds(said.get("over", "all"))
     return Fixture(name, text, said["run"], converts, lacks, said.get("value"), kinds, memory == "shared")
 

@@ -12,12 +12,15 @@ import accelerator
 import devices
 import mutants
 import runtime_functions
+from fixture_format import read_saved
 from runtime_fixtures import Fixture, find_fixtures
 from runtime_matrix import run_matrix
 
-from tonumpy import fix_source
+from tonumpy import check_source, fix_source
 
 FIXTURES = find_fixtures()
+FLAGGED = [fixture for fixture in FIXTURES if not fixture.is_clean]
+CLEAN = [fixture for fixture in FIXTURES if fixture.is_clean]
 _DEVICES = [pytest.param(device, marks=pytest.mark.cuda if device == "cuda" else ()) for device in devices.DEVICES]
 _SPARSE = tuple(fixture.name for fixture in FIXTURES if "to_dense" in fixture.lacks)
 _BY_NAME = {fixture.name: fixture for fixture in FIXTURES}
@@ -32,7 +35,7 @@ def _require(device: str) -> None:
 
 @pytest.mark.parametrize("style", ["links", "force"])
 @pytest.mark.parametrize("device", _DEVICES)
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.name)
+@pytest.mark.parametrize("fixture", FLAGGED, ids=lambda fixture: fixture.name)
 def test_repaired_code_works_where_the_original_raised(
     fixture: Fixture, device: str, style: Literal["links", "force"]
 ) -> None:
@@ -46,6 +49,20 @@ def test_repaired_code_works_where_the_original_raised(
         assert any(cell.healed for cell in cells)
 
 
+@pytest.mark.parametrize("device", _DEVICES)
+@pytest.mark.parametrize("fixture", CLEAN, ids=lambda fixture: fixture.name)
+def test_silence_is_right(fixture: Fixture, device: str) -> None:
+    _require(device)
+    assert not check_source(fixture.text)
+    assert not [str(cell) for cell in run_matrix(fixture, device, fixture.text) if cell.problem]
+
+
+@pytest.mark.parametrize("fixture", CLEAN, ids=lambda fixture: fixture.name)
+def test_a_near_miss_is_found_without_what_saves_it(fixture: Fixture) -> None:
+    for saved in read_saved(fixture.text.splitlines()):
+        assert saved.code in {each.code for each in check_source(saved.undone(fixture.text))}, saved
+
+
 @pytest.mark.parametrize(
     ("mutant", "harmless"),
     [
@@ -56,7 +73,7 @@ def test_repaired_code_works_where_the_original_raised(
             ("runtime/moved", "runtime/state_dict", "runtime/under_no_grad", "TNP105/quantized", "TNP106/coo_tensor"),
         ),
         # Only the CPU has quantized and sparse tensors in every build of torch, and the last is made there.
-        (mutants.drops_cpu, ("TNP105/quantized", *_SPARSE, "TNP104/after_cpu")),
+        (mutants.drops_cpu, ("TNP105/quantized", *_SPARSE, "TNP104/after_cpu", "runtime/clean_made_dense")),
         (mutants.drops_casts, ()),
         (mutants.repairs_only_the_first, ()),
         (mutants.links_the_wrong_receiver, ()),
