@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tonumpy import check_source
-from tonumpy.consumers import consumer_of, consumers, converting_arguments, find_consumers
+from tonumpy.consumer_calls import find_consumers
+from tonumpy.consumers import consumer_of, consumers, converting_arguments
 from tonumpy.source import Source
 
 ROOT = Path(__file__).parent.parent

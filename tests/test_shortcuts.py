@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tonumpy import pipeline
+from tonumpy import consumer_calls, pipeline
 from tonumpy.candidates import find_candidates
 from tonumpy.config import Configuration, Settings
+from tonumpy.consumer_calls import find_consumers
 from tonumpy.files import find_files
 from tonumpy.findings import SourceError
 from tonumpy.inference.project import Project
@@ -52,6 +53,19 @@ def test_no_candidate_is_passed_over(sources: list[Source]) -> None:
         found = [candidate.call for candidate in find_candidates(source)]
         assert everywhere == set(found), source.filename
         assert len(found) == len(everywhere)
+
+
+def test_no_consumer_is_passed_over(sources: list[Source], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The spelling rules out only what the tree would rule out too."""
+    found = {source.filename: find_consumers(source) for source in sources}
+    assert sum(map(len, found.values())) > 100
+    monkeypatch.setattr(consumer_calls, "_places", every_line)
+    for source in sources:
+        assert found[source.filename] == find_consumers(source), source.filename
+
+
+def every_line(text: str) -> list[int]:
+    return Source.from_text(text, "every_line.py").line_starts
 
 
 @pytest.fixture(scope="module")

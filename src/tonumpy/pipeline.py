@@ -104,7 +104,7 @@ def _receivers(source: Source, project: Project, rules: list[Rule]) -> list[Conv
 
 
 def _arguments(source: Source, project: Project) -> list[ImplicitConversion]:
-    from tonumpy.consumers import find_consumers
+    from tonumpy.consumer_calls import find_consumers
     from tonumpy.inference.implicit import infer_implicit
 
     sites = find_consumers(source)

@@ -1,0 +1,277 @@
+"""A source in; the calls that may give a tensor to another library's function, where something may go wrong, out.
+
+Two steps: the spelling alone (`_places`) rules out most files, which then need no parse, and only ever lets too much
+through; the tree says the rest. Only calls are looked at whose arguments depend on what their function says of grad or
+devices: to work out the others costs as much as all the rest of a run, and what would be found is next to nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from tonumpy.candidates import find_calls
+from tonumpy.consumers import Consumer, consumer_of, converting_arguments, methods_of
+from tonumpy.findings import SourceError
+from tonumpy.inference.symbols import (
+    flow_of_node,
+    imports_of,
+    names_in,
+    own_expressions,
+    path_of,
+    reachable,
+    statements_of,
+)
+from tonumpy.source import CONSUMERS, TROUBLE, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.candidates import Site
+    from tonumpy.source import Source
+
+Names = dict[str, str]  # what a module has imported of these libraries: its own name for it, and the full one
+
+
+def find_consumers(source: Source) -> list[Site]:
+    places = _places(source.text)
+    if not places:
+        return []
+    names = _imported(source.tree)
+    parts = _parts_in_trouble(source)
+    rows = {source.position_at(place).row for place in places if any(start <= place < end for start, end in parts)}
+    sites = find_calls(source, sorted(rows), lambda call: _may_convert(call, names))
+    known: dict[ast.AST, set[str]] = {}
+    return [site for site in sites if _is_in_trouble(site, source, known)]
+
+
+# By the spelling
+
+_IMPORT = re.compile(r"import[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\n)*)")
+_ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
+_BRACKET = re.compile(r"[()]")
+
+
+def _places(text: str) -> list[int]:
+    """The offsets of calls that may be wanted."""
+    names = _names_spelt(text)
+    return [
+        place
+        for place, end in _calls_spelt(text, names)
+        if _may_be_wanted(text[place:end], names) and ("self" in text[place:end] or _is_near_trouble(text, place))
+    ]
+
+
+def _names_spelt(text: str) -> Names:
+    """As `_imported`, and what functions import among them."""
+    names = {}
+    for match in _IMPORT.finditer(text):
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].split()
+        module = f"{before[-1]}." if before[-2:-1] == ["from"] else ""
+        for name, alias in _ALIAS.findall(match[1]):
+            root = name.partition(".")[0]
+            if (module or name).partition(".")[0] in CONSUMERS:
+                names[alias or root] = module + (name if alias else root)
+    return names
+
+
+def _calls_spelt(text: str, names: Names) -> Iterator[tuple[int, int]]:
+    """From the name, or the dot before a method, to the closing bracket; brackets in strings mislead it."""
+    for name, full in names.items():
+        for match in re.finditer(rf"{name}((?:\.\w+)*)[ \t]*\(", text):
+            before = text[match.start() - 1] if match.start() else ""
+            if not (before.isalnum() or before in {"_", "."}) and _consumer_named(full + match[1]):
+                yield match.start(), _end_of_call(text, match.end())
+    methods = sorted(method for root in _roots(names) for method in methods_of(root))
+    if methods:
+        for match in re.finditer(rf"\.(?:{'|'.join(methods)})[ \t]*\(", text):
+            yield match.start(), _end_of_call(text, match.end())
+
+
+def _end_of_call(text: str, start: int) -> int:
+    depth = 1
+    for match in _BRACKET.finditer(text, start):
+        depth += 1 if match[0] == "(" else -1
+        if not depth:
+            return match.end()
+    return len(text)
+
+
+def _may_be_wanted(call: str, names: Names) -> bool:
+    try:
+        (statement,) = parse(f"_{call}" if call.startswith(".") else call, "").body
+    except (SourceError, ValueError):
+        return True
+    return (
+        not isinstance(statement, ast.Expr)
+        or not isinstance(statement.value, ast.Call)
+        or _may_convert(statement.value, names)
+    )
+
+
+def _is_near_trouble(text: str, place: int) -> bool:
+    """Whether the function around a place says something of grad or devices; yes where it is not clear which it is."""
+    line = text.rfind("\n", 0, place) + 1
+    indent = _indent(text, line)
+    start = line
+    while (start := text.rfind("def ", 0, start)) >= 0:
+        line_of_def = text.rfind("\n", 0, start) + 1
+        outer = _indent(text, line_of_def)
+        if outer < indent and text[line_of_def:start].strip() in ("", "async"):
+            if re.compile(rf"\n[ \t]{{0,{outer}}}[^\s)\]}}#]").search(text, start, line):
+                return True
+            after = re.compile(rf"\n[ \t]{{0,{outer}}}(?:async|def|class|@)\b").search(text, place)
+            end = after.start() if after else len(text)
+            return any(text.find(word, start, end) >= 0 for word in TROUBLE)
+    return True
+
+
+def _indent(text: str, line: int) -> int:
+    at = line
+    while text[at : at + 1] in (" ", "\t"):
+        at += 1
+    return at - line
+
+
+# By the tree
+
+
+def _imported(tree: ast.Module) -> Names:
+    """What a module's own body imports of consumers, or of modules that hold them."""
+    return {
+        name: imported.module.partition(".")[0]
+        if imported.binds_root
+        else ".".join(filter(None, (imported.module, imported.name)))
+        for statement in statements_of(tree.body)
+        if isinstance(statement, (ast.Import, ast.ImportFrom))
+        for name, imported in imports_of(statement)
+        if not imported.level and imported.module.partition(".")[0] in CONSUMERS
+    }
+
+
+def _parts_in_trouble(source: Source) -> list[tuple[int, int]]:
+    """The functions and classes, from offset to offset, that say something of grad or devices; other code together."""
+    definitions: list[tuple[int, int]] = []
+    others: list[tuple[int, int]] = []
+    for statement in source.tree.body:
+        is_definition = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        (definitions if is_definition else others).append(_extent(statement, source))
+    found = [place for place in definitions if _speaks_of_trouble(source, place)]
+    return sorted(found + others if any(_speaks_of_trouble(source, place) for place in others) else found)
+
+
+def _is_in_trouble(site: Site, source: Source, known: dict[ast.AST, set[str]]) -> bool:
+    """Whether something is said of grad or devices where the arguments come from, or an attribute of `self` is given.
+
+    `known` keeps for each function the names that depend on what its statements say of such things.
+    """
+    scope = site.scopes[-1]
+    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return True
+    given = {name for value in (*site.call.args, *site.call.keywords) for name in names_in(value)}
+    if any(name.startswith("self") for name in given):
+        return True
+    if scope not in known:
+        known[scope] = _names_in_trouble(scope, source)
+    return not known[scope].isdisjoint(given) or any(
+        _speaks_of_trouble(source, _extent(value, source))
+        for value in (*site.call.args, *(keyword.value for keyword in site.call.keywords))
+    )
+
+
+def _names_in_trouble(function: ast.FunctionDef | ast.AsyncFunctionDef, source: Source) -> set[str]:
+    said = {
+        name
+        for statement in statements_of(function.body)
+        if any(_speaks_of_trouble(source, _extent(each, source)) for each in own_expressions(statement))
+        for name in _names_beside(statement)
+    }
+    if not said:
+        return said
+    flow = flow_of_node(function)
+    dependents: dict[str, set[str]] = {}
+    for name, sources in flow.sources.items():
+        for each in sources:
+            dependents.setdefault(each, set()).add(name)
+    return reachable(said & flow.local_names, dependents) & flow.local_names
+
+
+def _names_beside(statement: ast.stmt) -> set[str]:
+    """The names in a statement without those of the statements inside it."""
+    return {name for expression in own_expressions(statement) for name in names_in(expression)}
+
+
+def _extent(node: ast.stmt | ast.expr, source: Source) -> tuple[int, int]:
+    end = source.ast_position(node.end_lineno or 0, node.end_col_offset or 0)
+    return source.offset(source.ast_position(node.lineno, node.col_offset)), source.offset(end)
+
+
+def _speaks_of_trouble(source: Source, place: tuple[int, int]) -> bool:
+    return any(source.text.find(word, *place) >= 0 for word in TROUBLE)
+
+
+# By the call itself
+
+
+def _may_convert(call: ast.Call, names: Names) -> bool:
+    """Whether a call is of a consumer, as it seems, and given what may be a tensor where that would be converted."""
+    return any(
+        _may_be_a_tensor(argument.node, names)
+        for consumer in _consumers_spelt(call.func, names)
+        for argument in converting_arguments(call, consumer)
+        if "items" in argument.takes or not isinstance(argument.node, _SEQUENCES)
+    )
+
+
+def _consumers_spelt(function: ast.expr, names: Names) -> Iterator[Consumer]:
+    """The function under its imported name, and the methods of this name that the libraries' objects have."""
+    root, dot, rest = (path_of(function) or "").partition(".")
+    found = _consumer_named(names[root] + dot + rest) if root in names else None
+    if found is not None:
+        yield found
+    if isinstance(function, ast.Attribute):
+        for library in _roots(names):
+            method = consumer_of(library, function.attr) if function.attr in methods_of(library) else None
+            if method is not None:
+                yield method
+
+
+def _consumer_named(full: str) -> Consumer | None:
+    library, _, name = full.rpartition(".")
+    return consumer_of(library, name)
+
+
+def _roots(names: Names) -> set[str]:
+    return {full.partition(".")[0] for full in names.values()}
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, (ast.Attribute, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+_SEQUENCES = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
+_PLAIN_CALLS = frozenset("len range int float str round".split())
+
+
+def _may_be_a_tensor(node: ast.expr, names: Names) -> bool:
+    """By its spelling: no literal, nothing that one of these libraries gives, no shape."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return any(_may_be_a_tensor(item, names) for item in node.elts)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return _may_be_a_tensor(node.elt, names)
+    while isinstance(node, ast.BinOp):  # a long sum leans to the left
+        if _may_be_a_tensor(node.right, names):
+            return True
+        node = node.left
+    if isinstance(node, ast.UnaryOp):
+        return _may_be_a_tensor(node.operand, names)
+    if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "size"):
+        return False
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("numpy", "item", "tolist", "size"):
+            return False
+        return _root(node) not in names and _root(node) not in _PLAIN_CALLS
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp, ast.BoolOp, ast.Await, ast.NamedExpr))
