@@ -9,6 +9,7 @@ import re
 import warnings
 from bisect import bisect_right
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from tonumpy.findings import Position, SourceError
@@ -87,7 +88,10 @@ class Source:
     @cached_property
     def line_starts(self) -> list[int]:
         """The offset of the first code point of each line; only the newlines that Python knows end a line."""
-        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+        if "\r" in self.text:
+            return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+        # The usual case, in half the time.
+        return [0, *accumulate(len(line) + 1 for line in self.text.split("\n")[:-1])]
 
     def line(self, row: int) -> str:
         """Line `row` (from 1) with its newline."""

@@ -27,7 +27,8 @@ MAX_ROOTS = 10_000
 MAX_ANCESTORS = 7
 
 _DEFAULT_DEVICE = re.compile(r"""set_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
-_MAIN_GUARD = re.compile(r"^if\s+\(?\s*__name__\s*==", re.MULTILINE)
+_MAIN_GUARD = re.compile(r"\nif\s+\(?\s*__name__\s*==")
+_GLOBAL = re.compile(r"global\s")
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
 
 
@@ -87,7 +88,7 @@ class Module:
     @cached_property
     def is_script(self) -> bool:
         """Run as a program, so that the calls of its functions are all in sight."""
-        return _MAIN_GUARD.search(self.source.text) is not None
+        return _MAIN_GUARD.search(f"\n{self.source.text}") is not None
 
     @cached_property
     def bindings(self) -> dict[str, list[ast.stmt | Import]]:
@@ -108,7 +109,7 @@ class Module:
     def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:
         """The functions that declare a name global, each as the scopes around it and itself, by that name."""
         found: dict[str, list[tuple[ast.AST, ...]]] = {}
-        if re.search(r"\bglobal\s", self.source.text):
+        if _GLOBAL.search(self.source.text):
             _collect_global_writers((self.tree,), self.tree.body, found)
         return found
 

@@ -14,6 +14,9 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 class Import(NamedTuple):
     """One name that an import statement binds. `level` counts the dots of a relative import."""
 
@@ -38,14 +41,18 @@ class Flow(NamedTuple):
 
     def slice(self, names: Iterable[str]) -> set[str]:
         """All names that the values of `names` may depend on, themselves included."""
-        reached = set(names)
-        waiting = list(reached)
-        while waiting:
-            for name in self.sources.get(waiting.pop(), ()):
-                if name not in reached:
-                    reached.add(name)
-                    waiting.append(name)
-        return reached
+        return reachable(names, self.sources)
+
+
+def reachable(names: Iterable[str], following: dict[str, set[str]]) -> set[str]:
+    """The names, those that follow them, those that follow these, and so on."""
+    reached = set(names)
+    waiting = list(reached)
+    while waiting:
+        new = following.get(waiting.pop(), _NONE) - reached
+        reached |= new
+        waiting += new
+    return reached
 
 
 def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
