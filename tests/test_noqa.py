@@ -23,7 +23,7 @@ CASES = {
     "upper": "    return x.numpy()  # NOQA\n",
     "no_space": "    return x.numpy()  #noqa\n",
     "two_spaces": "    return x.numpy()  #  noqa\n",
-    "code": "    return x.numpy()  # noqa: TNP101\n",
+    "one_code": "    return x.numpy()  # noqa: TNP101\n",
     "other_code": "    return x.numpy()  # noqa: TNP102\n",
     "foreign_code": "    return x.numpy()  # noqa: E501\n",
     "beginning": "    return x.numpy()  # noqa: TNP1\n",
@@ -113,7 +113,7 @@ def test_the_cases_are_worth_it(by_flake8: dict[str, Places]) -> None:
     for name in (
         "bare",
         "upper",
-        "code",
+        "one_code",
         "beginning",
         "several",
         "on_the_link",
