@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Role(Enum):
@@ -36,6 +39,16 @@ class Link(NamedTuple):
         """The attribute that names the link; None for a subscript."""
         function = self.node.func if isinstance(self.node, ast.Call) else self.node
         return function if isinstance(function, ast.Attribute) else None
+
+    @property
+    def words(self) -> str:
+        """As a message names it: `.data`, `.detach()`, `.to("cpu")`, `.mul(...)`."""
+        name = self.attribute.attr if self.attribute is not None else "[...]"
+        if not isinstance(self.node, ast.Call):
+            return f".{name}"
+        if self.role is Role.CPU and name == "to":
+            return '.to("cpu")'
+        return f".{name}({'...' if self.node.args or self.node.keywords else ''})"
 
     @property
     def may_add_grad(self) -> bool:
@@ -87,6 +100,20 @@ class Chain(NamedTuple):
             if link.role in roles:
                 return link
         return None
+
+    @property
+    def undoes_cpu(self) -> Link | None:
+        """The link that moves the tensor away again after one that has brought it to the CPU."""
+        return self._undoing((Role.CPU,), lambda link: link.role is Role.DEVICE)
+
+    @property
+    def undoes_detach(self) -> Link | None:
+        """The link that brings a grad again, or may, after one that has detached the tensor."""
+        return self._undoing((Role.DETACH, Role.DATA), lambda link: link.role is Role.GRAD or link.may_add_grad)
+
+    def _undoing(self, roles: tuple[Role, ...], undoes: Callable[[Link], bool]) -> Link | None:
+        first = next((link for link in self.links if link.role in roles), None)
+        return None if first is None else next(filter(undoes, reversed(self.after(first))), None)
 
     def after(self, link: Link) -> tuple[Link, ...]:
         return self.links[self.links.index(link) + 1 :]

@@ -108,6 +108,11 @@ class ImplicitConversion(NamedTuple):
             device = "is on an accelerator"
         return " and ".join(filter(None, (grad, device)))
 
+    @property
+    def is_certain_to_raise(self) -> bool:
+        """Of what is in trouble: not where a device alone is doubtful, which may turn out to be the CPU."""
+        return self.on_cpu is False or (self.requires_grad is True and not self.grad_is_proved)
+
 
 def _grad_is_proved(conversion: Conversion | ImplicitConversion) -> bool:
     """A conversion raises for grad only where grad mode is on and the tensor requires grad."""

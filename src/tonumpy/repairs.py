@@ -151,7 +151,8 @@ def describe(operations: tuple[Operation, ...]) -> str:
     moved = {each.before.attr for each in operations if isinstance(each, AddLinks) and removed & {*each.methods}}
     if removed and moved:
         return f"Move `.{removed.pop()}()` before `.{moved.pop()}()`"
-    words = " and ".join(_words(each) for each in operations)
+    in_order = sorted(operations, key=lambda each: isinstance(each, Convert))  # `.numpy()` stands behind all links
+    words = " and ".join(map(_words, in_order))
     return words[:1].upper() + words[1:]
 
 

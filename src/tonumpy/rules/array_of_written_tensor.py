@@ -4,7 +4,8 @@
 
 Reports a conversion whose array is still read after the tensor that it came from has been written in place: by
 `x[...] =` or `x +=`, by a method that ends in `_`, by `out=x`, or by an optimizer's `step()` where it is a parameter.
-All three are in sight within one function: the conversion, the write and the read.
+All three are in sight within one function: the conversion, the write and the read. In a loop the write may stand above
+the conversion: the next round writes what this one has kept.
 
 ## Why is this bad
 
@@ -77,8 +78,12 @@ def check(conversion: Conversion) -> str | None:
     shared = conversion.tensor_written
     if shared is None:
         return None
-    later = f"kept in `{shared.kept_in}`" if shared.kept_in else f"read in row {shared.read}"
-    return f"`.numpy()` shares memory with the tensor, which row {shared.write} writes; the array is {later} after that"
+    call = conversion.candidate.call
+    comes_round = shared.write < call.lineno  # the loop around both of them has brought the flow back there
+    when = " in the next round of the loop" if comes_round else ""
+    later = f"and `{shared.kept_in}` still holds" if shared.kept_in else f"then line {shared.read} reads"
+    what = "`.numpy()` shares memory with the tensor"
+    return f"{what}: line {shared.write} writes the tensor{when}, {later} the array"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001

@@ -3,8 +3,9 @@
 ## What it does
 
 Reports a torch tensor (or a list of tensors) that is given to a function of NumPy, Matplotlib, pandas, SciPy,
-scikit-learn or seaborn that makes an array of it, where the code around shows that the tensor requires grad, or that it
-is on an accelerator or on a device that is chosen at run time (`.to(device)`, `device=args.device`).
+scikit-learn or seaborn that makes an array of it, where the code around shows that the tensor requires grad (it is a
+Parameter, or `.backward()` was called on it), or that it is on an accelerator or on a device that is chosen at run time
+(`.to(device)`, `device=args.device`).
 
 Of `.numpy()` it is reported that it may raise as soon as the opposite is not proved. Not so here: these functions are
 given arrays far more often than tensors, and measured on 46 repositories most such doubts were wrong.
@@ -46,7 +47,8 @@ def middle(x: torch.Tensor):
 
 Safe where the function gives of an array exactly what it gives of a tensor on the CPU. Unsafe where it does not:
 `np.exp` and other universal functions hand a tensor back as a tensor, and an array as an array. There is no fix for a
-list that is filled elsewhere: convert what goes into it.
+list that is filled elsewhere: convert what goes into it, `losses.append(loss.item())` for one number and
+`.detach().cpu().numpy()` for more.
 """
 
 from __future__ import annotations
@@ -68,12 +70,13 @@ JUDGES = "arguments"
 def check(conversion: ImplicitConversion) -> str | None:
     if not conversion.trouble:
         return None
-    what = "a tensor" if conversion.certainty == "tensor" else "what reads as a tensor"
+    is_proved = conversion.certainty == "tensor"
+    raises = f"{conversion.trouble}, which raises{'' if conversion.is_certain_to_raise else ' unless that is the CPU'}"
     if conversion.of_items:
-        what = f"a list of {'tensors' if conversion.certainty == 'tensor' else 'what read as tensors'}, each of which"
-    else:
-        what = f"{what} that"
-    return f"`{conversion.function}` converts {what} {conversion.trouble}"
+        what = f"a list of {'tensors' if is_proved else 'what read as tensors'}"
+        return f"`{conversion.function}` makes an array of {what}; each {raises}: convert each when it is added"
+    what = "a tensor" if is_proved else "what reads as a tensor"
+    return f"`{conversion.function}` makes an array of {what} that {raises}"
 
 
 def repair(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:

@@ -3,7 +3,8 @@
 ## What it does
 
 Reports a conversion that detaches the tensor (`.detach()`, or `.data`, which counts as such) but does not bring it to
-the CPU, unless the code around it proves that the tensor is there.
+the CPU, unless the code around it proves that the tensor is there. A `.cpu()` does not count where `.cuda()` or another
+`.to(...)` after it takes the tensor away again.
 
 ## Why is this bad
 
@@ -47,4 +48,6 @@ def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
     if conversion.candidate.is_forced or not chain.detach or conversion.device_is_proved:
         return None
-    return f"`.detach()` without `.cpu()` before `.numpy()` on {conversion.subject} that {conversion.unproved}"
+    undone = chain.undoes_cpu
+    place = f"after `{undone.words}`" if undone else "before `.numpy()`"
+    return f"`{chain.detach.words}` without `.cpu()` {place} on {conversion.subject} that {conversion.unproved}"

@@ -2,8 +2,9 @@
 
 ## What it does
 
-Reports a conversion that brings the tensor to the CPU but does not detach it, unless the code around it proves that
-the tensor does not require grad or that grad mode is off.
+Reports a conversion that brings the tensor to the CPU (`.cpu()`, or `.to("cpu")`) but does not detach it, unless the
+code around it proves that the tensor does not require grad or that grad mode is off. An earlier `.detach()` does not
+count where something after it may bring a grad again: `.requires_grad_()`, or an operand as in `.mul(weight)`.
 
 ## Why is this bad
 
@@ -49,4 +50,6 @@ def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
     if conversion.candidate.is_forced or not chain.cpu or conversion.grad_is_proved:
         return None
-    return f"`.cpu()` without `.detach()` before `.numpy()` on {conversion.subject} that {conversion.unproved}"
+    undone = chain.undoes_detach
+    place = f"after `{undone.words}`" if undone else "before `.numpy()`"
+    return f"`{chain.cpu.words}` without `.detach()` {place} on {conversion.subject} that {conversion.unproved}"

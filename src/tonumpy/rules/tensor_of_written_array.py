@@ -68,7 +68,8 @@ def check(conversion: Conversion) -> str | None:
     shared = conversion.array_written
     if shared is None:
         return None
-    return f"`.numpy()` shares memory: row {shared.write} writes the array, then row {shared.read} reads the tensor"
+    what = "`.numpy()` shares memory with the tensor"
+    return f"{what}: line {shared.write} writes the array, then line {shared.read} reads the tensor"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
