@@ -51,6 +51,7 @@ from tonumpy.inference.values import (
     join_all,
     sequence_of,
     tensor_facts,
+    unless_it_requires_grad,
     with_facts,
     without_origins,
 )
@@ -266,6 +267,8 @@ class Analysis:
         self._active.append(key)
         try:
             result = self._run_call(function, receiver, arguments, grad_mode)
+            if self._decorated_mode(function, grad_mode) is False:
+                result = unless_it_requires_grad(result)
         finally:
             self._active.pop()
         self._calls[key] = result
@@ -396,9 +399,14 @@ class Analysis:
 
     def global_value(self, module: Module, name: str) -> Value:
         """What a module-level name holds when a function reads it, or the builtin of that name."""
-        return self._module_name(module, name) or (
-            Symbol(f"builtins.{name}") if name in _BUILTINS else Unknown(f"name {name}")
-        )
+        found = self._module_name(module, name)
+        if found is not None:
+            return found
+        if name in _BUILTINS:
+            return Symbol(f"builtins.{name}")
+        # What a class or function sees that was defined beside the import, and is asked about from elsewhere.
+        imported = module.imports_in_functions.get(name)
+        return Unknown(f"name {name}") if imported is None else self.import_value(module, imported)
 
     def member_of_module(self, module: Module, name: str) -> Value:
         """`module.name` for a module of the repository."""

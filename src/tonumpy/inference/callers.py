@@ -30,6 +30,7 @@ class Reference(NamedTuple):
     call: ast.Call | None
     scopes: tuple[ast.AST, ...]
     statement: ast.stmt
+    is_attribute: bool  # `model.name`, which is no function of the module
 
 
 class Callers:
@@ -45,11 +46,13 @@ class Callers:
         if self._depth >= MAX_DEPTH or not _all_calls_are_in_sight(module, scopes, node):
             return {}, None
         is_nested = len(scopes) > 1 and isinstance(scopes[-2], _FUNCTIONS)
+        is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
         references = [
             reference
             for reference in self.references(module).get(node.name, ())
             if node not in reference.scopes  # its own recursive calls pass on what it was given
             and (not is_nested or scopes[-2] in reference.scopes)  # others of this name are not in its scope
+            and (is_method or not reference.is_attribute)
         ]
         calls = [reference.call for reference in references if reference.call is not None]
         if not references or len(calls) != len(references) or len(calls) > MAX_CALLS:
@@ -160,11 +163,13 @@ def _collect_expression(
             name = _last_name(node.func)
             if name is not None:
                 called.add(id(node.func))
-                found.setdefault(name, []).append(Reference(node, scopes, statement))
+                is_attribute = isinstance(node.func, ast.Attribute)
+                found.setdefault(name, []).append(Reference(node, scopes, statement, is_attribute))
         elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and isinstance(node.ctx, ast.Load):
             name = _last_name(node)
             if name is not None:
-                found.setdefault(name, []).append(Reference(None, scopes, statement))
+                is_attribute = isinstance(node, ast.Attribute)
+                found.setdefault(name, []).append(Reference(None, scopes, statement, is_attribute))
         stack.extend(children_of(node))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tonumpy.chains import is_cpu_literal
 from tonumpy.inference.symbols import path_of
 from tonumpy.inference.syntax import walk
-from tonumpy.inference.values import Plain, Tensor, Unknown, members, with_facts
+from tonumpy.inference.values import Plain, with_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -75,9 +75,7 @@ def take_for_brought(frame: Frame, elsewhere: Iterable[ast.AST]) -> None:
 
     for path, expression in dict(_brought(elsewhere)).items():
         if frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2])):
-            value = settle(evaluate(frame, expression))
-            if all(isinstance(member, (Tensor, Unknown)) for member in members(value)):
-                frame.refine(path, with_facts(value, on_cpu=True))
+            frame.refine(path, with_facts(settle(evaluate(frame, expression)), on_cpu=True))
 
 
 def _brought(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:

@@ -28,6 +28,7 @@ MAX_ANCESTORS = 7
 
 _DEFAULT_DEVICE = re.compile(r"""set_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
 _MAIN_GUARD = re.compile(r"\nif\s+\(?\s*__name__\s*==")
+_INDENTED_IMPORT = re.compile(r"\n[ \t]+(?:import|from)\s")
 _GLOBAL = re.compile(r"global\s")
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
 
@@ -104,6 +105,14 @@ class Module:
                 for name in _names_stored(statement):
                     found.setdefault(name, []).append(statement)
         return found
+
+    @cached_property
+    def imports_in_functions(self) -> dict[str, Import]:
+        """What functions import, by the name that it gets there; the last one counts."""
+        if not _INDENTED_IMPORT.search(self.source.text):
+            return {}
+        statements = [node for node in walk(self.tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+        return {name: imported for statement in statements for name, imported in imports_of(statement)}
 
     @cached_property
     def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:

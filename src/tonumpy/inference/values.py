@@ -456,6 +456,13 @@ def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) ->
     return value
 
 
+def unless_it_requires_grad(value: Value) -> Value:
+    """The value with every tensor in it that is not known to require grad taken for one that does not."""
+    if isinstance(value, (Tensor, Unknown)):
+        return value if value.requires_grad is not None else value._replace(requires_grad=False)
+    return _mapped(value, unless_it_requires_grad)
+
+
 def with_origin(value: Value, name: str) -> Value:
     """The value with its name on every tensor in it that has been held by no name yet."""
     if isinstance(value, Tensor):

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from tonumpy.inference import torch_api
+from tonumpy.inference.conventions import generates_tokens
 from tonumpy.inference.operators import (
     combine,
     cpu_of_device,
@@ -523,8 +524,8 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
         return keep(frame, promise, owner, arguments)
     if name == "numpy":
         return Plain("numpy")
-    grad: Fact = False if frame.grad_mode is False else None
-    return Unknown(f"method {name} of {owner.name}", None, grad)
+    is_off = frame.grad_mode is False or generates_tokens(name, (keyword for keyword, _ in arguments.named))
+    return Unknown(f"method {name} of {owner.name}", None, False if is_off else None)
 
 
 def _as_constructed(owner: LibraryObject, arguments: Arguments) -> Arguments:
