@@ -302,6 +302,19 @@ class Analysis:
 
     def filled_argument(self, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact) -> Value | None:
         """What a list or dict that a function of the repository is given is when it returns; None where unchanged."""
+        ran = self._run_for_argument(called, arguments, place, grad_mode)
+        return None if ran is None else ran[0].bound.get(ran[1])
+
+    def changes_grad_of(self, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact) -> bool:
+        """Whether a function of the repository gives a tensor that it is given a grad in place, or takes it away."""
+        given = without_origins(arguments)
+        ran = self._run_for_argument(called, _with_mark(given, place), place, grad_mode)
+        return ran is not None and not ran[0].regraded.isdisjoint(_MARK)
+
+    def _run_for_argument(
+        self, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
+    ) -> tuple[Frame, str] | None:
+        """The body of a function that may change what it is given, run, with the parameter's name; None for others."""
         receiver: Value | None = None
         if isinstance(called, Instance):
             method = self.classes.method(called.cls, "__call__") or self.classes.method(called.cls, "forward")
@@ -331,7 +344,7 @@ class Analysis:
             execute(frame, called.node.body)
         finally:
             self._active.pop()
-        return frame.bound.get(place)
+        return frame, place
 
     def _declared_return(self, function: Function, why: str, grad_mode: Fact) -> Value:
         """What is known of the result of a call that is not followed."""
@@ -606,6 +619,22 @@ class Analysis:
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+
+
+_MARK = frozenset(("the argument",))
+
+
+def _with_mark(arguments: Arguments, place: int | str) -> Arguments:
+    """The arguments with a mark on the tensor at one place, by which those that are the same, or view it, are known."""
+    positional = tuple(
+        value._replace(origins=_MARK) if position == place and isinstance(value, Tensor) else value
+        for position, value in enumerate(arguments.positional)
+    )
+    named = tuple(
+        (name, value._replace(origins=_MARK) if name == place and isinstance(value, Tensor) else value)
+        for name, value in arguments.named
+    )
+    return arguments._replace(positional=positional, named=named)
 
 
 def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:

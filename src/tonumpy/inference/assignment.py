@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import DEFAULT_DEVICE
 from tonumpy.inference.expressions import evaluate, item_of, settle
-from tonumpy.inference.operators import combine
+from tonumpy.inference.operators import combine, with_grad_set
 from tonumpy.inference.symbols import element_path, path_of, root_name
 from tonumpy.inference.values import (
     NOTHING,
@@ -104,7 +104,8 @@ def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -
         return  # to a module an attribute like any other: its parameters stay as they are
     truth = value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
     after = with_unknown_grad(known) if truth is None else with_facts(known, requires_grad=truth)
-    if isinstance(known, Tensor) and isinstance(after, Tensor):
+    if isinstance(known, Tensor):
+        after = with_grad_set(known, truth)
         frame.change_grad(known, after)
     frame.change(owner, after)
     thaw_owners(frame, owner)

@@ -41,6 +41,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    is_integral,
     join,
     join_all,
     tensor_facts,
@@ -192,6 +193,8 @@ def _fill_containers(frame: Frame, call: ast.Call, function: Value, arguments: A
     for place, node in places:
         path = path_of(node)
         container = None if path is None else frame.env.get(path)
+        if path is not None and isinstance(container, Tensor):
+            _change_tensor(frame, path, container, function, arguments, place)
         if path is None or not isinstance(container, (Sequence, Mapping)):
             continue
         filled = (
@@ -204,6 +207,17 @@ def _fill_containers(frame: Frame, call: ast.Call, function: Value, arguments: A
             filled = Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner)
         if filled is not None:
             _store_back(frame, node, path, join_all((container, filled)))
+
+
+def _change_tensor(
+    frame: Frame, path: str, tensor: Tensor, function: Value, arguments: Arguments, place: int | str
+) -> None:
+    """A tensor that is given to a function which calls `requires_grad_()` on it, or writes to it."""
+    may_change = tensor.requires_grad is not None and not is_integral(tensor.dtype)
+    if may_change and frame.analysis.changes_grad_of(function, arguments, place, frame.grad_mode):
+        changed = tensor._replace(requires_grad=None)
+        frame.change_grad(tensor, changed)
+        frame.change(path, changed)
 
 
 _EMPTY = (Sequence((), NOTHING), Mapping((), NOTHING))

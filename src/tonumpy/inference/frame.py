@@ -92,6 +92,7 @@ class Frame:
         self.back_edges: dict[int, dict[str, Value]] = {}  # what came round each loop so far
         self.back_edge_changed = False
         self.path_roots: set[str] = set()
+        self.regraded: set[str] = set()  # the origins of tensors that got or lost a grad in place
 
     @property
     def grad_mode(self) -> Fact:
@@ -164,6 +165,7 @@ class Frame:
     def change_grad(self, before: Tensor, after: Tensor) -> None:
         """A tensor got or lost its grad in place: so may those that are the same, or view it."""
         if before.requires_grad is not after.requires_grad and after.origins:
+            self.regraded |= after.origins
             for name, value in self.env.items():
                 changed = after_change(value, after)
                 if changed is not value:

@@ -217,7 +217,7 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name == "requires_grad_":
         given = arguments.get(0, "requires_grad")
         truth = True if given is None else given.value if isinstance(given, Constant) else None
-        after = _as_tensor(receiver)._replace(requires_grad=truth if isinstance(truth, bool) else None)
+        after = with_grad_set(_as_tensor(receiver), truth if isinstance(truth, bool) else None)
         return after if truth is False else after._replace(is_given=False)
     operator = torch_api.tensor_method(name)
     if operator is None:
@@ -235,6 +235,16 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
         grad = receiver.requires_grad if grad_mode is False else join_fact(result.requires_grad, receiver.requires_grad)
         return result._replace(requires_grad=grad)
     return result
+
+
+# The mark of a view that was made while grad mode was off: it has the grad of its base, and nothing changes that.
+UNALTERABLE = frozenset(("a view made without grad",))
+
+
+def with_grad_set(tensor: Tensor, truth: Fact) -> Tensor:
+    """The tensor after its `requires_grad` has been set."""
+    is_unsure = truth is False and tensor.origins >= UNALTERABLE
+    return tensor._replace(requires_grad=None if is_unsure else truth)
 
 
 def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, default_on_cpu: Fact = True) -> Value | None:
@@ -362,6 +372,8 @@ def _viewing(output: torch_api.Output, call: _Call) -> Value:
         for value in (operand.items or () if isinstance(operand, Sequence) else members(operand))
     ]
     held = [operand.origins for operand in operands if isinstance(operand, Tensor)]
+    if output.memory != "inplace" and call.grad_mode is not True and value.requires_grad is None:
+        held.append(UNALTERABLE)
     return value._replace(origins=frozenset[str]().union(*held))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from tonumpy.inference.syntax import children_of, walk
 
@@ -239,7 +239,10 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                             roots[id(further_inside)] = changed
                         read = {name for argument in _arguments(node) for name in names_in(argument)}
                         sources.setdefault(changed, set()).update(read)
-                        if node.func.attr.endswith("_") or node.func.attr in _IN_PLACE:
+                        if _is_in_place(node.func):
+                            # `y = x.requires_grad_()` is of interest where x is.
+                            sources[changed].update(_names_bound(statement))
+                        if _is_in_place(node.func) or node.func.attr in _IN_PLACE:
                             written.add(changed)
     for name in written:
         for other in aliases.get(name, ()):
@@ -247,6 +250,12 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
     return Flow(
         frozenset(local - outer), frozenset(outer), sources, times_bound, frozenset(shared), frozenset(switched)
     )
+
+
+def _names_bound(statement: ast.stmt) -> Iterator[str]:
+    for targets, _ in _bindings(statement):
+        for target in targets:
+            yield from bound_names(target)
 
 
 def flow_of_node(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> Flow:
@@ -267,14 +276,22 @@ def names_returned(node: FunctionNode) -> frozenset[str]:
 
 
 def names_given(call: ast.Call) -> list[str]:
-    """The variables, and attributes of `self`, that a call is given as they are."""
-    paths = [path_of(argument) for argument in _arguments(call)]
-    return [path for path in paths if path is not None]
+    """The variables, and attributes of `self`, that a call, or one further inside its chain, is given as they are."""
+    found: list[str | None] = []
+    node: ast.expr = call
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript, ast.Await)):
+        if isinstance(node, ast.Call):
+            found += map(path_of, _arguments(node))
+            node = node.func
+        else:
+            node = node.value
+    return [path for path in found if path is not None]
 
 
 def mutated_names(function: FunctionNode) -> frozenset[str]:
     """The variables of a function into which it puts something, or on which it calls a method for its effect."""
-    found = set()
+    in_place = (node.func.value for node in walk(function) if isinstance(node, ast.Call) and _is_in_place(node.func))
+    found = {root_name(tensor) for tensor in in_place}
     for statement in statements_of(function.body):
         targets: list[ast.expr] = []
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
@@ -282,11 +299,16 @@ def mutated_names(function: FunctionNode) -> frozenset[str]:
             if isinstance(statement.value.func, ast.Attribute):
                 targets = [statement.value.func.value]
         elif isinstance(statement, ast.Assign):
-            targets = [target for target in statement.targets if isinstance(target, ast.Subscript)]
+            targets = [target for target in statement.targets if isinstance(target, (ast.Attribute, ast.Subscript))]
         elif isinstance(statement, ast.AugAssign):
             targets = [statement.target]
-        found.update(name for name in map(root_name, targets) if name is not None)
-    return frozenset(found)
+        found.update(map(root_name, targets))
+    return frozenset(name for name in found if name is not None)
+
+
+def _is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
+    """`x.requires_grad_`, a method of tensors that changes its tensor."""
+    return isinstance(function, ast.Attribute) and function.attr.endswith("_") and not function.attr.endswith("__")
 
 
 # Methods that change a container, or a module, without saying so in their names.
