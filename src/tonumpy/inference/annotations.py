@@ -68,7 +68,11 @@ def value_of_annotation(node: ast.expr | None, resolve: Resolve) -> Value:
         return join(value_of_annotation(node.left, resolve), value_of_annotation(node.right, resolve))
     if isinstance(node, ast.Subscript):
         return _subscripted(node, resolve)
-    return value_of_class(resolve(node))
+    value = value_of_class(resolve(node))
+    dtype = _INTEGER_TENSORS.get(f"torch.{_last_name(node)}")
+    if dtype is not None and isinstance(value, Tensor):
+        return Tensor(None, False, dtype)  # `LongTensor = torch.Tensor` in a module of types
+    return value
 
 
 def value_of_class(cls: Value) -> Value:
