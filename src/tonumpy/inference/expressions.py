@@ -94,6 +94,8 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
         if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
             return Plain(name)
+        if name == "data" and frame.module.imports_torch:
+            return Unknown("attribute data", value.on_cpu, False)  # of a tensor, as it is wherever a chain has it
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(value, name)
     return Method(value, name)
 
@@ -296,7 +298,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     if isinstance(result, Tensor):
         return result._replace(dtype="bool", requires_grad=False)
     if isinstance(result, Unknown):
-        return Unknown("comparison", result.on_cpu, False)
+        return Unknown("comparison", result.on_cpu, False, result.is_no_tensor)
     return result
 
 
