@@ -396,6 +396,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return Unknown("generated tokens", None, False)
     if name == "state_dict" and frame.module.only_torch_says:
         return Mapping((), Tensor(receiver.on_cpu, False))  # detached, unless keep_vars asks otherwise
+    if receiver.is_no_tensor and torch_api.tensor_method(name) is not None:
+        return Unknown(receiver.why, None, None, is_no_tensor=True)  # a method that is called as one of a tensor's
     if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
         return _fresh(f"method {name} of {receiver.why}" if "method" not in receiver.why else receiver.why, frame)
     result = call_tensor_method(receiver, name, arguments, frame.grad_mode)

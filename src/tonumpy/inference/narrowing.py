@@ -228,7 +228,11 @@ def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: boo
         if has is False and isinstance(member, (Foreign, Instance, LibraryObject)):
             has = None
         if has is None or has is holds:
-            if isinstance(member, Unknown) and holds and torch_only and frame.module.only_torch_says:
+            if not isinstance(member, Unknown) or not torch_only or member.is_no_tensor:
+                kept.append(member)
+            elif not holds:
+                kept.append(member._replace(is_no_tensor=True))
+            elif frame.module.only_torch_says:
                 kept.append(Tensor(member.on_cpu, member.requires_grad, None, "likely"))
             else:
                 kept.append(member)

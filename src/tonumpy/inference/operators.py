@@ -83,8 +83,9 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     if all(isinstance(part, (Plain, Constant, Symbol, Sequence, Mapping, Device)) for part in parts):
         return Plain("number or array")
     cpu, grad = result_facts(parts, grad_mode)
-    unknown = next((part for part in parts if isinstance(part, Unknown)), None)
-    return Unknown(unknown.why if unknown else "operator of an object", cpu, grad)
+    unknown = [part for part in parts if isinstance(part, Unknown)]
+    is_no_tensor = bool(unknown) and all(part.is_no_tensor for part in unknown)
+    return Unknown(unknown[0].why if unknown else "operator of an object", cpu, grad, is_no_tensor)
 
 
 def _dtype_of_arithmetic(parts: Items[Value]) -> str | None:
