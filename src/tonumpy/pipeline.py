@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import find_candidates
-from tonumpy.chains import chain_of
+from tonumpy.completeness import complete_candidates
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.edits import plan_edits, plan_fix
 from tonumpy.findings import Applicability, Finding, Position
@@ -93,9 +93,9 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 
 
 def _receivers(source: Source, project: Project, rules: list[Rule]) -> list[Conversion]:
-    """Nothing is inferred about chains that are complete as they stand and of no concern to a selected rule."""
+    """Nothing is inferred about conversions that are complete as they stand and of no concern to a selected rule."""
     candidates = find_candidates(source)
-    complete = [each for each in candidates if each.is_forced or chain_of(each.receiver).is_surely_complete]
+    complete = complete_candidates(source, candidates)
     if complete:
         concerned = {id(each) for rule in rules for each in rule.concerns(source, complete)}
         passed_over = {id(candidate) for candidate in complete} - concerned

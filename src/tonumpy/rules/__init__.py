@@ -22,8 +22,8 @@ class Rule(NamedTuple):
 
     `fix_is_unsafe` where the repair changes what working code gives, whatever is known of the tensor.
     Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments an ImplicitConversion.
-    `concerns` tells which of the complete chains of a file (`.detach().cpu().numpy()`) the rule may object to: about
-    the others nothing need be inferred for it.
+    `concerns` tells which of the conversions of a file that are plainly complete (`.detach().cpu().numpy()`, or
+    `.cpu().numpy()` under `torch.no_grad()`) the rule may object to: about the others nothing need be inferred for it.
     `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
     """
 

@@ -34,12 +34,25 @@ with torch.no_grad():
 Safe: only conversions of proved tensors, or of expressions that by their own words are torch tensors, are reported.
 """
 
-from tonumpy.conversions import Conversion
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.completeness import has_complete_chain
 from tonumpy.repairs import complete_chain
+
+if TYPE_CHECKING:
+    from tonumpy.candidates import Candidate
+    from tonumpy.conversions import Conversion
+    from tonumpy.source import Source
 
 CODE = "TNP300"
 ON_BY_DEFAULT = False
 repair = complete_chain
+
+
+def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
+    return [candidate for candidate in complete if not has_complete_chain(candidate)]
 
 
 def check(conversion: Conversion) -> str | None:
