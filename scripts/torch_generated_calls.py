@@ -55,7 +55,9 @@ def _by_hand(tensor: torch.Tensor) -> dict[str, list[Call]]:
     """Calls whose arguments the annotations do not tell."""
     array = np.ones(3, "float32") if tensor.dtype is torch.bfloat16 else tensor.resolve_conj().numpy()
     values = tensor.tolist()
-    sparse = tensor.to_sparse()
+    sparse, matrix = tensor.to_sparse(), tensor.reshape(-1, 3)
+    ends, columns = torch.tensor([0, 1], dtype=torch.int32), torch.tensor([0], dtype=torch.int32)
+    compressed = torch.sparse_csr_tensor(ends, columns, tensor.reshape(-1)[:1])
     uncoalesced = torch.sparse_coo_tensor(torch.tensor([[0, 0]]), tensor.reshape(-1)[:2], check_invariants=False)
     calls = {
         "torch.tensor": [_given(values), _given([values]), _given(array), _given(tensor)],
@@ -74,6 +76,10 @@ def _by_hand(tensor: torch.Tensor) -> dict[str, list[Call]]:
         "torch.Tensor.coalesce": [_given(sparse), _given(uncoalesced)],
         "torch.Tensor.indices": [_given(sparse)],
         "torch.Tensor.values": [_given(sparse)],
+        "torch.Tensor.crow_indices": [_given(matrix.to_sparse_csr()), _given(compressed)],
+        "torch.Tensor.col_indices": [_given(matrix.to_sparse_csr()), _given(compressed)],
+        "torch.Tensor.ccol_indices": [_given(matrix.to_sparse_csc()), _given(compressed.t())],
+        "torch.Tensor.row_indices": [_given(matrix.to_sparse_csc()), _given(compressed.t())],
         "torch.Tensor.to_dense": [_given(tensor), _given(sparse)],
         "torch.Tensor.sparse_mask": [_given(tensor, sparse)],
         "torch.sparse.sum": [_given(sparse), _given(sparse, 0)],
