@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.inference import libraries
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
-from tonumpy.inference.symbols import FunctionNode, flow_of_node, names_in, statements_of
+from tonumpy.inference.symbols import FunctionNode, flow_of_node, names_in, registered, statements_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
@@ -356,6 +356,9 @@ def _attributes_written(method: FunctionNode) -> tuple[list[str], list[str]]:
             if _is_name(node.value, owner):
                 assigned[node.attr] = None
             continue
+        member = registered(node) if isinstance(node, ast.Call) else None
+        if member is not None and _is_name(member[0].value, owner):
+            assigned[member[0].attr] = None
         inner: ast.expr | None = None
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             inner = node.value

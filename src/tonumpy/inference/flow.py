@@ -11,7 +11,15 @@ from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_o
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.narrowing import narrow, pattern_value
-from tonumpy.inference.symbols import bound_names, imports_of, names_given, names_in, rewritten_element, root_name
+from tonumpy.inference.symbols import (
+    bound_names,
+    imports_of,
+    names_given,
+    names_in,
+    registered,
+    rewritten_element,
+    root_name,
+)
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
@@ -19,6 +27,7 @@ from tonumpy.inference.values import (
     Mapping,
     Nothing,
     Plain,
+    Tensor,
     Unknown,
     Value,
     join,
@@ -117,6 +126,8 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
     node = statement.value.value if isinstance(statement.value, ast.Await) else statement.value
     if isinstance(node, (ast.Yield, ast.YieldFrom)):
         evaluate(frame, node)
+    elif isinstance(node, ast.Call) and (member := _member_of_module(frame, node)) is not None:
+        _register(frame, statement, *member)
     elif isinstance(node, ast.Call):
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
         name = _last_name(node.func)
@@ -131,6 +142,19 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
     elif id(statement) in frame.targets.statements or _binds_by_walrus(frame, node):
         evaluate(frame, node)
     return True
+
+
+def _member_of_module(frame: Frame, call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
+    """What `self.register_buffer("mean", x)` in a class of modules registers, and under what name."""
+    is_in_module = frame.owner is not None and frame.analysis.classes.is_module(frame.owner)
+    return registered(call) if is_in_module else None
+
+
+def _register(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: ast.expr) -> None:
+    """Unlike other attributes, what is registered goes wherever its module is moved."""
+    if _wanted(frame, statement, list(bound_names(target))):
+        value = settle(evaluate(frame, node))
+        assign(frame, target, value._replace(on_cpu=None) if isinstance(value, Tensor) else value)
 
 
 def _written_by_own_method(frame: Frame, node: ast.expr) -> list[str]:

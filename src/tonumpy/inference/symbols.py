@@ -169,6 +169,19 @@ def bound_names(target: ast.expr) -> Iterator[str]:
             yield name
 
 
+def registered(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
+    """What `self.register_buffer("mean", x)` does, as the target and the value of `self.mean = x`."""
+    function, given = (
+        call.func,
+        [*call.args, *(each.value for each in call.keywords if each.arg in ("tensor", "param"))],
+    )
+    if not isinstance(function, ast.Attribute) or function.attr not in ("register_buffer", "register_parameter"):
+        return None
+    if len(given) < 2 or not isinstance(given[0], ast.Constant) or not isinstance(given[0].value, str):
+        return None
+    return ast.copy_location(ast.Attribute(function.value, given[0].value, ast.Store()), call), given[1]
+
+
 def imports_of(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Import]]:
     """The names that an import statement binds; `*` for a star import."""
     if isinstance(statement, ast.Import):
@@ -350,6 +363,10 @@ def _bindings(statement: ast.stmt) -> Iterator[tuple[list[ast.expr], ast.expr | 
         yield statement.targets, statement.value
     elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
         yield [statement.target], statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        member = registered(statement.value)
+        if member is not None:
+            yield [member[0]], member[1]
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
         yield [statement.target], statement.iter
     elif isinstance(statement, (ast.With, ast.AsyncWith)):
