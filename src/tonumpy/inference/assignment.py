@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.inference.conventions import learnt_from_name
-from tonumpy.inference.environment import DEFAULT_DEVICE
+from tonumpy.inference.environment import DEFAULT_DEVICE, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.operators import combine, with_grad_set
 from tonumpy.inference.symbols import element_path, path_of, root_name
@@ -242,11 +242,6 @@ def _may_replace(value: Value) -> bool:
     return isinstance(value, Instance)
 
 
-# By their own names, for a module may import torch in ways that are not followed, or wrap them: nobody calls so what
-# does something else.
-_GRAD_CONTEXTS = {"no_grad": "off", "inference_mode": "off", "enable_grad": "on", "set_grad_enabled": "unknown"}
-
-
 def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
     """What `with node as x` binds; grad mode is changed where the context manager does that."""
     mode = grad_mode_of_context(frame, node)
@@ -269,19 +264,36 @@ def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
     function = node.func if isinstance(node, ast.Call) else node
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return "unchanged"
+    if isinstance(node, ast.Name):
+        modes = {_mode_of_object(member) for member in members(evaluate(frame, node))}
+        if modes != {"unchanged"}:
+            return modes.pop() if len(modes) == 1 else "unknown"
     if not _may_be_grad_context(function):
         return "unchanged"
     value = evaluate(frame, function)
     name = value.name.rpartition(".")[2] if isinstance(value, Symbol) else _name(function)
-    if isinstance(value, Foreign) or name not in _GRAD_CONTEXTS:
+    if isinstance(value, Foreign) or name not in GRAD_CONTEXTS:
         return "unchanged"
     arguments = node.args + [keyword.value for keyword in node.keywords] if isinstance(node, ast.Call) else []
-    if name in ("inference_mode", "set_grad_enabled") and arguments:
-        mode = _mode_of(evaluate(frame, arguments[0]))
+    return _mode_of_context(name, evaluate(frame, arguments[0]) if arguments else None)
+
+
+def _mode_of_object(value: Value) -> str:
+    """What a context manager that a variable holds makes of grad mode: `mode = torch.no_grad()`."""
+    name = value.name.rpartition(".")[2] if isinstance(value, LibraryObject) else ""
+    if not isinstance(value, LibraryObject) or name not in GRAD_CONTEXTS:
+        return "unchanged"
+    given = () if value.arguments is None else value.arguments.values()
+    return _mode_of_context(name, given[0] if given else None)
+
+
+def _mode_of_context(name: str, given: Value | None) -> str:
+    if name in ("inference_mode", "set_grad_enabled") and given is not None:
+        mode = _mode_of(given)
         if name == "inference_mode":
             return {"on": "off", "off": "unchanged"}.get(mode, "unknown")
         return mode
-    return _GRAD_CONTEXTS[name]
+    return GRAD_CONTEXTS[name]
 
 
 def _name(node: ast.Name | ast.Attribute) -> str:
@@ -289,7 +301,7 @@ def _name(node: ast.Name | ast.Attribute) -> str:
 
 
 def _may_be_grad_context(node: ast.Name | ast.Attribute) -> bool:
-    return isinstance(node, ast.Name) or node.attr in _GRAD_CONTEXTS
+    return isinstance(node, ast.Name) or node.attr in GRAD_CONTEXTS
 
 
 def _mode_of(value: Value) -> str:

@@ -10,6 +10,7 @@ from tonumpy.inference.values import (
     NOTHING,
     Arguments,
     Constant,
+    LibraryObject,
     Mapping,
     Nothing,
     Plain,
@@ -140,6 +141,35 @@ def collection(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name == "deque":
         return call(frame, "list", Arguments(arguments.positional[:1]))
     return Plain(name) if name == "Counter" else Unknown(f"call of collections.{name}")
+
+
+# What they give is a function, or a class, that is made of their arguments.
+KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
+
+
+def call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
+    """A call of `partial(f, x)`, or of `namedtuple("Point", "x y")`."""
+    from tonumpy.inference.calls import call_value
+
+    if made.arguments is None or not made.arguments.positional:
+        return Unknown(f"call of {made.name}")
+    first, *rest = made.arguments.positional
+    if made.name == "collections.namedtuple":
+        return _named_tuple(rest[0] if rest else made.arguments.named_value("field_names"), arguments)
+    given = dict((*made.arguments.named, *arguments.named))
+    merged = Arguments((*rest, *arguments.positional), tuple(given.items()), arguments.has_star)
+    return call_value(frame, first, merged)
+
+
+def _named_tuple(fields: Value | None, arguments: Arguments) -> Value:
+    names: list[object] = []
+    if isinstance(fields, Constant) and isinstance(fields.value, str):
+        names += fields.value.replace(",", " ").split()
+    elif isinstance(fields, Sequence) and fields.items is not None:
+        names += [field.value for field in fields.items if isinstance(field, Constant)]
+    items = [arguments.get(position, str(name)) for position, name in enumerate(names)]
+    known = tuple(Unknown("field of a named tuple") if item is None else item for item in items)
+    return Sequence(known, join_all(known), tuple(map(str, names))) if names else Unknown("named tuple")
 
 
 def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:

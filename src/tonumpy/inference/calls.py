@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.inference import builtin_calls, libraries, torch_api
 from tonumpy.inference.conventions import generates_tokens
+from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
 from tonumpy.inference.operators import (
     TORCH_WORDS,
@@ -260,6 +261,8 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         return call_symbol(frame, function.name, arguments)
     if isinstance(function, Method):
         return call_method(frame, function.receiver, function.name, arguments)
+    if isinstance(function, LibraryObject) and function.name in builtin_calls.KEPT_CALLS:
+        return builtin_calls.call_kept(frame, function, arguments)
     if isinstance(function, LibraryObject):
         return libraries.call_object(frame, function, "__call__", arguments)
     if isinstance(function, (Foreign, Plain)):
@@ -315,11 +318,13 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu)
         if result is not None:
             return result
+    short = name.rpartition(".")[2]
+    if name in builtin_calls.KEPT_CALLS or (name.startswith("torch.") and short in GRAD_CONTEXTS):
+        return LibraryObject(name, arguments=None if arguments.has_star else arguments)
     if name.startswith("collections."):
         return builtin_calls.collection(frame, name[len("collections.") :], arguments)
     if libraries.gives_plain_values(name):
         return Plain(name)
-    short = name.rpartition(".")[2]
     if short[:1].isupper():
         return libraries.construct(name, arguments, frame.default_on_cpu)
     return _fresh(f"call of {name}", frame)

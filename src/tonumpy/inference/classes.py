@@ -35,6 +35,8 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tonumpy.inference.analysis import Analysis
 
 MAX_ANCESTORS = 12
@@ -48,6 +50,7 @@ class Members(NamedTuple):
     fields: dict[str, ast.AnnAssign | ast.Assign]
     writers: dict[str, list[FunctionNode]]  # attribute -> the methods that assign it
     fillers: dict[str, list[FunctionNode]]  # attribute -> the methods that put something into it
+    held: frozenset[str]  # the parameters and buffers of a module, which move with it
 
 
 class ClassFacts:
@@ -167,21 +170,22 @@ class ClassFacts:
         if known is not None:
             return known
         self._attributes[key] = NOTHING  # an attribute made from itself adds nothing
-        value = self._as_held(instance, self._join_of_writes(instance, name))
+        is_held = any(name in self.members(owner).held for owner in self.ancestors(instance.cls))
+        value = self._as_held(instance, self._join_of_writes(instance, name), is_held=is_held)
         self._attributes[key] = value
         return value
 
-    def _as_held(self, instance: Instance, value: Value) -> Value:
+    def _as_held(self, instance: Instance, value: Value, *, is_held: bool) -> Value:
         """An attribute between two calls: whoever has the object may have moved the modules and parameters in it."""
         if isinstance(value, Union):
-            return join_all(self._as_held(instance, member) for member in value.members)
+            return join_all(self._as_held(instance, member, is_held=is_held) for member in value.members)
         is_module = self.is_module(instance.cls)
         if isinstance(value, Instance):
             moves = self.is_module(value.cls)
         elif isinstance(value, LibraryObject):
             moves = libraries.is_module([value.name])
         else:
-            moves = is_module and isinstance(value, Tensor) and value.requires_grad is not False
+            moves = is_module and isinstance(value, Tensor) and (is_held or value.requires_grad is not False)
         if not moves or not isinstance(value, (Instance, LibraryObject, Tensor)) or value.on_cpu is False:
             return value
         return value._replace(on_cpu=instance.on_cpu if is_module else None)
@@ -322,8 +326,10 @@ def _members_of(node: ast.ClassDef) -> Members:
     fields: dict[str, ast.AnnAssign | ast.Assign] = {}
     writers: dict[str, list[FunctionNode]] = {}
     fillers: dict[str, list[FunctionNode]] = {}
+    held: set[str] = set()
     for statement in statements_of(node.body):
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            held.update(_attributes_held(statement))
             if not _is_setter(statement):
                 methods[statement.name] = statement
             assigned, filled = _attributes_written(statement)
@@ -337,7 +343,7 @@ def _members_of(node: ast.ClassDef) -> Members:
             for target in statement.targets:
                 if isinstance(target, ast.Name):
                     fields[target.id] = statement
-    return Members(methods, fields, writers, fillers)
+    return Members(methods, fields, writers, fillers, frozenset(held))
 
 
 _FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())
@@ -369,6 +375,18 @@ def _attributes_written(method: FunctionNode) -> tuple[list[str], list[str]]:
         if isinstance(inner, ast.Attribute) and _is_name(inner.value, owner):
             filled[inner.attr] = None
     return list(assigned), [name for name in filled if name not in assigned]
+
+
+def _attributes_held(method: FunctionNode) -> Iterator[str]:
+    """The attributes that a method makes parameters and buffers."""
+    for node in walk(method):
+        member = registered(node) if isinstance(node, ast.Call) else None
+        if member is not None:
+            yield member[0].attr
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            made = node.value.func
+            if getattr(made, "attr", getattr(made, "id", None)) in ("Parameter", "Buffer"):
+                yield from (target.attr for target in node.targets if isinstance(target, ast.Attribute))
 
 
 def _is_name(node: ast.expr, name: str) -> bool:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 DEFAULT_DEVICE = "<default device>"  # set by `with torch.device(...)`
 GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
+# What torch's contexts set it to. By their own names, for a module may import torch in ways that are not followed, or
+# wrap them: nobody calls so what does something else.
+GRAD_CONTEXTS = {"no_grad": "off", "inference_mode": "off", "enable_grad": "on", "set_grad_enabled": "unknown"}
 
 
 class Environment:

@@ -24,6 +24,7 @@ from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
+    LibraryObject,
     Mapping,
     Nothing,
     Plain,
@@ -32,6 +33,7 @@ from tonumpy.inference.values import (
     Value,
     join,
     same,
+    tensor_facts,
     with_origin,
 )
 
@@ -131,7 +133,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
     elif isinstance(node, ast.Call):
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
         name = _last_name(node.func)
-        sets_mode = name in ("set_grad_enabled", "_set_grad_enabled")
+        sets_mode = name in ("set_grad_enabled", "_set_grad_enabled") or _enters_in_stack(frame, node)
         names = [*names_given(node), *([changed] if changed else []), *_written_by_own_method(frame, node)]
         if sets_mode or _wanted(frame, statement, names) or _binds_by_walrus(frame, node):
             evaluate(frame, node)
@@ -151,10 +153,10 @@ def _member_of_module(frame: Frame, call: ast.Call) -> tuple[ast.Attribute, ast.
 
 
 def _register(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: ast.expr) -> None:
-    """Unlike other attributes, what is registered goes wherever its module is moved."""
+    """Torch refuses what is neither a tensor nor None."""
     if _wanted(frame, statement, list(bound_names(target))):
         value = settle(evaluate(frame, node))
-        assign(frame, target, value._replace(on_cpu=None) if isinstance(value, Tensor) else value)
+        assign(frame, target, Tensor(*tensor_facts(value)) if isinstance(value, Unknown) else value)
 
 
 def _written_by_own_method(frame: Frame, node: ast.expr) -> list[str]:
@@ -171,11 +173,23 @@ def _binds_by_walrus(frame: Frame, node: ast.expr) -> bool:
 
 
 def _set_grad_mode(frame: Frame, call: ast.Call) -> None:
-    """`torch.set_grad_enabled(flag)` as a statement holds from there on, and for whoever catches what comes after."""
-    enter_context(frame, call, evaluate_it=False)
+    """`torch.set_grad_enabled(flag)` as a statement holds from there on, and for whoever catches what comes after.
+
+    So does, until its stack is left, `stack.enter_context(torch.no_grad())`.
+    """
+    enter_context(frame, call.args[0] if _enters_in_stack(frame, call) else call, evaluate_it=False)
     mode = frame.env.get(GRAD_MODE)
     for journal in frame.journals:
         journal[GRAD_MODE] = join(journal.get(GRAD_MODE, NOTHING), mode or NOTHING)
+
+
+def _enters_in_stack(frame: Frame, call: ast.Call) -> bool:
+    """`stack.enter_context(...)` in a block `with contextlib.ExitStack() as stack:`."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or function.attr != "enter_context" or len(call.args) != 1:
+        return False
+    stack = evaluate(frame, function.value)
+    return isinstance(stack, LibraryObject) and stack.name == "contextlib.ExitStack"
 
 
 def _last_name(node: ast.expr) -> str | None:
@@ -384,7 +398,9 @@ def _continue(frame: Frame, _: ast.Continue) -> Continues:
 
 
 def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
-    before = [(state, frame.env.get(state)) for state in (GRAD_MODE, DEFAULT_DEVICE)]
+    before = [(state, frame.env.get(state) or NOTHING) for state in (GRAD_MODE, DEFAULT_DEVICE)]
+    loop = frame.loops[-1] if frame.loops else None
+    left = (len(loop.breaks), len(loop.continues)) if loop is not None else (0, 0)
     suppresses = False
     for item in statement.items:
         target = item.optional_vars
@@ -398,7 +414,10 @@ def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
     else:
         goes_on = execute(frame, statement.body)
     for state, value in before:
-        frame.env.set(state, NOTHING if value is None else value)
+        frame.env.set(state, value)
+    if loop is not None:
+        for changes in (*loop.breaks[left[0] :], *loop.continues[left[1] :]):
+            changes.update(before)
     return goes_on
 
 

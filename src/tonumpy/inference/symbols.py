@@ -38,10 +38,11 @@ class Flow(NamedTuple):
     times_bound: dict[str, int]  # how many statements bind a name, parameters counted, `flag = False` not
     shared_names: frozenset[str] = frozenset()  # declared nonlocal further in: these may change at any call
     switched: frozenset[tuple[str, bool]] = frozenset()  # `flag = False`
+    setting_mode: frozenset[str] = frozenset()  # what contexts that may set grad mode are made of: always of interest
 
     def slice(self, names: Iterable[str]) -> set[str]:
         """All names that the values of `names` may depend on, themselves included."""
-        return reachable(names, self.sources)
+        return reachable({*names, *self.setting_mode}, self.sources)
 
 
 def reachable(names: Iterable[str], following: dict[str, set[str]]) -> set[str]:
@@ -204,6 +205,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
     switched: set[tuple[str, bool]] = set()
     aliases: dict[str, set[str]] = {}
     written: set[str] = set()
+    setting_mode: set[str] = set()
     for statement in statements_of(body):
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             outer.update(statement.names)
@@ -216,6 +218,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             local.update(name for name, _ in imports_of(statement))
             continue
+        setting_mode.update(name for node in _contexts(statement) for name in names_in(node))
         for targets, value in _bindings(statement):
             names = [name for target in targets for name in bound_names(target)]
             for inner in (inner.id for target in targets for inner in _stored_names(target)):
@@ -261,8 +264,31 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
         for other in aliases.get(name, ()):
             sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
     return Flow(
-        frozenset(local - outer), frozenset(outer), sources, times_bound, frozenset(shared), frozenset(switched)
+        frozenset(local - outer),
+        frozenset(outer),
+        sources,
+        times_bound,
+        frozenset(shared),
+        frozenset(switched),
+        frozenset(setting_mode),
     )
+
+
+def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
+    """Variables that hold contexts, and what decides whether one sets grad mode on or off."""
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        nodes = [item.context_expr for item in statement.items]
+    else:
+        nodes = [statement.value] if isinstance(statement, ast.Expr) else []
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", None))
+            if name == "enter_context":
+                yield node
+            elif name in ("set_grad_enabled", "inference_mode"):
+                yield from _arguments(node)
+        elif isinstance(node, ast.Name) and isinstance(statement, (ast.With, ast.AsyncWith)):
+            yield node
 
 
 def _names_bound(statement: ast.stmt) -> Iterator[str]:

@@ -304,7 +304,8 @@ def _merge(first: Value, second: Value) -> Value | None:
         items = None
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
             items = tuple(join(one, other) for one, other in zip(first.items, second.items, strict=True))
-        return Sequence(items, join(first.element, second.element))
+        fields = first.fields if first.fields == second.fields else ()
+        return Sequence(items, join(first.element, second.element), fields)
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return _join_mappings(first, second)
     if isinstance(first, LibraryObject) and isinstance(second, LibraryObject) and first.name == second.name:
