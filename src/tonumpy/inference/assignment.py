@@ -9,7 +9,7 @@ from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import DEFAULT_DEVICE, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.operators import combine, with_grad_set
-from tonumpy.inference.symbols import element_path, path_of, root_name
+from tonumpy.inference.symbols import element_path, key_path, path_of, root_name
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
@@ -29,6 +29,7 @@ from tonumpy.inference.values import (
     members,
     tensor_facts,
     with_facts,
+    with_origin,
 )
 
 if TYPE_CHECKING:
@@ -153,7 +154,13 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
         return
     container = evaluate(frame, target.value if not nested else _innermost(target))
     key = evaluate(frame, target.slice)
+    place = None if nested else key_path(path, target.slice)
+    value = with_origin(value, place or f"{path}[]")
     after = stored(container, key, value, nested, frame)
+    if place is None:
+        frame.env.forget_keys(path)
+    else:
+        frame.bind(place, value)
     if isinstance(container, Tensor) and isinstance(after, Tensor):
         frame.change_grad(container, after)
         frame.bind(path, after)

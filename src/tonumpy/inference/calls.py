@@ -17,7 +17,7 @@ from tonumpy.inference.operators import (
     on_default_device,
     result_facts,
 )
-from tonumpy.inference.symbols import element_path, path_of
+from tonumpy.inference.symbols import element_path, key_path, path_of
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -78,7 +78,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             known = frame.env.get(path) if path is not None else None
             value = attribute_of(frame, settle(value), link.attr) if known is None else known
         elif isinstance(link, ast.Subscript):
-            element = None if path is None else element_path(path, link.slice)
+            element = None if path is None else element_path(path, link.slice) or key_path(path, link.slice)
             known = None if element is None else frame.env.get(element)
             if known is None:
                 index = evaluate(frame, link.slice)
@@ -207,6 +207,7 @@ def _fill_containers(frame: Frame, call: ast.Call, function: Value, arguments: A
             inner = Unknown("filled by a call")
             filled = Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner)
         if filled is not None:
+            frame.env.forget_keys(path)
             _store_back(frame, node, path, join_all((container, filled)))
 
 
@@ -418,6 +419,9 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
     return result
 
 
+_REPLACES_KEYS = frozenset("update clear pop popitem setdefault to cpu cuda".split())
+
+
 def _change_receiver(
     frame: Frame, call: ast.Call, receiver: Value, path: str | None, arguments: Arguments, result: Value
 ) -> None:
@@ -426,6 +430,8 @@ def _change_receiver(
 
     assert isinstance(call.func, ast.Attribute)
     name = call.func.attr
+    if path is not None and name in _REPLACES_KEYS:
+        frame.env.forget_keys(path)
     if isinstance(receiver, Union):
         _change_member(frame, call, receiver, path, arguments)
     elif isinstance(receiver, (Sequence, Mapping)):

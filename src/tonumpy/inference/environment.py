@@ -52,7 +52,13 @@ class Environment:
 
     def forget_paths(self, root: str) -> None:
         """Nothing is known any more of the attributes of a name that has been bound anew."""
-        prefix = f"{root}."
+        self._forget(f"{root}.")
+
+    def forget_keys(self, root: str) -> None:
+        """Nothing is known any more of what a container that has been changed holds under its keys."""
+        self._forget(f"{root}.[")
+
+    def _forget(self, prefix: str) -> None:
         layer: Environment | None = self
         while layer is not None:
             for name in [name for name in layer.values if name.startswith(prefix)]:

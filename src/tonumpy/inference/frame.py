@@ -160,6 +160,7 @@ class Frame:
         for name, value in self.env.items():
             if value is before and name != path:
                 self.change(name, join(value, after))
+                self.env.forget_keys(name)
         self.change(path, after)
 
     def change_grad(self, before: Tensor, after: Tensor) -> None:

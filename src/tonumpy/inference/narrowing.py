@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.inference.annotations import value_of_class
 from tonumpy.inference.operators import cpu_of_device
-from tonumpy.inference.symbols import element_path, path_of
+from tonumpy.inference.symbols import element_path, key_path, path_of
 from tonumpy.inference.values import (
     NONE,
     Class,
@@ -65,7 +65,9 @@ def _current(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
         container = path_of(subject.value)
         path = None if container is None else element_path(container, subject.slice)
         known = None if path is None else frame.env.get(path)
-        return None if path is None or known is None else (path, known)
+        if path is not None and known is not None:
+            return path, known
+        path = None if container is None else key_path(container, subject.slice)
     if path is None or not (frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2]))):
         return None
     return path, settle(evaluate(frame, subject))

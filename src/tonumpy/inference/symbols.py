@@ -131,6 +131,13 @@ def element_path(container: str, index: ast.expr) -> str | None:
     return f"{container}[{index.id}]" if isinstance(index, ast.Name) else None
 
 
+def key_path(container: str, index: ast.expr) -> str | None:
+    """`batch.['image']`, the place under a literal key, of which tests may show something; None for other indices."""
+    if isinstance(index, ast.Constant) and isinstance(index.value, str) and "." not in index.value:
+        return f"{container}.[{index.value!r}]"
+    return None
+
+
 def rewritten_element(loop: ast.For | ast.AsyncFor) -> tuple[str, str] | None:
     """The container and the element's path for `for key in batch: batch[key] = ...`; None for any other loop."""
     source: ast.expr = loop.iter
