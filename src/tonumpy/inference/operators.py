@@ -396,7 +396,11 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     bit = bit if output.memory == "view" else None
     is_sent = cpu is None and (
         ("device" in call.takes and _is_chosen(call.arguments.named_value("device")))
-        or any(isinstance(value, Tensor) and value.is_sent for each in call.operands for value in members(each))
+        or any(
+            isinstance(value, Tensor) and value.is_sent
+            for operand in call.operands
+            for value in members(operand.element if isinstance(operand, Sequence) else operand)
+        )
     )
     is_asked = grad is True or (grad is None and output.grad == "argument")
     is_given = not is_asked and _is_given(call.operands)
