@@ -207,8 +207,8 @@ class _Walk:
             return self.of(path)
         if isinstance(node, (ast.Attribute, ast.Subscript)):
             return self.aliases(node.value)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
-            return self.aliases(node.func.value)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            return _viewed(self.aliases(node.func.value), node.func.attr)
         return _NONE
 
     # Expressions
@@ -324,7 +324,7 @@ class _Walk:
         if name == "to":
             link = chain_of(call).links[-1]
             return base if link.role is Role.CPU else _NONE
-        return base if name in _VIEWS else _NONE
+        return _viewed(base, name)
 
     def keeps(self, method: str, path: str) -> bool:
         """Whether a method keeps its arguments in its object."""
@@ -425,6 +425,13 @@ class _Walk:
 def _joined(ends: list[dict[str, References]]) -> dict[str, References]:
     names = {name for end in ends for name in end}
     return {name: _NONE.union(*(end.get(name, frozenset((Reference(name),))) for end in ends)) for name in names}
+
+
+def _viewed(references: References, method: str) -> References:
+    """What the result of a method refers to. NumPy's `flatten` copies; torch's does only where it has to."""
+    if method == "flatten":
+        return frozenset(each for each in references if each.conversion is None)
+    return references if method in _VIEWS else _NONE
 
 
 def _is_view(index: ast.expr) -> bool:
