@@ -44,6 +44,11 @@ def outcome(function: Function) -> object:
         "flag": True,
         "steps": 3,
         "model": model,
+        "other": torch.nn.Linear(3, 3),
+        "observation": torch.ones(3),
+        "step": lambda observation: observation + 1,
+        "chosen": torch.tensor([1, 0]),
+        "batches": [torch.ones(3), torch.zeros(3)],
         "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
         "sample": {"score": torch.zeros(3), "label": torch.ones(3)},
     }
@@ -66,14 +71,14 @@ def test_the_flagged_functions_are_wrong_on_the_cpu_and_repaired() -> None:
 
 
 def test_the_clean_functions_are_right() -> None:
-    """But for the one that moves tensors to CUDA."""
-    for rule in ("TNP201", "TNP202"):
-        for key, function in functions(rule, "clean_not_shared", repaired=False).items():
-            if "cuda" in function.__code__.co_names:
+    """But for the one that moves tensors to CUDA, and what nobody asked about."""
+    for path in [*FIXTURES.glob("TNP201/clean_*.py"), *FIXTURES.glob("TNP202/clean_*.py")]:
+        for key, function in functions(path.parent.name, path.stem, repaired=False).items():
+            if "cuda" in function.__code__.co_names or path.stem == "clean_by_default":
                 continue
             with mock.patch.object(torch.Tensor, "numpy", copying):
                 meant = outcome(function)
-            assert same(outcome(function), meant), f"{rule}, {key}"
+            assert same(outcome(function), meant), f"{path.stem}, {key}"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tonumpy.inference import torch_api
 from tonumpy.inference.symbols import bound_names, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tonumpy.candidates import Candidate
 
@@ -294,8 +294,15 @@ class _Walk:
             return _NONE
         if name == "step" and path is not None and _OPTIMIZER.search(path):
             self.arguments(call)
-            memories = {each.memory for held in self.names.values() for each in held}
-            self.write(frozenset(Reference(memory) for memory in memories if _is_parameter(memory)), call.lineno)
+            self.write(self.held_of(_is_parameter), call.lineno)
+            return _NONE
+        if name == "load_state_dict" and path is not None:
+            self.arguments(call)
+            places = f"parameters of {path}", f"{path}."
+            self.write(self.held_of(lambda memory: memory.startswith(places)), call.lineno)
+            return _NONE
+        if path is not None and path.endswith("init") and name.endswith("_") and call.args:  # nn.init.zeros_(weight)
+            self.write(self.aliases(call.args[0]), call.lineno)
             return _NONE
         if name in _PARAMETERS and path is not None:
             return frozenset((Reference(f"parameters of {path}"),))
@@ -325,6 +332,11 @@ class _Walk:
             link = chain_of(call).links[-1]
             return base if link.role is Role.CPU else _NONE
         return _viewed(base, name)
+
+    def held_of(self, is_wanted: Callable[[str], bool]) -> References:
+        """The tensors of which a name holds the memory, or an array that shares it."""
+        memories = {each.memory for held in self.names.values() for each in held}
+        return frozenset(Reference(memory) for memory in memories if is_wanted(memory))
 
     def keeps(self, method: str, path: str) -> bool:
         """Whether a method keeps its arguments in its object."""
