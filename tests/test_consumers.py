@@ -93,7 +93,7 @@ def test_the_arguments_that_convert(call: str, arguments: list[str]) -> None:
     ],
 )
 def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
-    assert len(find_consumers(Source.from_text(f"{text}\ndevice = 0", "example.py"))) == count
+    assert len(find_consumers(Source.from_text(f"{text}\nx = y.cuda()", "example.py"))) == count
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,18 @@ def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
         ("class A:\n    def f(self):\n        np.asarray(self.x)\n    def g(self):\n        self.x = x.cuda()", 1),
         ("class A:\n    def f(self):\n        np.asarray(x)\n    def g(self):\n        self.x = x.cuda()", 0),
         ("x = x.cuda()\ndef f(x):\n    np.asarray(x)\nnp.asarray(x)", 1),
+        ("def f(x):\n    y = x.cuda()\n    np.asarray(x)", 0),
+        ("def f(x):\n    x.cuda_()\n    y = [x]\n    np.asarray(y)", 0),
+        ("def f(xs, device):\n    ys = []\n    for x in xs:\n        ys.append(x.to(device))\n    np.asarray(ys)", 1),
+        (
+            "def f(xs, device):\n    ys = []\n    for x in xs:\n        ys.append(x.cuda().item())\n    np.asarray(ys)",
+            0,
+        ),
+        ("def f(x, device):\n    y = x.to(device).cpu().numpy()\n    z = [v for v in y]\n    np.asarray(z)", 0),
+        ("def f(x, device):\n    y = z = x.to(device).tolist()\n    np.asarray(y + z), np.asarray(y[0])", 0),
+        ("def f(model, x):\n    model.cuda()\n    y = model(x)\n    np.asarray(y if y else 0)", 1),
+        ("def f(x):\n    x.requires_grad = True\n    np.asarray(x)", 1),
+        ("def f(x):\n    if x.requires_grad:\n        np.asarray(x)", 1),
     ],
 )
 def test_only_where_something_may_go_wrong(text: str, count: int) -> None:

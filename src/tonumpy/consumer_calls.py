@@ -14,10 +14,15 @@ from typing import TYPE_CHECKING
 from tonumpy.candidates import find_calls
 from tonumpy.consumers import Consumer, consumer_of, converting_arguments, methods_of
 from tonumpy.findings import SourceError
+from tonumpy.harmless import Harmless
+from tonumpy.inference.libraries import gives_plain_values
 from tonumpy.inference.symbols import (
+    bindings_of,
+    bound_names,
     flow_of_node,
     imports_of,
     names_in,
+    names_read,
     own_expressions,
     path_of,
     reachable,
@@ -28,7 +33,7 @@ from tonumpy.source import CONSUMERS, TROUBLE, parse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonumpy.candidates import Site
+    from tonumpy.candidates import Scope, Site
     from tonumpy.source import Source
 
 Names = dict[str, str]  # what a module has imported of these libraries: its own name for it, and the full one
@@ -43,7 +48,8 @@ def find_consumers(source: Source) -> list[Site]:
     rows = {source.position_at(place).row for place in places if any(start <= place < end for start, end in parts)}
     sites = find_calls(source, sorted(rows), lambda call: _may_convert(call, names))
     known: dict[ast.AST, set[str]] = {}
-    return [site for site in sites if _is_in_trouble(site, source, known)]
+    scopes: dict[ast.AST, Harmless] = {}
+    return [site for site in sites if _is_in_trouble(site, source, known) and not _is_harmless(site, source, scopes)]
 
 
 # By the spelling
@@ -162,44 +168,77 @@ def _parts_in_trouble(source: Source) -> list[tuple[int, int]]:
 
 
 def _is_in_trouble(site: Site, source: Source, known: dict[ast.AST, set[str]]) -> bool:
-    """Whether something is said of grad or devices where the arguments come from, or an attribute of `self` is given.
+    """Whether something is said of grad or devices where the arguments come from.
 
-    `known` keeps for each function the names that depend on what its statements say of such things.
+    `known` keeps for each function, and each class, the names that depend on what its statements say of such things.
     """
-    scope = site.scopes[-1]
-    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return True
     given = {name for value in (*site.call.args, *site.call.keywords) for name in names_in(value)}
-    if any(name.startswith("self") for name in given):
-        return True
-    if scope not in known:
-        known[scope] = _names_in_trouble(scope, source)
-    return not known[scope].isdisjoint(given) or any(
-        _speaks_of_trouble(source, _extent(value, source))
-        for value in (*site.call.args, *(keyword.value for keyword in site.call.keywords))
-    )
+    for scope in site.scopes[-2:]:
+        if scope not in known:
+            known[scope] = _names_in_trouble(scope, source)
+        if not known[scope].isdisjoint(given):
+            return True
+    return any(_speaks(source, value) for value in (*site.call.args, *(each.value for each in site.call.keywords)))
 
 
-def _names_in_trouble(function: ast.FunctionDef | ast.AsyncFunctionDef, source: Source) -> set[str]:
+def _is_harmless(site: Site, source: Source, scopes: dict[ast.AST, Harmless]) -> bool:
+    """Whether nothing that can raise gets into the arguments; `scopes` keeps what is known of the names of each."""
+    scope = site.scopes[-1]
+    if scope not in scopes:
+        scopes[scope] = Harmless(scope, *_harmless_imports(source.tree), lambda node: _speaks(source, node))
+    given = (*site.call.args, *(keyword.value for keyword in site.call.keywords))
+    try:
+        return all(scopes[scope].is_harmless(argument) for argument in given)
+    except RecursionError:  # a chain of hundreds of calls
+        return False
+
+
+def _harmless_imports(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of imports from libraries that make no tensors, and of those from torch."""
+    plain, torch = set(), set()
+    for statement in statements_of(tree.body):
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            for name, imported in imports_of(statement):
+                if not imported.level and gives_plain_values(imported.module):
+                    plain.add(name)
+                elif not imported.level and imported.module.partition(".")[0] == "torch":
+                    torch.add(name)
+    return frozenset(plain), frozenset(torch)
+
+
+# Where grad or a device begins to matter: not where it is only spoken of, as in a parameter `device`.
+_BEGINNING = re.compile(r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|\b(?:device|requires_grad) *=|Parameter\b")
+
+
+def _speaks(source: Source, node: ast.expr) -> bool:
+    return _BEGINNING.search(source.text, *_extent(node, source)) is not None
+
+
+def _names_in_trouble(scope: Scope, source: Source) -> set[str]:
+    """Of a function or module its variables, of a class the attributes that its methods give to `self`."""
+    if isinstance(scope, ast.ClassDef):
+        methods = [each for each in scope.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        return {name for method in methods for name in _names_in_trouble(method, source) if name.startswith("self.")}
     said = {
         name
-        for statement in statements_of(function.body)
-        if any(_speaks_of_trouble(source, _extent(each, source)) for each in own_expressions(statement))
-        for name in _names_beside(statement)
+        for statement in statements_of(scope.body)
+        if any(_speaks(source, each) for each in own_expressions(statement))
+        for name in _names_concerned(statement)
     }
     if not said:
         return said
-    flow = flow_of_node(function)
+    flow = flow_of_node(scope)
     dependents: dict[str, set[str]] = {}
     for name, sources in flow.sources.items():
         for each in sources:
             dependents.setdefault(each, set()).add(name)
-    return reachable(said & flow.local_names, dependents) & flow.local_names
+    return reachable(said, dependents)
 
 
-def _names_beside(statement: ast.stmt) -> set[str]:
-    """The names in a statement without those of the statements inside it."""
-    return {name for expression in own_expressions(statement) for name in names_in(expression)}
+def _names_concerned(statement: ast.stmt) -> set[str]:
+    """The names that a statement binds; of any other all that are in it, without the statements inside it."""
+    bound = {name for targets, _ in bindings_of(statement) for target in targets for name in bound_names(target)}
+    return bound or names_read(statement)
 
 
 def _extent(node: ast.stmt | ast.expr, source: Source) -> tuple[int, int]:

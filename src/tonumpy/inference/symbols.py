@@ -226,7 +226,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
             local.update(name for name, _ in imports_of(statement))
             continue
         setting_mode.update(name for node in _contexts(statement) for name in names_in(node))
-        for targets, value in _bindings(statement):
+        for targets, value in bindings_of(statement):
             names = [name for target in targets for name in bound_names(target)]
             for inner in (inner.id for target in targets for inner in _stored_names(target)):
                 local.add(inner)
@@ -299,7 +299,7 @@ def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _names_bound(statement: ast.stmt) -> Iterator[str]:
-    for targets, _ in _bindings(statement):
+    for targets, _ in bindings_of(statement):
         for target in targets:
             yield from bound_names(target)
 
@@ -390,7 +390,7 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
-def _bindings(statement: ast.stmt) -> Iterator[tuple[list[ast.expr], ast.expr | None]]:
+def bindings_of(statement: ast.stmt) -> Iterator[tuple[list[ast.expr], ast.expr | None]]:
     """The targets that a statement binds, with the expression they are bound from."""
     if isinstance(statement, ast.Assign):
         yield statement.targets, statement.value
