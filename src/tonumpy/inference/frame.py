@@ -177,6 +177,8 @@ class Frame:
             value = self.env.get(name)
             if value is not None:
                 return self._as_shared(name, value)
+            if self.loops and name in self.flow.times_bound and self.is_relevant(name) and not self._is_shared(name):
+                return NOTHING  # it is bound later in the loop: until then nobody can read it
             return Unknown(f"variable {name}")
         value = self.env.get(name)  # a comprehension's own variable, or a test's refinement of a global
         if value is not None:
@@ -190,9 +192,12 @@ class Frame:
 
     def _as_shared(self, name: str, value: Value) -> Value:
         """A variable that an inner function declares nonlocal holds, after any call, what that function wrote."""
-        if name not in self.flow.shared_names:
+        if not self._is_shared(name):
             return value
         return join(value, Unknown(f"variable {name} that an inner function writes"))
+
+    def _is_shared(self, name: str) -> bool:
+        return name in self.flow.shared_names
 
     def observe(self, call: ast.Call, observation: Observation) -> None:
         before = self.observations.get(id(call))
