@@ -347,7 +347,7 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
     from tonumpy.inference.expressions import attribute_of, item_of
 
     if isinstance(receiver, Union):
-        return join_all(call_method(frame, member, name, arguments) for member in receiver.members if member != NONE)
+        return join_all(call_method(frame, member, name, arguments) for member in _meant(receiver, name))
     if isinstance(receiver, Tensor):
         result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
         return _fresh(f"method {name} of a tensor", frame) if result is None else result
@@ -381,6 +381,14 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
     return _fresh(f"method {name}", frame)
 
 
+def _meant(receiver: Union, method: str) -> list[Value]:
+    """The members of a union that have the method: None has none, and a list or dict has not what tensors have."""
+    given = [member for member in receiver.members if member != NONE]
+    if method not in TORCH_WORDS:
+        return given
+    return [member for member in given if not isinstance(member, (Sequence, Mapping))] or given
+
+
 _PLAIN_METHODS = frozenset(
     "numpy item tolist size dim numel nelement stride data_ptr keys strip lower upper startswith endswith splitlines"
     " astype".split()
@@ -395,6 +403,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         inner = Unknown(f"{name} of an unknown value", receiver.on_cpu, receiver.requires_grad)
         if receiver.why == SAVED and name != "copy":
             inner = receiver._replace(requires_grad=False)
+        if name == "copy":
+            inner = inner._replace(is_no_tensor=True)  # which has no such method
         if name == "items":
             return Sequence(None, Sequence((Plain("key"), inner), inner))
         return Sequence(None, inner) if name == "values" else inner

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # dataset, and the running statistics of a normalization are buffers: none requires grad.
 _NEVER_REQUIRES_GRAD = re.compile(
     r"(^|_)(label|labels|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth|row|col)$"
-    r"|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$"
+    r"|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|_len$"
     r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$|^running_(mean|var)$"
 )
 # The second half of a pair that a loader, or another iterator over data, yields.
