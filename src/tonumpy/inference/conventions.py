@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.values import LibraryObject, Sequence, Tensor, Unknown, Value
+from tonumpy.inference.values import LibraryObject, Mapping, Sequence, Tensor, Union, Unknown, Value, mapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +48,8 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     if isinstance(value, Unknown) and (value.on_cpu, value.requires_grad) == (None, None) and _LOADER.search(name):
         loader = LibraryObject("torch.utils.data.DataLoader", True, False)
         return Sequence(None, loader) if name.endswith("s") else loader
+    if isinstance(value, (Sequence, Mapping, Union)):
+        return mapped(value, lambda part: learnt_from_name(part, name, is_item=is_item))
     if not isinstance(value, (Tensor, Unknown)) or value.requires_grad is not None:
         return value
     if is_item and _NEVER_REQUIRES_GRAD_AS_ITEM.search(name):

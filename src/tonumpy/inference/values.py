@@ -461,14 +461,14 @@ def unless_it_requires_grad(value: Value) -> Value:
     """The value with every tensor in it that is not known to require grad taken for one that does not."""
     if isinstance(value, (Tensor, Unknown)):
         return value if value.requires_grad is not None else value._replace(requires_grad=False)
-    return _mapped(value, unless_it_requires_grad)
+    return mapped(value, unless_it_requires_grad)
 
 
 def with_origin(value: Value, name: str) -> Value:
     """The value with its name on every tensor in it that has been held by no name yet."""
     if isinstance(value, Tensor):
         return value if value.origins else value._replace(origins=frozenset((name,)))
-    return _mapped(value, lambda part: with_origin(part, name))
+    return mapped(value, lambda part: with_origin(part, name))
 
 
 def without_origins(arguments: Arguments) -> Arguments:
@@ -484,7 +484,7 @@ def without_origins(arguments: Arguments) -> Arguments:
 def _without_origins(value: Value) -> Value:
     if isinstance(value, Tensor):
         return value._replace(origins=frozenset()) if value.origins else value
-    return _mapped(value, _without_origins)
+    return mapped(value, _without_origins)
 
 
 def after_change(value: Value, changed: Tensor) -> Value:
@@ -492,10 +492,10 @@ def after_change(value: Value, changed: Tensor) -> Value:
     if isinstance(value, Tensor):
         is_concerned = value.requires_grad is not changed.requires_grad and value.origins & changed.origins
         return value._replace(requires_grad=None) if is_concerned else value
-    return _mapped(value, lambda part: after_change(part, changed))
+    return mapped(value, lambda part: after_change(part, changed))
 
 
-def _mapped(value: Value, change: Callable[[Value], Value]) -> Value:
+def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
     """A container or union with each part changed; itself where all parts stay the same."""
     if isinstance(value, Sequence):
         parts = (value.element, *(value.items or ()))
