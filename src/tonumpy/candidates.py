@@ -91,12 +91,13 @@ def find_calls(source: Source, rows: list[int], is_wanted: Callable[[ast.Call], 
 
 def candidate_rows(source: Source) -> list[int]:
     """The rows (from 1, ascending) that hold the text `.numpy(`."""
-    text, needle = source.text, CANDIDATE.decode()
-    rows, at = [], text.find(needle)
-    while at != -1:
-        rows.append(source.position_at(at).row)
-        at = text.find(needle, at + 1)
-    return rows
+    return source.rows_with(CANDIDATE.decode())
+
+
+def spans_any(statement: ast.stmt, rows: list[int]) -> bool:
+    """Whether a statement stands, or goes on, in one of the rows (ascending)."""
+    first = bisect_left(rows, _first_row(statement))
+    return first < len(rows) and rows[first] <= (statement.end_lineno or statement.lineno)
 
 
 def _search_block(
@@ -105,10 +106,8 @@ def _search_block(
     guards: tuple[Guard, ...],
     search: _Search,
 ) -> None:
-    rows = search.rows
     for statement in statements:
-        first = bisect_left(rows, _first_row(statement))
-        if first == len(rows) or rows[first] > (statement.end_lineno or statement.lineno):
+        if not spans_any(statement, search.rows):
             continue
         for field, value in ast.iter_fields(statement):
             if field == "body" and isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -105,6 +105,14 @@ class Source:
         row = bisect_right(self.line_starts, offset)
         return Position(row, offset - self.line_starts[row - 1] + 1)
 
+    def rows_with(self, needle: str) -> list[int]:
+        """The rows (from 1, ascending) that hold a text, or begin to."""
+        rows, at = [], self.text.find(needle)
+        while at != -1:
+            rows.append(bisect_right(self.line_starts, at))
+            at = self.text.find(needle, at + 1)
+        return rows
+
     def ast_position(self, row: int, byte_column: int) -> Position:
         """The position of an ast `lineno` and `col_offset`; the latter counts UTF-8 bytes from 0."""
         line = self.line(row)

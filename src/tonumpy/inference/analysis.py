@@ -593,8 +593,8 @@ class Analysis:
 
     def _constant_comparison(self, frame: Frame, test: ast.Compare) -> bool | None:
         """`device == "auto"` where the device is a literal that the caller passed."""
-        left = _constant_in_sight(frame, test.left)
-        right = _constant_in_sight(frame, test.comparators[0])
+        right = _constant_in_sight(frame, test.comparators[0])  # most often a literal, or else no constant at all
+        left = None if right is None else _constant_in_sight(frame, test.left)
         if left is None or right is None:
             return None
         return (left == right) is isinstance(test.ops[0], ast.Eq)

@@ -6,6 +6,7 @@ import ast
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.candidates import spans_any
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.symbols import names_read
 from tonumpy.inference.syntax import children_of
@@ -49,7 +50,7 @@ class Callers:
         is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
         references = [
             reference
-            for reference in self.references(module).get(node.name, ())
+            for reference in places_that_name(module, node.name)
             if node not in reference.scopes  # its own recursive calls pass on what it was given
             and (not is_nested or scopes[-2] in reference.scopes)  # others of this name are not in its scope
             and (is_method or not reference.is_attribute)
@@ -93,15 +94,20 @@ class Callers:
             mode = join_fact(mode, other)
         return joined, mode
 
-    def references(self, module: Module) -> dict[str, list[Reference]]:
-        """Every place in a module that names something, by the last part of the name. One walk, when first asked."""
-        return module.derived(_references_of, module.tree)
+
+def places_that_name(module: Module, name: str) -> list[Reference]:
+    """Every place in a module that names something whose name, or the last part of it, is this."""
+    search = _Search(name, module.source.rows_with(name), [])
+    _collect(module.tree.body, (module.tree,), search)
+    return search.found
 
 
-def _references_of(tree: ast.Module) -> dict[str, list[Reference]]:
-    found: dict[str, list[Reference]] = {}
-    _collect(tree.body, (tree,), found)
-    return found
+class _Search(NamedTuple):
+    """What is looked for, in which rows (only statements that span one are entered), and what has been found so far."""
+
+    name: str
+    rows: list[int]
+    found: list[Reference]
 
 
 def _all_calls_are_in_sight(
@@ -129,47 +135,45 @@ def _keeps_calls_in_sight(decorator: ast.expr) -> bool:
     return name in _DECORATORS  # fmt: skip
 
 
-def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], found: dict[str, list[Reference]]) -> None:
+def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], search: _Search) -> None:
     for statement in statements:
+        if not spans_any(statement, search.rows):
+            continue
         inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *_FUNCTIONS)) else scopes
         for field, value in ast.iter_fields(statement):
-            _collect_field(value, inner if field == "body" else scopes, statement, found)
+            _collect_field(value, inner if field == "body" else scopes, statement, search)
 
 
-def _collect_field(
-    value: object, scopes: tuple[ast.AST, ...], statement: ast.stmt, found: dict[str, list[Reference]]
-) -> None:
+def _collect_field(value: object, scopes: tuple[ast.AST, ...], statement: ast.stmt, search: _Search) -> None:
     if isinstance(value, list):
         if value and isinstance(value[0], ast.stmt):
-            _collect(value, scopes, found)
+            _collect(value, scopes, search)
             return
         for item in value:
-            _collect_field(item, scopes, statement, found)
+            _collect_field(item, scopes, statement, search)
     elif isinstance(value, (ast.ExceptHandler, ast.match_case)):
         for _, part in ast.iter_fields(value):
-            _collect_field(part, scopes, statement, found)
+            _collect_field(part, scopes, statement, search)
     elif isinstance(value, ast.AST):
-        _collect_expression(value, scopes, statement, found)
+        _collect_expression(value, scopes, statement, search)
 
 
-def _collect_expression(
-    root: ast.AST, scopes: tuple[ast.AST, ...], statement: ast.stmt, found: dict[str, list[Reference]]
-) -> None:
+def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: ast.stmt, search: _Search) -> None:
     called: set[int] = set()
     stack = [root]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Call):
-            name = _last_name(node.func)
-            if name is not None:
+            if _last_name(node.func) == search.name:
                 called.add(id(node.func))
-                is_attribute = isinstance(node.func, ast.Attribute)
-                found.setdefault(name, []).append(Reference(node, scopes, statement, is_attribute))
-        elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and isinstance(node.ctx, ast.Load):
-            name = _last_name(node)
-            if name is not None:
-                is_attribute = isinstance(node, ast.Attribute)
-                found.setdefault(name, []).append(Reference(None, scopes, statement, is_attribute))
+                search.found.append(Reference(node, scopes, statement, isinstance(node.func, ast.Attribute)))
+        elif (
+            isinstance(node, (ast.Name, ast.Attribute))
+            and _last_name(node) == search.name
+            and id(node) not in called
+            and isinstance(node.ctx, ast.Load)
+        ):
+            search.found.append(Reference(None, scopes, statement, isinstance(node, ast.Attribute)))
         stack.extend(children_of(node))
 
 

@@ -113,9 +113,8 @@ class ClassFacts:
             found: set[str] = set()
             function = self.method(cls, name)
             if function is not None and not isinstance(function.node, ast.Lambda):
-                assigned, filled = _attributes_written(function.node)
-                found.update(assigned, filled)
-                for called in _methods_called(function.node):
+                found.update(*function.module.derived(_attributes_written, function.node))
+                for called in function.module.derived(_methods_called, function.node):
                     found |= self.written_by(cls, called)
             known = self._written_by[key] = frozenset(found)
         return known

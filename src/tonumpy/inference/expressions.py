@@ -221,6 +221,10 @@ def _item_of_instance(frame: Frame, value: Instance) -> Value:
 
 
 def _tuple(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
+    if len(node.elts) >= MANY_ITEMS:
+        literal = frame.module.derived(_literal, node)
+        if literal is not None:
+            return literal
     items: list[Value] = []
     is_counted = not isinstance(node, ast.Set)
     for part in node.elts:
@@ -235,6 +239,20 @@ def _tuple(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
             items.append(settle(evaluate(frame, part)))
     whole = sequence_of(items)
     return whole if is_counted else Sequence(None, whole.element)
+
+
+# A longer list may be a table, which is the same wherever it is read.
+MANY_ITEMS = 20
+
+
+def _literal(node: ast.expr) -> Value | None:
+    """What a literal is, as `evaluate` has it; None for any other expression."""
+    if isinstance(node, ast.Constant):
+        return Constant(node.value)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        items = [item for item in map(_literal, node.elts) if item is not None]
+        return sequence_of(items) if len(items) == len(node.elts) else None
+    return None
 
 
 def _dict(frame: Frame, node: ast.Dict) -> Value:
@@ -316,7 +334,9 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
 def _leave(frame: Frame, base: Environment, node: ast.expr) -> None:
     """Go back to the variables from before an expression, whose walruses may or may not have been reached."""
     inside, frame.env = frame.env, base
-    for inner in ast.walk(node):
+    if not frame.module.has_walrus:
+        return
+    for inner in walk(node):
         if isinstance(inner, ast.NamedExpr):
             value, before = inside.get(inner.target.id), base.get(inner.target.id)
             if value is not None and value is not before:

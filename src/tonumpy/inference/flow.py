@@ -50,13 +50,12 @@ Continues = bool
 
 
 def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
-    return all(execute_statement(frame, statement) for statement in body)
-
-
-def execute_statement(frame: Frame, statement: ast.stmt) -> Continues:
-    frame.analysis.spend()
-    handler = _HANDLERS.get(type(statement))
-    return handler(frame, statement) if handler else True
+    for statement in body:
+        frame.analysis.spend()
+        handler = _HANDLERS.get(type(statement))
+        if handler is not None and not handler(frame, statement):
+            return False
+    return True
 
 
 def _wanted(frame: Frame, statement: ast.stmt, names: Sequence[str]) -> bool:
@@ -98,8 +97,8 @@ def _narrow_by_assumption(frame: Frame, target: ast.expr, value: ast.expr) -> No
             _narrow_by_assumption(frame, part, given)
 
 
-def _walruses(node: ast.expr) -> list[ast.NamedExpr]:
-    if isinstance(node, (ast.Name, ast.Constant)):
+def _walruses(frame: Frame, node: ast.expr) -> list[ast.NamedExpr]:
+    if not frame.module.has_walrus:
         return []
     return [inner for inner in walk(node) if isinstance(inner, ast.NamedExpr)]
 
@@ -148,8 +147,10 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
 
 def _member_of_module(frame: Frame, call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
     """What `self.register_buffer("mean", x)` in a class of modules registers, and under what name."""
-    is_in_module = frame.owner is not None and frame.analysis.classes.is_module(frame.owner)
-    return registered(call) if is_in_module else None
+    member = registered(call)
+    if member is None or frame.owner is None or not frame.analysis.classes.is_module(frame.owner):
+        return None
+    return member
 
 
 def _register(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: ast.expr) -> None:
@@ -169,7 +170,7 @@ def _written_by_own_method(frame: Frame, node: ast.expr) -> list[str]:
 
 
 def _binds_by_walrus(frame: Frame, node: ast.expr) -> bool:
-    return any(frame.is_relevant(walrus.target.id) for walrus in _walruses(node))
+    return any(frame.is_relevant(walrus.target.id) for walrus in _walruses(frame, node))
 
 
 def _set_grad_mode(frame: Frame, call: ast.Call) -> None:
@@ -269,7 +270,7 @@ def _branches(frame: Frame, runs: Sequence[Callable[[], Continues]]) -> Continue
 
 
 def _if(frame: Frame, statement: ast.If) -> Continues:
-    if id(statement) in frame.targets.statements or _walruses(statement.test):
+    if id(statement) in frame.targets.statements or _walruses(frame, statement.test):
         evaluate(frame, statement.test)
     known = frame.analysis.constant_test(frame, statement.test)
     uses_accelerator = asks_for_accelerator(frame, statement.test)
@@ -377,7 +378,7 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
 
 def _while(frame: Frame, statement: ast.While) -> Continues:
     def start_pass() -> Continues:
-        if id(statement) in frame.targets.statements or _walruses(statement.test):
+        if id(statement) in frame.targets.statements or _walruses(frame, statement.test):
             evaluate(frame, statement.test)
         narrow(frame, statement.test, True)
         return True

@@ -92,6 +92,10 @@ class Module:
         return _MAIN_GUARD.search(f"\n{self.source.text}") is not None
 
     @cached_property
+    def has_walrus(self) -> bool:
+        return ":=" in self.source.text
+
+    @cached_property
     def bindings(self) -> dict[str, list[ast.stmt | Import]]:
         """Everything that binds a name in the module's own body, in order; `*` holds its star imports."""
         found: dict[str, list[ast.stmt | Import]] = {}
@@ -111,8 +115,12 @@ class Module:
         """What functions import, by the name that it gets there; the last one counts."""
         if not _INDENTED_IMPORT.search(self.source.text):
             return {}
-        statements = [node for node in walk(self.tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
-        return {name: imported for statement in statements for name, imported in imports_of(statement)}
+        return {
+            name: imported
+            for statement in _all_statements(self.tree.body)
+            if isinstance(statement, (ast.Import, ast.ImportFrom))
+            for name, imported in imports_of(statement)
+        }
 
     @cached_property
     def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:
@@ -157,6 +165,13 @@ class Module:
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())
+
+
+def _all_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in statements_of(body):
+        yield statement
+        if isinstance(statement, _SCOPES):
+            yield from _all_statements(statement.body)
 
 
 def _collect_global_writers(
