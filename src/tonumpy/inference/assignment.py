@@ -131,7 +131,9 @@ def change_owner(frame: Frame, part: ast.expr) -> None:
 
 
 def with_unknown_grad(value: Value) -> Value:
-    return value._replace(requires_grad=None) if isinstance(value, (Tensor, Unknown)) else value
+    if isinstance(value, Tensor):
+        return value._replace(requires_grad=None, is_given=False)
+    return value._replace(requires_grad=None) if isinstance(value, Unknown) else value
 
 
 def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
@@ -217,7 +219,8 @@ def written(tensor: Tensor, value: Value, frame: Frame) -> Tensor:
     grad = tensor_facts(value)[1]
     if frame.grad_mode is False or grad is False or isinstance(value, (Constant, Symbol)):
         return tensor
-    return tensor._replace(requires_grad=True if grad and tensor.dtype is None else tensor.requires_grad or None)
+    is_sure = grad and tensor.dtype is None
+    return tensor._replace(requires_grad=True if is_sure else tensor.requires_grad or None, is_given=False)
 
 
 def augment(frame: Frame, statement: ast.AugAssign) -> None:
@@ -238,8 +241,10 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
             grad = result.requires_grad if isinstance(result, Tensor) else None
             if frame.grad_mode is not True and grad is not member.requires_grad:
                 grad = member.requires_grad if frame.grad_mode is False else None
-            frame.change_grad(member, member._replace(requires_grad=grad))
-            parts.append(member._replace(requires_grad=grad) if not _may_replace(value) else result)
+            is_given = isinstance(result, Tensor) and result.is_given
+            written_to = member._replace(requires_grad=grad, is_given=is_given)
+            frame.change_grad(member, written_to)
+            parts.append(written_to if not _may_replace(value) else result)
         else:
             parts.append(combine((member, value), frame.grad_mode))
     assign(frame, target, join_all(parts))

@@ -217,7 +217,7 @@ def _change_tensor(
     """A tensor that is given to a function which calls `requires_grad_()` on it, or writes to it."""
     may_change = tensor.requires_grad is not None and not is_integral(tensor.dtype)
     if may_change and frame.analysis.changes_grad_of(function, arguments, place, frame.grad_mode):
-        changed = tensor._replace(requires_grad=None)
+        changed = tensor._replace(requires_grad=None, is_given=False)
         frame.change_grad(tensor, changed)
         frame.change(path, changed)
 

@@ -411,7 +411,8 @@ def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
         if target is not None and _wanted(frame, statement, names):
             assign(frame, target, entered)
     if suppresses:
-        goes_on = _branches(frame, (lambda: execute(frame, statement.body), lambda: True))
+        handler = ast.ExceptHandler(None, None, [])
+        goes_on = _try(frame, ast.Try(statement.body, [handler], [], []))
     else:
         goes_on = execute(frame, statement.body)
     for state, value in before:
@@ -425,18 +426,18 @@ def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
 def _try(frame: Frame, statement: ast.Try) -> Continues:
     base = frame.env
     journal: dict[str, Value] = {}
+    found: dict[str, Value] = {}  # what an exception may leave behind
     frame.journals.append(journal)
 
     def body() -> Continues:
         goes_on = execute(frame, statement.body)
         frame.journals.pop()  # not remove(): the journals of nested `try` bodies may be equal
+        found.update((name, join(base.get(name) or NOTHING, value)) for name, value in journal.items())
         return goes_on and execute(frame, statement.orelse)
 
     def handling(handler: ast.ExceptHandler) -> Callable[[], Continues]:
         def run() -> Continues:
-            for name, value in journal.items():
-                before = base.get(name)
-                frame.env.set(name, value if before is None else join(before, value))
+            frame.env.values.update(found)
             if handler.name:
                 frame.bind(handler.name, Plain("exception"))
             return execute(frame, handler.body)
@@ -444,6 +445,11 @@ def _try(frame: Frame, statement: ast.Try) -> Continues:
         return run
 
     goes_on = _branches(frame, (body, *(handling(handler) for handler in statement.handlers)))
+    if statement.finalbody and not frame.is_interrupted:
+        after, frame.env, frame.is_interrupted = frame.env, Environment(frame.env), True
+        frame.env.values.update(found)
+        execute(frame, statement.finalbody)
+        frame.env, frame.is_interrupted = after, False
     ends_here = not execute(frame, statement.finalbody)
     return goes_on and not ends_here
 

@@ -88,6 +88,7 @@ class Frame:
         self.yielded: Value = NOTHING
         self.is_generator = False
         self.journals: list[dict[str, Value]] = []  # one for each `try` body being run: what an exception may find
+        self.is_interrupted = False  # in a `finally` that an exception has led to: one within it is run only once
         self.loops: list[Loop] = []
         self.back_edges: dict[int, dict[str, Value]] = {}  # what came round each loop so far
         self.back_edge_changed = False
@@ -164,8 +165,9 @@ class Frame:
         self.change(path, after)
 
     def change_grad(self, before: Tensor, after: Tensor) -> None:
-        """A tensor got or lost its grad in place: so may those that are the same, or view it."""
-        if before.requires_grad is not after.requires_grad and after.origins:
+        """A tensor got or lost its grad in place, or may have: so may those that are the same, or view it."""
+        may_have = before.requires_grad is not after.requires_grad or after.requires_grad is None
+        if may_have and after.origins:
             self.regraded |= after.origins
             for name, value in self.env.items():
                 changed = after_change(value, after)

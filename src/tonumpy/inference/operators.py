@@ -245,7 +245,7 @@ UNALTERABLE = frozenset(("a view made without grad",))
 def with_grad_set(tensor: Tensor, truth: Fact) -> Tensor:
     """The tensor after its `requires_grad` has been set."""
     is_unsure = truth is False and tensor.origins >= UNALTERABLE
-    return tensor._replace(requires_grad=None if is_unsure else truth)
+    return tensor._replace(requires_grad=None if is_unsure else truth, is_given=truth is False and not is_unsure)
 
 
 def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, default_on_cpu: Fact = True) -> Value | None:
