@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference import libraries
+from tonumpy.inference.conventions import held_by_dataset
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.symbols import FunctionNode, flow_of_node, names_in, registered, statements_of
@@ -84,17 +85,18 @@ class ClassFacts:
         frame = self._analysis.module_scope(cls.module)
         for base in cls.node.bases:
             node = base.value if isinstance(base, ast.Subscript) else base
-            value = evaluate(frame, node)
-            if isinstance(value, Class) and len(own) < MAX_ANCESTORS:
-                more, names = self._linearised(value)
-                own.extend(each for each in more if each not in own)
-                library.extend(names)
-            elif isinstance(value, Symbol):
-                library.append(value.name)
-            elif isinstance(value, Foreign):
-                library.append(value.root)
-            elif not isinstance(value, Class):
-                library.append("")  # a base of which nothing is known
+            # One of several where the base depends on what is installed.
+            for value in members_of_union(evaluate(frame, node)):
+                if isinstance(value, Class) and len(own) < MAX_ANCESTORS:
+                    more, names = self._linearised(value)
+                    own.extend(each for each in more if each not in own)
+                    library.extend(names)
+                elif isinstance(value, Symbol):
+                    library.append(value.name)
+                elif isinstance(value, Foreign):
+                    library.append(value.root)
+                elif not isinstance(value, Class):
+                    library.append("")  # a base of which nothing is known
         return own, library
 
     def method(self, cls: Class, name: str) -> Function | None:
@@ -178,6 +180,8 @@ class ClassFacts:
         """An attribute between two calls: whoever has the object may have moved the modules and parameters in it."""
         if isinstance(value, Union):
             return join_all(self._as_held(instance, member, is_held=is_held) for member in value.members)
+        if isinstance(value, (Unknown, Sequence, Mapping)) and libraries.is_dataset(self.library_bases(instance.cls)):
+            return held_by_dataset(value)
         is_module = self.is_module(instance.cls)
         if isinstance(value, Instance):
             moves = self.is_module(value.cls)
@@ -208,7 +212,8 @@ class ClassFacts:
         root = self.is_foreign(cls)
         if root:
             return Foreign(root)
-        return libraries.inherited_attribute(self.library_bases(cls), instance, name)
+        frame = self._analysis.module_scope(cls.module)
+        return libraries.inherited_attribute(frame, self.library_bases(cls), instance, name)
 
     def _filled(
         self, instance: Instance, name: str, assigned: Value, fillers: list[tuple[Class, FunctionNode]]

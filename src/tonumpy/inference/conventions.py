@@ -57,3 +57,13 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _DATASET.search(name)):
         return value._replace(requires_grad=False)
     return value
+
+
+def held_by_dataset(value: Value) -> Value:
+    """What an object of a Dataset was given, and keeps: data on the CPU, which workers can share."""
+    if isinstance(value, Unknown):
+        is_obscure = (value.on_cpu, value.requires_grad) == (None, None) and not value.why.startswith(
+            ("call", "method")
+        )
+        return value._replace(on_cpu=True, requires_grad=False) if is_obscure else value
+    return mapped(value, held_by_dataset)

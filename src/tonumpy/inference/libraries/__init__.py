@@ -574,8 +574,11 @@ def known_by_term(module: Module, owner: Unknown, term: str) -> LibraryObject | 
     return None
 
 
-def inherited_attribute(bases: list[str], owner: Instance, name: str) -> Value:
+def inherited_attribute(frame: Frame, bases: list[str], owner: Instance, name: str) -> Value:
     """`self.name` where no class of the repository says what it is."""
+    promise = attribute_promise(bases, name)
+    if promise is not None and {promise.device, promise.grad}.isdisjoint(("self", "both")):
+        return keep(frame, promise, None, Arguments(()))
     if any(bases) and member_promise(bases, name, Arguments(())) is not None:
         return Method(owner, name)
     return Unknown(f"attribute {name}") if not bases or name in _NO_METHODS else Method(owner, name)
@@ -617,6 +620,11 @@ def hook_parameters(analysis: Analysis, function: Function) -> dict[str, Value]:
 def is_module(names: list[str]) -> bool:
     """Whether a class that extends these is a torch.nn.Module."""
     return any("torch.nn.Module" in bases_of(name) for name in names)
+
+
+def is_dataset(names: list[str]) -> bool:
+    """Whether a class that extends these is a torch.utils.data.Dataset."""
+    return any("torch.utils.data.Dataset" in bases_of(name) for name in names)
 
 
 _Movable = TypeVar("_Movable", LibraryObject, Instance)
