@@ -421,7 +421,9 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return _fresh(f"method {name}", frame)
     if isinstance(result, Tensor):
         speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
-        if name == "cpu" and not frame.module.imports_torch:
+        if (name == "cpu" and not frame.module.imports_torch) or (
+            name in ("cpu", "cuda", "detach") and frame.module.hands_out_wrappers
+        ):
             speaks_torch = False  # wrappers of results have a `cpu` and a `numpy` too
         if speaks_torch and frame.module.only_torch_says:
             return result._replace(certainty="likely")

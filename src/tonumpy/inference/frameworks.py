@@ -12,7 +12,8 @@ FOREIGN = frozenset(
     " tf_keras keras tensorflow_io tensorflow_graphics tensorflow_federated tensorflow_model_optimization"
     " tf_agents keras_core keras_cv keras_nlp keras_hub paddle paddlenlp paddleseg paddledet ppdet mindspore jax"
     " jaxlib flax haiku optax brax equinox tinygrad mxnet gluonnlp gluoncv oneflow cupy megengine jittor cntk"
-    " theano chainer dask polars pyarrow pyspark mlx sonnet trax t5x treex numpyro onnxruntime tvm warp open3d".split()
+    " theano chainer dask polars pyarrow pyspark mlx sonnet trax t5x treex numpyro onnxruntime onnx_ir onnxscript tvm"
+    " warp open3d".split()
 )
 # Of these, the ones whose values carry `.numpy()`: only they make an unknown receiver doubtful. Most modules that
 # import open3d use its older half, which has none.
@@ -25,6 +26,11 @@ _RIVALS = FOREIGN - frozenset(
 _SAY_WHAT_TORCH_SAYS = frozenset(
     "paddle paddlenlp paddleseg paddledet ppdet tinygrad mxnet gluonnlp gluoncv oneflow jittor mindspore megengine"
     " mlx".split()
+)
+
+# Libraries whose results hold tensors and have methods `cpu`, `cuda`, `detach` and `numpy` of their own.
+_HAND_OUT_WRAPPERS = frozenset(
+    "mmengine mmdet mmdet3d mmpose mmseg mmaction mmocr mmpretrain mmrotate mmyolo tensordict torchrl".split()
 )
 
 # Without `^` in front, which would take ten times as long: the search can then jump from one keyword to the next.
@@ -57,6 +63,11 @@ def has_rivals(roots: frozenset[str]) -> bool:
 def only_torch_says(roots: frozenset[str]) -> bool:
     """Whether no other framework is imported whose values have methods with torch's names."""
     return not roots & _SAY_WHAT_TORCH_SAYS
+
+
+def hands_out_wrappers(roots: frozenset[str]) -> bool:
+    """Whether a library is imported whose results may be meant where a tensor would be moved or detached."""
+    return bool(roots & _HAND_OUT_WRAPPERS)
 
 
 def foreign_root(name: str) -> str | None:

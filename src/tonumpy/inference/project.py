@@ -10,7 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonumpy.findings import SourceError
-from tonumpy.inference.frameworks import FOREIGN, has_rivals, imported_roots, imports_torch, only_torch_says
+from tonumpy.inference.frameworks import (
+    FOREIGN,
+    hands_out_wrappers,
+    has_rivals,
+    imported_roots,
+    imports_torch,
+    only_torch_says,
+)
 from tonumpy.inference.symbols import Import, imports_of, root_name, statements_of
 from tonumpy.inference.syntax import walk
 from tonumpy.source import Source
@@ -81,6 +88,11 @@ class Module:
     def only_torch_says(self) -> bool:
         """Whether the words of torch prove a torch tensor."""
         return only_torch_says(self.roots)
+
+    @cached_property
+    def hands_out_wrappers(self) -> bool:
+        """Whether results of a library may be about that have a `cpu`, a `detach` and a `numpy` too."""
+        return hands_out_wrappers(self.roots)
 
     @cached_property
     def changes_default_device(self) -> bool:
