@@ -138,6 +138,8 @@ def _argument(annotation: str, kind: Kind, device: str) -> object:
     if "Module" in annotation or "Linear" in annotation:
         return tiny_module(device)
     tensor = kind.make(device)
+    if "LongTensor" in annotation:
+        tensor = tensor.long()
     return [tensor] if annotation.startswith(("list[", "List[", "typing.List[")) else tensor
 
 
