@@ -105,7 +105,7 @@ def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
         ("class A:\n    def f(self):\n        np.asarray(x)\n    def g(self):\n        self.x = x.cuda()", 0),
         ("x = x.cuda()\ndef f(x):\n    np.asarray(x)\nnp.asarray(x)", 1),
         ("def f(x):\n    y = x.cuda()\n    np.asarray(x)", 0),
-        ("def f(x):\n    x.cuda_()\n    y = [x]\n    np.asarray(y)", 0),
+        ("def f(x):\n    cuda = x\n    y = [x]\n    np.asarray(y)", 0),
         ("def f(xs, device):\n    ys = []\n    for x in xs:\n        ys.append(x.to(device))\n    np.asarray(ys)", 1),
         (
             "def f(xs, device):\n    ys = []\n    for x in xs:\n        ys.append(x.cuda().item())\n    np.asarray(ys)",

@@ -173,7 +173,9 @@ def _is_in_trouble(site: Site, source: Source, known: dict[ast.AST, set[str]]) -
     `known` keeps for each function, and each class, the names that depend on what its statements say of such things.
     """
     given = {name for value in (*site.call.args, *site.call.keywords) for name in names_in(value)}
-    for scope in site.scopes[-2:]:
+    for scope in reversed(site.scopes[-2:]):
+        if isinstance(scope, ast.ClassDef) and not any(name.startswith("self.") for name in given):
+            continue
         if scope not in known:
             known[scope] = _names_in_trouble(scope, source)
         if not known[scope].isdisjoint(given):
@@ -207,15 +209,20 @@ def _harmless_imports(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]
 
 
 # Where grad or a device begins to matter: not where it is only spoken of, as in a parameter `device`.
-_BEGINNING = re.compile(r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|\b(?:device|requires_grad) *=|Parameter\b")
+_BEGINNING = re.compile(
+    r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|\b(?:device|requires_grad) *=|Parameter\b"
+    r"|\b(?!device\()\w*(?:cuda|device)\w*\("  # `to_device(x)`, `trans_to_cuda(x)`
+)
 
 
-def _speaks(source: Source, node: ast.expr) -> bool:
+def _speaks(source: Source, node: ast.stmt | ast.expr) -> bool:
     return _BEGINNING.search(source.text, *_extent(node, source)) is not None
 
 
 def _names_in_trouble(scope: Scope, source: Source) -> set[str]:
     """Of a function or module its variables, of a class the attributes that its methods give to `self`."""
+    if not isinstance(scope, ast.Module) and not _speaks(source, scope):
+        return set()
     if isinstance(scope, ast.ClassDef):
         methods = [each for each in scope.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
         return {name for method in methods for name in _names_in_trouble(method, source) if name.startswith("self.")}
@@ -228,6 +235,7 @@ def _names_in_trouble(scope: Scope, source: Source) -> set[str]:
     if not said:
         return said
     flow = flow_of_node(scope)
+    said = {name for name in said if name in flow.times_bound or "." in name}  # no imports
     dependents: dict[str, set[str]] = {}
     for name, sources in flow.sources.items():
         for each in sources:

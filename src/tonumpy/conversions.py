@@ -76,7 +76,7 @@ class ImplicitConversion(NamedTuple):
 
     `function` is the call's function as it is written. `of_items`: the argument is a list whose tensors are not in
     sight one by one. `keeps_value`: the function gives of an array what it gives of a tensor. `is_sent`: it has been
-    moved to a device that the code chooses at run time. The rest is as above.
+    moved to an accelerator, or a device chosen at run time, on one path at least. The rest is as above.
     """
 
     site: Site

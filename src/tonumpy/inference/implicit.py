@@ -10,7 +10,7 @@ from tonumpy.consumers import Argument, Consumer, consumer_of, converting_argume
 from tonumpy.conversions import Certainty, Fact, ImplicitConversion
 from tonumpy.inference import observe
 from tonumpy.inference.project import Module, Project
-from tonumpy.inference.values import Plain, Sequence, Symbol, Tensor, Value
+from tonumpy.inference.values import Plain, Sequence, Symbol, Tensor, Unknown, Value, is_number, members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tonumpy.source import Source
 
 # Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
-MAX_STATEMENTS = 300
+MAX_STATEMENTS = 200
 
 
 class _Facts(NamedTuple):
@@ -30,6 +30,7 @@ class _Facts(NamedTuple):
     on_cpu: Fact
     is_sent: bool
     requires_grad: Fact
+    is_sole: bool  # it is nothing else on any path
 
 
 def infer_implicit(source: Source, sites: Items[Site], project: Project) -> list[ImplicitConversion]:
@@ -54,7 +55,17 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
             if facts is not None:
                 function = _spelt(site.call.func)
                 yield ImplicitConversion(
-                    site, function, node, chain_of(node), *facts, seen.grad_mode, of_items, consumer.keeps_value
+                    site,
+                    function,
+                    node,
+                    chain_of(node),
+                    facts.certainty,
+                    facts.on_cpu,
+                    facts.is_sent,
+                    facts.requires_grad,
+                    seen.grad_mode,
+                    of_items,
+                    consumer.keeps_value and facts.is_sole,
                 )
 
 
@@ -104,7 +115,19 @@ def _tensors(argument: Argument, value: Value | None) -> Iterator[tuple[ast.expr
 
 
 def _facts(value: Value) -> _Facts | None:
-    """What is known of a value that is a tensor whatever path led here; None of any other."""
-    if not isinstance(value, Tensor):
+    """What is known of a value that is a tensor whatever path led here, or at least on those that matter; else None.
+
+    Numbers beside it do not count: a sum may start with one. Nor does a value of which nothing is known, where the
+    tensor has been moved: it is the same before that, as in `if use_cuda: x = x.cuda()`.
+    """
+    tensors = [member for member in members(value) if isinstance(member, Tensor)]
+    others = [member for member in members(value) if not isinstance(member, Tensor) and not is_number(member)]
+    if len(tensors) != 1:
         return None
-    return _Facts(value.certainty, value.on_cpu, value.is_sent, value.requires_grad)
+    (tensor,) = tensors
+    if not others:
+        is_sole = isinstance(value, Tensor)
+        return _Facts(tensor.certainty, tensor.on_cpu, tensor.is_sent, tensor.requires_grad, is_sole)
+    if tensor.is_sent and all(isinstance(other, Unknown) and not other.is_no_tensor for other in others):
+        return _Facts("likely", None, True, None, False)
+    return None

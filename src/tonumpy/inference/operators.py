@@ -25,6 +25,7 @@ from tonumpy.inference.values import (
     is_complex,
     is_dtype_name,
     is_integral,
+    is_number,
     is_real,
     join_all,
     join_fact,
@@ -67,7 +68,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
         certainty: Literal["tensor", "likely"] = (
             "tensor" if any(tensor.certainty == "tensor" for tensor in tensors) else "likely"
         )
-        is_sent = cpu is None and any(tensor.is_sent for tensor in tensors)
+        is_sent = cpu is not True and any(tensor.is_sent for tensor in tensors)
         return Tensor(
             cpu,
             grad,
@@ -80,6 +81,8 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
     if foreign is not None:
         return foreign
+    if all(map(is_number, parts)):
+        return Plain("number")
     if all(isinstance(part, (Plain, Constant, Symbol, Sequence, Mapping, Device)) for part in parts):
         return Plain("number or array")
     cpu, grad = result_facts(parts, grad_mode)
@@ -206,7 +209,7 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name == "to":
         moved = _to(receiver, arguments, grad_mode)
         is_chosen = _is_chosen(arguments.get(0, "device"))
-        return moved._replace(is_sent=moved.on_cpu is None and (moved.is_sent or is_chosen))
+        return moved._replace(is_sent=moved.is_sent or (moved.on_cpu is None and is_chosen))
     if name == "type" and (arguments.positional or arguments.named):
         return _cast_by_type(receiver, arguments, grad_mode)
     if name in ("detach", "detach_"):
@@ -394,7 +397,7 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
         dtype = None  # whether the bit is still set is not known, nor then what another `.conj()` does to it
     grad = False if is_integral(dtype) else grad
     bit = bit if output.memory == "view" else None
-    is_sent = cpu is None and (
+    is_sent = cpu is not True and (
         ("device" in call.takes and _is_chosen(call.arguments.named_value("device")))
         or any(
             isinstance(value, Tensor) and value.is_sent
@@ -494,6 +497,7 @@ def _moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mod
         dtype=dtype,
         requires_grad=_grad_after_move(tensor, on_cpu, dtype, grad_mode),
         bit=tensor.bit if may_be_itself else None,  # a copy has none
+        is_sent=on_cpu is not True and (tensor.is_sent or (on_cpu is False and tensor.on_cpu is not False)),
     )
 
 

@@ -32,7 +32,7 @@ class Tensor(NamedTuple):
     layout: str | None = None  # "Sparse", "SparseCsr", "Mkldnn", ... as torch's messages name them; never "Strided"
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
     is_item: bool = False  # of another tensor, by iteration or by an index
-    is_sent: bool = False  # to a device that the code has chosen at run time, and that is not known
+    is_sent: bool = False  # on one path at least to an accelerator, or to a device that is chosen at run time
     is_given: bool = False  # made of nothing but data and the parameters and attributes that an annotation names
     origins: frozenset[str] = frozenset()  # the names under which tensors were first held that this may be, or view
 
@@ -213,6 +213,16 @@ Value = (
 )
 
 NONE = Constant(None)
+_NUMBERS = frozenset("int float len number".split())
+
+
+def is_number(value: Value) -> bool:
+    """Surely a Python number: what a sum starts with."""
+    if isinstance(value, Constant):
+        return isinstance(value.value, (int, float))
+    return isinstance(value, Plain) and value.what in _NUMBERS
+
+
 SAVED = (
     "what has been saved"  # why a value is unknown: in a file may be anything, but what is put under a key is detached
 )

@@ -256,7 +256,7 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     """The value that a promise describes, for these arguments."""
     cpu = _device(promise, owner, arguments)
     grad = _grad(promise.grad, owner, arguments, frame.grad_mode)
-    is_sent = cpu is None and any(isinstance(value, Tensor) and value.is_sent for value in arguments.values())
+    is_sent = cpu is not True and any(isinstance(value, Tensor) and value.is_sent for value in arguments.values())
     dtype = promise.dtype
     if dtype == "self":
         dtype = owner.dtype if isinstance(owner, LibraryObject) else None
