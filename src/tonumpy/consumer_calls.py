@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tonumpy.candidates import find_calls
@@ -57,15 +59,30 @@ def find_consumers(source: Source) -> list[Site]:
 _IMPORT = re.compile(r"import[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\n)*)")
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 _BRACKET = re.compile(r"[()]")
+# Where grad or a device begins to matter: not where it is only spoken of, as in a parameter `device`.
+_BEGINNING = re.compile(
+    r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|\b(?:device|requires_grad) *=|Parameter\b"
+    r"|cuda\w*\(|device\w+\(|(?<=\w)device\("  # `to_device(x)`, `trans_to_cuda(x)`; but not `device("cpu")`
+)
 
 
 def _places(text: str) -> list[int]:
     """The offsets of calls that may be wanted."""
     names = _names_spelt(text)
+    calls = list(_calls_spelt(text, names))
+    if not calls:
+        return []
+    functions = _Functions(text)
+    concerned = {functions.around(match.start()) for match in _BEGINNING.finditer(text)}
+
+    def may_be_concerned(place: int, call: str) -> bool:
+        function = functions.around(place)
+        return None in concerned or function in concerned or bool(concerned and (function is None or "self" in call))
+
     return [
         place
-        for place, end in _calls_spelt(text, names)
-        if _may_be_wanted(text[place:end], names) and ("self" in text[place:end] or _is_near_trouble(text, place))
+        for place, end in calls
+        if may_be_concerned(place, text[place:end]) and _may_be_wanted(text[place:end], names)
     ]
 
 
@@ -116,28 +133,58 @@ def _may_be_wanted(call: str, names: Names) -> bool:
     )
 
 
-def _is_near_trouble(text: str, place: int) -> bool:
-    """Whether the function around a place says something of grad or devices; yes where it is not clear which it is."""
-    line = text.rfind("\n", 0, place) + 1
-    indent = _indent(text, line)
-    start = line
-    while (start := text.rfind("def ", 0, start)) >= 0:
-        line_of_def = text.rfind("\n", 0, start) + 1
-        outer = _indent(text, line_of_def)
-        if outer < indent and text[line_of_def:start].strip() in ("", "async"):
-            if re.compile(rf"\n[ \t]{{0,{outer}}}[^\s)\]}}#]").search(text, start, line):
-                return True
-            after = re.compile(rf"\n[ \t]{{0,{outer}}}(?:async|def|class|@)\b").search(text, place)
-            end = after.start() if after else len(text)
-            return any(text.find(word, start, end) >= 0 for word in TROUBLE)
-    return True
+class _Functions:
+    """Where the functions of a text are, by their indentation."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lines: list[int] = []  # those of `def`
+        self._indents: list[int] = []
+        self._outermost: dict[int, int | None] = {}
+        for match in _DEFINITION.finditer(text):
+            line = text.rfind("\n", 0, match.start()) + 1
+            if text[line : match.start()].strip() in ("", "async"):
+                self._lines.append(line)
+                self._indents.append(self._indent(line))
+
+    def around(self, place: int) -> int | None:
+        """The line of the outermost function around a place; None for the module's or a class's own code, or where it
+        is not clear. The line of a `def` itself is taken for a part of the function."""
+        line = self._text.rfind("\n", 0, place) + 1
+        last = bisect_right(self._lines, line) - 1
+        if last >= 0 and self._lines[last] == line:
+            return self._outermost_of(last)
+        return self._enclosing(line, self._indent(line), last)
+
+    def _outermost_of(self, number: int) -> int | None:
+        if number not in self._outermost:
+            line = self._lines[number]
+            outer = self._enclosing(line, self._indents[number], number - 1)
+            self._outermost[number] = line if outer is None else outer
+        return self._outermost[number]
+
+    def _enclosing(self, line: int, indent: int, last: int) -> int | None:
+        while last >= 0 and self._indents[last] >= indent:
+            last -= 1
+        # Other code that stands no further to the right has ended the function.
+        if last < 0 or _dedented(self._indents[last]).search(self._text, self._lines[last], line):
+            return None
+        return self._outermost_of(last)
+
+    def _indent(self, line: int) -> int:
+        at = line
+        while self._text[at : at + 1] in (" ", "\t"):
+            at += 1
+        return at - line
 
 
-def _indent(text: str, line: int) -> int:
-    at = line
-    while text[at : at + 1] in (" ", "\t"):
-        at += 1
-    return at - line
+_DEFINITION = re.compile(r"def[ \t]")
+
+
+@cache
+def _dedented(indent: int) -> re.Pattern[str]:
+    """The beginning of a line, but not of one that ends a bracket or is a comment."""
+    return re.compile(rf"\n[ \t]{{0,{indent}}}[^\s)\]}}#]")
 
 
 # By the tree
@@ -206,13 +253,6 @@ def _harmless_imports(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]
                 elif not imported.level and imported.module.partition(".")[0] == "torch":
                     torch.add(name)
     return frozenset(plain), frozenset(torch)
-
-
-# Where grad or a device begins to matter: not where it is only spoken of, as in a parameter `device`.
-_BEGINNING = re.compile(
-    r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|\b(?:device|requires_grad) *=|Parameter\b"
-    r"|\b(?!device\()\w*(?:cuda|device)\w*\("  # `to_device(x)`, `trans_to_cuda(x)`
-)
 
 
 def _speaks(source: Source, node: ast.stmt | ast.expr) -> bool:
