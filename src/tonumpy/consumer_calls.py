@@ -60,9 +60,11 @@ _IMPORT = re.compile(r"import[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\n)*)")
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 _BRACKET = re.compile(r"[()]")
 # Where grad or a device begins to matter: not where it is only spoken of, as in a parameter `device`.
+# No branch begins with an assertion, so that the search can jump to their first letters.
 _BEGINNING = re.compile(
-    r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|\b(?:device|requires_grad) *=|Parameter\b"
-    r"|cuda\w*\(|device\w+\(|(?<=\w)device\("  # `to_device(x)`, `trans_to_cuda(x)`; but not `device("cpu")`
+    r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|Parameter\b"
+    r"|device(?<!\wdevice) *=|requires_grad(?<!\wrequires_grad) *="
+    r"|cuda\w*\(|device\w+\(|device(?<=\wdevice)\("  # `trans_to_cuda(x)`, `to_device(x)`; but not `device("cpu")`
 )
 
 
