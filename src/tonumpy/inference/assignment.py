@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.inference import autocast
+from tonumpy.inference.calls import evaluate_arguments
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import DEFAULT_DEVICE, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, settle
@@ -265,6 +267,15 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         if isinstance(device, Device):
             frame.env.set(DEFAULT_DEVICE, device)
         return device
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, (ast.Name, ast.Attribute))
+        and _name(node.func) == "autocast"
+    ):
+        function = evaluate(frame, node.func)
+        if isinstance(function, Symbol) and function.name in autocast.CONTEXTS:
+            autocast.enter(frame, function.name, evaluate_arguments(frame, node))
+        return Unknown("context")
     return settle(evaluate(frame, node)) if evaluate_it else Unknown("context")
 
 

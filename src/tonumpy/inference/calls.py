@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference import builtin_calls, libraries, torch_api
+from tonumpy.inference import autocast, builtin_calls, libraries, torch_api
 from tonumpy.inference.conventions import generates_tokens
 from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
@@ -265,7 +265,8 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, LibraryObject) and function.name in builtin_calls.KEPT_CALLS:
         return builtin_calls.call_kept(frame, function, arguments)
     if isinstance(function, LibraryObject):
-        return libraries.call_object(frame, function, "__call__", arguments)
+        result = libraries.call_object(frame, function, "__call__", arguments)
+        return autocast.cast(frame, function.name.rpartition(".")[2], arguments.values(), result)
     if isinstance(function, (Foreign, Plain)):
         return function
     if isinstance(function, Nothing):
@@ -318,7 +319,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
             return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
         result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu)
         if result is not None:
-            return result
+            return autocast.cast(frame, name.rpartition(".")[2], arguments.values(), result)
     short = name.rpartition(".")[2]
     if name in builtin_calls.KEPT_CALLS or (name.startswith("torch.") and short in GRAD_CONTEXTS):
         return LibraryObject(name, arguments=None if arguments.has_star else arguments)
@@ -350,7 +351,9 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
         return join_all(call_method(frame, member, name, arguments) for member in _meant(receiver, name))
     if isinstance(receiver, Tensor):
         result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
-        return _fresh(f"method {name} of a tensor", frame) if result is None else result
+        if result is None:
+            return _fresh(f"method {name} of a tensor", frame)
+        return autocast.cast(frame, name, (receiver, *arguments.values()), result)
     if isinstance(receiver, Unknown):
         return _call_unknown(frame, receiver, name, arguments)
     if isinstance(receiver, Symbol):

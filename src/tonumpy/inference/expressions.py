@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from tonumpy.inference import libraries
+from tonumpy.inference import autocast, libraries
 from tonumpy.inference.calls import call_value, evaluate_chain
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import Environment
@@ -296,7 +296,11 @@ def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operat
         return Sequence(None, left.element if isinstance(left, Sequence) else right.element)  # type: ignore[union-attr]
     if isinstance(operator, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, str):
         return Plain("str")
-    return combine((left, right), frame.grad_mode)
+    result = combine((left, right), frame.grad_mode)
+    return autocast.cast(frame, _OPERATORS.get(type(operator), ""), (left, right), result)
+
+
+_OPERATORS = {ast.MatMult: "@", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from tonumpy.inference.assignment import assign, augment, enter_context
-from tonumpy.inference.environment import DEFAULT_DEVICE, GRAD_MODE, Environment
+from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
@@ -399,7 +399,7 @@ def _continue(frame: Frame, _: ast.Continue) -> Continues:
 
 
 def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
-    before = [(state, frame.env.get(state) or NOTHING) for state in (GRAD_MODE, DEFAULT_DEVICE)]
+    before = [(state, frame.env.get(state) or NOTHING) for state in (GRAD_MODE, DEFAULT_DEVICE, AUTOCAST)]
     loop = frame.loops[-1] if frame.loops else None
     left = (len(loop.breaks), len(loop.continues)) if loop is not None else (0, 0)
     suppresses = False

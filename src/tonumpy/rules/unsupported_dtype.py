@@ -3,7 +3,8 @@
 ## What it does
 
 Reports a conversion of a tensor that is proved to be of a dtype without a counterpart in NumPy: `bfloat16`, the
-`float8` dtypes, `complex32`, and the quantized ones.
+`float8` dtypes, `complex32`, and the quantized ones. A matrix product, a `Linear` or a convolution under
+`torch.autocast(..., dtype=torch.bfloat16)` is one.
 
 ## Why is this bad
 
@@ -77,7 +78,7 @@ LINKS = {
 }
 
 
-_NAMED = re.compile(r"bfloat16|float8|float4|complex32|chalf|quantiz|\bqu?int")
+_NAMED = re.compile(r"bfloat16|autocast|float8|float4|complex32|chalf|quantiz|\bqu?int")
 
 
 def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
