@@ -49,6 +49,7 @@ from tonumpy.inference.values import (
     Value,
     join,
     join_all,
+    mapped,
     sequence_of,
     tensor_facts,
     unless_it_requires_grad,
@@ -627,14 +628,14 @@ _MARK = frozenset(("the argument",))
 def _with_mark(arguments: Arguments, place: int | str) -> Arguments:
     """The arguments with a mark on the tensor at one place, by which those that are the same, or view it, are known."""
     positional = tuple(
-        value._replace(origins=_MARK) if position == place and isinstance(value, Tensor) else value
-        for position, value in enumerate(arguments.positional)
+        _marked(value) if position == place else value for position, value in enumerate(arguments.positional)
     )
-    named = tuple(
-        (name, value._replace(origins=_MARK) if name == place and isinstance(value, Tensor) else value)
-        for name, value in arguments.named
-    )
+    named = tuple((name, _marked(value) if name == place else value) for name, value in arguments.named)
     return arguments._replace(positional=positional, named=named)
+
+
+def _marked(value: Value) -> Value:
+    return value._replace(origins=_MARK) if isinstance(value, Tensor) else mapped(value, _marked)
 
 
 def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:

@@ -45,6 +45,7 @@ from tonumpy.inference.values import (
     is_integral,
     join,
     join_all,
+    members,
     tensor_facts,
     with_facts,
     without_origins,
@@ -194,7 +195,7 @@ def _fill_containers(frame: Frame, call: ast.Call, function: Value, arguments: A
     for place, node in places:
         path = path_of(node)
         container = None if path is None else frame.env.get(path)
-        if path is not None and isinstance(container, Tensor):
+        if path is not None and container is not None and any(isinstance(each, Tensor) for each in members(container)):
             _change_tensor(frame, path, container, function, arguments, place)
         if path is None or not isinstance(container, (Sequence, Mapping)):
             continue
@@ -212,14 +213,20 @@ def _fill_containers(frame: Frame, call: ast.Call, function: Value, arguments: A
 
 
 def _change_tensor(
-    frame: Frame, path: str, tensor: Tensor, function: Value, arguments: Arguments, place: int | str
+    frame: Frame, path: str, value: Value, function: Value, arguments: Arguments, place: int | str
 ) -> None:
     """A tensor that is given to a function which calls `requires_grad_()` on it, or writes to it."""
-    may_change = tensor.requires_grad is not None and not is_integral(tensor.dtype)
-    if may_change and frame.analysis.changes_grad_of(function, arguments, place, frame.grad_mode):
-        changed = tensor._replace(requires_grad=None, is_given=False)
-        frame.change_grad(tensor, changed)
-        frame.change(path, changed)
+    if not frame.analysis.changes_grad_of(function, arguments, place, frame.grad_mode):
+        return
+    changed: list[Value] = []
+    for member in members(value):
+        if isinstance(member, Tensor) and not is_integral(member.dtype):
+            after = member._replace(requires_grad=None, is_given=False)
+            frame.change_grad(member, after)
+            changed.append(after)
+        else:
+            changed.append(member)
+    frame.change(path, join_all(changed))
 
 
 _EMPTY = (Sequence((), NOTHING), Mapping((), NOTHING))
@@ -456,12 +463,16 @@ def _change_receiver(
         elif changed is not None:
             _store_back(frame, call.func.value, path, changed)
     elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
-        frame.change_grad(receiver, result._replace(origins=receiver.origins))
+        # One that is read from an object may be any that has been put into one.
+        origins = receiver.origins or frozenset(frame.put_into_objects)
+        frame.change_grad(receiver, result._replace(origins=origins))
         if path is None:
             return
         frame.change(path, result)
         if name == "requires_grad_":
             thaw_owners(frame, path)
+    elif isinstance(receiver, Unknown) and frame.put_into_objects and name.endswith("_"):
+        frame.change_grad(Tensor(), Tensor(origins=frozenset(frame.put_into_objects)))
     elif path is None:
         if isinstance(receiver, (LibraryObject, Instance)) and libraries.changes_module_in_place(name):
             change_owner(frame, call.func.value)

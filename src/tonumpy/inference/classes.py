@@ -148,6 +148,8 @@ class ClassFacts:
 
     def attribute(self, instance: Instance, name: str) -> Value:
         cls = instance.cls
+        if name in instance.written:
+            return Unknown(f"attribute {name}")
         function = self.method(cls, name)
         if function is not None:
             decorators = _decorators(function.node)
@@ -161,12 +163,12 @@ class ClassFacts:
         return self._written(instance, name)
 
     def _written(self, instance: Instance, name: str) -> Value:
-        key = (id(instance.cls.node), instance.arguments, instance.on_cpu, name)
+        key = (id(instance.cls.node), instance.arguments, instance.on_cpu, instance.written, name)
         try:
             known = self._attributes.get(key)
         except TypeError:
             instance = instance._replace(arguments=None)
-            key = (id(instance.cls.node), None, instance.on_cpu, name)
+            key = (id(instance.cls.node), None, instance.on_cpu, instance.written, name)
             known = self._attributes.get(key)
         if known is not None:
             return known
@@ -221,7 +223,7 @@ class ClassFacts:
         """A container with what the methods put into it: `self.items.append(x)`, `self.items[key] = x`."""
         if not any(isinstance(value, (Sequence, Mapping)) for value in members_of_union(assigned)):
             return assigned
-        key = (id(instance.cls.node), instance.arguments, instance.on_cpu, name)
+        key = (id(instance.cls.node), instance.arguments, instance.on_cpu, instance.written, name)
         self._attributes[key] = assigned  # what the methods find there
         return join_all([assigned, *(self._write(instance, owner, filler, name) for owner, filler in fillers)])
 

@@ -93,6 +93,7 @@ class Frame:
         self.back_edges: dict[int, dict[str, Value]] = {}  # what came round each loop so far
         self.back_edge_changed = False
         self.path_roots: set[str] = set()
+        self.put_into_objects: set[str] = set()  # the origins of tensors that are attributes as well
         self.regraded: set[str] = set()  # the origins of tensors that got or lost a grad in place
 
     @property

@@ -246,6 +246,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
             # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
             for name in names_given(statement.value):
                 sources.setdefault(name, set()).update(names_in(statement.value))
+                written.add(name)
         roots: dict[int, str] = {}  # of the calls further inside a chain: they have the root of the whole
         for expression in own_expressions(statement):
             for node in walk(expression):

@@ -125,12 +125,14 @@ class Instance(NamedTuple):
     """An object of a class of the repository, with the arguments it was built from where they are known.
 
     The facts are those of an nn.Module's parameters: on the CPU where it was built in sight and not moved since.
+    `written` are the attributes that somebody else than its class has assigned: the class does not tell of these.
     """
 
     cls: Class
     arguments: Arguments | None = None
     on_cpu: Fact = None
     requires_grad: Fact = None
+    written: frozenset[str] = frozenset()
 
 
 class LibraryObject(NamedTuple):
@@ -332,6 +334,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             arguments,
             join_fact(first.on_cpu, second.on_cpu),
             join_fact(first.requires_grad, second.requires_grad),
+            first.written | second.written,
         )
     return None
 
