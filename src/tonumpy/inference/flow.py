@@ -10,7 +10,7 @@ from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, E
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
-from tonumpy.inference.narrowing import narrow, pattern_value
+from tonumpy.inference.narrowing import asks_for_class, narrow, pattern_value
 from tonumpy.inference.symbols import (
     bound_names,
     imports_of,
@@ -73,6 +73,12 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         return False  # no way through here leads to where the flag is what it is taken for
     if not frame.assumed.keys().isdisjoint(names):
         names.append(next(iter(frame.relevant or ()), ""))
+    if asks_for_class(statement.value) and isinstance(statement.targets[0], ast.Name):
+        # What follows may depend on it, so it is kept where its answer is known, whether asked for or not.
+        known = frame.analysis.constant_test(frame, statement.value)
+        if known is not None:
+            frame.bind(statement.targets[0].id, Constant(known))
+            return True
     if not _wanted(frame, statement, names):
         if _binds_by_walrus(frame, statement.value) or _wanted(
             frame, statement, _written_by_own_method(frame, statement.value)

@@ -106,17 +106,30 @@ def _narrow_by_call(frame: Frame, test: ast.Call, holds: bool) -> None:
 
 
 def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
-    """Whether an `isinstance` test is known to hold, or not to, for every value that its subject may be."""
+    """Whether a test of its class is known to hold, or not to, for every value that its subject may be."""
     from tonumpy.inference.expressions import evaluate, settle
 
-    if getattr(test.func, "id", None) != "isinstance" or len(test.args) != 2:
+    if not asks_for_class(test):
         return None
     value = settle(evaluate(frame, test.args[0]))
     if not all(isinstance(member, _PROVED) for member in members(value)):
         return None
-    classes = _classes(frame, test.args[1])
+    if len(test.args) == 2:
+        classes = _classes(frame, test.args[1])
+    elif isinstance(evaluate(frame, test.func), Symbol):
+        classes = [Symbol("torch.Tensor")]
+    else:
+        return None
     verdicts = {_any([_is_instance(frame, member, cls) for cls in classes]) for member in members(value)}
     return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def asks_for_class(test: ast.expr) -> bool:
+    """`isinstance(x, np.ndarray)`, `torch.is_tensor(x)`."""
+    if not isinstance(test, ast.Call):
+        return False
+    name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", None)
+    return (name == "isinstance" and len(test.args) == 2) or (name == "is_tensor" and len(test.args) == 1)
 
 
 _PROVED = (Tensor, Sequence, Mapping, Plain)
