@@ -63,6 +63,11 @@ def arguments_in_one_statement(n: int) -> str:
     return HEAD + f"import numpy as np\n\ndef f(x: torch.Tensor):\n    return [{calls}]\n"
 
 
+def arguments_in_functions(n: int) -> str:
+    bodies = (f"def f{i}(x: torch.Tensor):\n    x = x.cuda()\n    return np.asarray(x)\n" for i in range(n))
+    return HEAD + "import numpy as np\n\n" + "\n".join(bodies)
+
+
 def names_of_a_module(n: int) -> str:
     names = "".join(f"a{i} = torch.zeros(3)\na{i} = a{i} + 1\n" for i in range(n))
     return HEAD + names + "".join(f"\ndef f{i}():\n    return a{i}.numpy()\n" for i in range(n))
@@ -83,6 +88,7 @@ SHAPES = (
     branches_in_a_row,
     conversions_in_one_statement,
     arguments_in_one_statement,
+    arguments_in_functions,
     names_of_a_module,
     attributes_of_a_class,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ def find_consumers(source: Source) -> list[Site]:
         return []
     names = _imported(source.tree)
     parts = _parts_in_trouble(source)
-    rows = {source.position_at(place).row for place in places if any(start <= place < end for start, end in parts)}
+    rows = {source.position_at(place).row for place in places if _is_in(parts, place)}
     sites = find_calls(source, sorted(rows), lambda call: _may_convert(call, names))
     known: dict[ast.AST, set[str]] = {}
     scopes: dict[ast.AST, Harmless] = {}
@@ -142,12 +143,16 @@ class _Functions:
         self._text = text
         self._lines: list[int] = []  # those of `def`
         self._indents: list[int] = []
+        self._before: list[int] = []  # the number of the last one before it that stands further to the left, or -1
         self._outermost: dict[int, int | None] = {}
+        self._ends: dict[int, int] = {}
         for match in _DEFINITION.finditer(text):
             line = text.rfind("\n", 0, match.start()) + 1
             if text[line : match.start()].strip() in ("", "async"):
+                indent = self._indent(line)
+                self._before.append(self._last_left_of(indent, len(self._lines) - 1))
                 self._lines.append(line)
-                self._indents.append(self._indent(line))
+                self._indents.append(indent)
 
     def around(self, place: int) -> int | None:
         """The line of the outermost function around a place; None for the module's or a class's own code, or where it
@@ -166,12 +171,20 @@ class _Functions:
         return self._outermost[number]
 
     def _enclosing(self, line: int, indent: int, last: int) -> int | None:
-        while last >= 0 and self._indents[last] >= indent:
-            last -= 1
-        # Other code that stands no further to the right has ended the function.
-        if last < 0 or _dedented(self._indents[last]).search(self._text, self._lines[last], line):
-            return None
-        return self._outermost_of(last)
+        last = self._last_left_of(indent, last)
+        return None if last < 0 or self._end(last) < line else self._outermost_of(last)
+
+    def _last_left_of(self, indent: int, number: int) -> int:
+        while number >= 0 and self._indents[number] >= indent:
+            number = self._before[number]
+        return number
+
+    def _end(self, number: int) -> int:
+        """Where other code begins that stands no further to the right."""
+        if number not in self._ends:
+            found = _dedented(self._indents[number]).search(self._text, self._lines[number])
+            self._ends[number] = found.start() + 1 if found else len(self._text)
+        return self._ends[number]
 
     def _indent(self, line: int) -> int:
         at = line
@@ -214,6 +227,12 @@ def _parts_in_trouble(source: Source) -> list[tuple[int, int]]:
         (definitions if is_definition else others).append(_extent(statement, source))
     found = [place for place in definitions if _speaks_of_trouble(source, place)]
     return sorted(found + others if any(_speaks_of_trouble(source, place) for place in others) else found)
+
+
+def _is_in(parts: list[tuple[int, int]], place: int) -> bool:
+    """`parts` are in order, and apart from each other."""
+    number = bisect_right(parts, (place, sys.maxsize)) - 1
+    return number >= 0 and place < parts[number][1]
 
 
 def _is_in_trouble(site: Site, source: Source, known: dict[ast.AST, set[str]]) -> bool:

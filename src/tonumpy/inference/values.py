@@ -346,8 +346,8 @@ def _wider_plain(first: Plain | Constant, second: Plain | Constant) -> Value | N
 
 
 def _join_mappings(first: Mapping, second: Mapping) -> Mapping:
-    keys = dict.fromkeys(key for key, _ in (*first.entries, *second.entries))
-    entries = tuple((key, join(first.get(key), second.get(key))) for key in keys)
+    one, other = dict(first.entries), dict(second.entries)
+    entries = tuple((key, join(one.get(key, first.other), other.get(key, second.other))) for key in {**one, **other})
     return Mapping(entries, join(first.other, second.other))
 
 
