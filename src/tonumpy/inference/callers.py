@@ -119,7 +119,11 @@ def _all_calls_are_in_sight(
         return False
     if node.name.startswith("_") and not node.name.endswith("__"):
         return True
-    return module.is_script or is_test_module(module.filename)
+    if is_test_module(module.filename):
+        return True
+    # A class in a package is there for others too, whatever the module shows when it is run.
+    is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
+    return module.is_script and not (is_method and module.is_in_package)
 
 
 def is_test_module(filename: str) -> bool:

@@ -99,6 +99,10 @@ class Module:
         return _DEFAULT_DEVICE.search(self.source.text) is not None
 
     @cached_property
+    def is_in_package(self) -> bool:
+        return os.path.isfile(os.path.join(self.folder, "__init__.py"))
+
+    @cached_property
     def is_script(self) -> bool:
         """Run as a program, so that the calls of its functions are all in sight."""
         return _MAIN_GUARD.search(f"\n{self.source.text}") is not None
