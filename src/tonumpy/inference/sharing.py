@@ -167,6 +167,9 @@ class _Walk:
             return
         path = path_of(target)
         if path is not None:
+            whole, _, name = path.rpartition(".")
+            if name == "data" and whole not in ("self", "cls"):  # the tensor refers to other memory from here on
+                path = whole
             self.bind_path(path, references, value, target)
         elif isinstance(target, ast.Subscript):
             self.store(target, references)
