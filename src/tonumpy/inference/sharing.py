@@ -345,7 +345,7 @@ class _Walk:
         """Whether a method keeps its arguments in its object."""
         if method in _KEEPING:
             return True
-        return method in _KEEPING_OF_CONTAINERS and (path in self.containers or path.startswith("self."))
+        return method in _KEEPING_OF_CONTAINERS and path in self.containers
 
     def arguments(self, call: ast.Call) -> list[References]:
         return [self.value(argument) for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
