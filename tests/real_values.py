@@ -112,7 +112,7 @@ class Run:
         for value in own:
             if inspect.isfunction(value) and not value.__name__.startswith("_"):
                 self._call(lambda value=value: value)
-            elif inspect.isclass(value):
+            elif inspect.isclass(value) and not value.__name__.startswith("_"):
                 for name, method in inspect.getmembers(value, inspect.isfunction):
                     if not name.startswith("_") and method.__module__ == module.__name__:
                         self._call(lambda value=value, name=name: getattr(value(), name))
