@@ -64,7 +64,7 @@ _NAMED = re.compile(r"conj|adjoint|\.m?H\b")
 
 
 def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
-    return complete if _NAMED.search(source.text) else []
+    return complete if source.says(_NAMED) else []
 
 
 def check(conversion: Conversion) -> str | None:

@@ -78,11 +78,11 @@ LINKS = {
 }
 
 
-_NAMED = re.compile(r"bfloat16|autocast|float8|float4|complex32|chalf|quantiz|\bqu?int")
+_NAMED = re.compile(r"bfloat16|autocast|float8|float4|complex32|chalf|quantize_per_|\bqu?int")
 
 
 def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
-    return complete if _NAMED.search(source.text) else []
+    return complete if source.says(_NAMED) else []
 
 
 def check(conversion: Conversion) -> str | None:

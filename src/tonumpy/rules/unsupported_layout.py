@@ -60,7 +60,7 @@ _NAMED = re.compile(r"sparse|mkldnn")
 
 
 def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
-    return complete if _NAMED.search(source.text) else []
+    return complete if source.says(_NAMED) else []
 
 
 def check(conversion: Conversion) -> str | None:
