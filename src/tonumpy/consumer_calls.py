@@ -63,7 +63,7 @@ _BRACKET = re.compile(r"[()]")
 # Where grad or a device begins to matter: not where it is only spoken of, as in a parameter `device`.
 # No branch begins with an assertion, so that the search can jump to their first letters.
 _BEGINNING = re.compile(
-    r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|Parameter\b"
+    r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|Parameter\b|bfloat16|float8"
     r"|device(?<!\wdevice) *=|requires_grad(?<!\wrequires_grad) *="
     r"|cuda\w*\(|device\w+\(|device(?<=\wdevice)\("  # `trans_to_cuda(x)`, `to_device(x)`; but not `device("cpu")`
 )

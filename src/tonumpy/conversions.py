@@ -88,6 +88,7 @@ class ImplicitConversion(NamedTuple):
     is_sent: bool
     requires_grad: Fact
     grad_mode: Fact
+    dtype: str | None
     of_items: bool
     keeps_value: bool
 
@@ -106,12 +107,18 @@ class ImplicitConversion(NamedTuple):
         device = "is on a device chosen at run time" if self.is_sent and not self.device_is_proved else ""
         if self.on_cpu is False:
             device = "is on an accelerator"
-        return " and ".join(filter(None, (grad, device)))
+        dtype = f"is of dtype `{self.dtype}`, which NumPy does not have" if self.lacks_dtype else ""
+        return " and ".join(filter(None, (grad, device, dtype)))
+
+    @property
+    def lacks_dtype(self) -> bool:
+        """Whether `.float()` makes of it a dtype that NumPy has; the others that NumPy lacks are left alone here."""
+        return self.dtype is not None and self.dtype.startswith(("bfloat16", "float8"))
 
     @property
     def is_certain_to_raise(self) -> bool:
         """Of what is in trouble: not where a device alone is doubtful, which may turn out to be the CPU."""
-        return self.on_cpu is False or (self.requires_grad is True and not self.grad_is_proved)
+        return self.on_cpu is False or self.lacks_dtype or (self.requires_grad is True and not self.grad_is_proved)
 
 
 def _grad_is_proved(conversion: Conversion | ImplicitConversion) -> bool:

@@ -130,13 +130,15 @@ def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
 def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
     """What makes an array of an argument before it is given away."""
     argument, chain = conversion.argument, conversion.chain
+    cast = ("float",) if conversion.lacks_dtype else ()
     if style == "force":
-        return (Convert(argument, (), True),)
+        return (Convert(argument, cast, True),)
     missing = {"detach": chain.detach, "cpu": chain.cpu}
     cpu = chain.cpu
     if chain.detach is None and cpu and cpu.attribute and _is_on_the_same_tensor(cpu, chain, argument):
-        return (AddLinks(cpu.attribute, ("detach",)), Convert(argument, (), False))
-    return (Convert(argument, tuple(method for method, link in missing.items() if link is None), False),)
+        return (AddLinks(cpu.attribute, ("detach",)), Convert(argument, cast, False))
+    links = tuple(method for method, link in missing.items() if link is None)
+    return (Convert(argument, (*links, *cast), False),)
 
 
 def force(conversion: Conversion, style: Style) -> tuple[Operation, ...]:

@@ -30,6 +30,7 @@ class _Facts(NamedTuple):
     on_cpu: Fact
     is_sent: bool
     requires_grad: Fact
+    dtype: str | None
     is_sole: bool  # it is nothing else on any path
 
 
@@ -64,6 +65,7 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
                     facts.is_sent,
                     facts.requires_grad,
                     seen.grad_mode,
+                    facts.dtype,
                     of_items,
                     consumer.keeps_value and facts.is_sole,
                 )
@@ -127,7 +129,7 @@ def _facts(value: Value) -> _Facts | None:
     (tensor,) = tensors
     if not others:
         is_sole = isinstance(value, Tensor)
-        return _Facts(tensor.certainty, tensor.on_cpu, tensor.is_sent, tensor.requires_grad, is_sole)
+        return _Facts(tensor.certainty, tensor.on_cpu, tensor.is_sent, tensor.requires_grad, tensor.dtype, is_sole)
     if tensor.is_sent and all(isinstance(other, Unknown) and not other.is_no_tensor for other in others):
-        return _Facts("likely", None, True, None, False)
+        return _Facts("likely", None, True, None, None, False)
     return None
