@@ -12,6 +12,7 @@ import pytest
 
 from tonumpy.inference import libraries
 from tonumpy.inference.frameworks import FOREIGN
+from tonumpy.inference.libraries.rows import Where, Whether
 from tonumpy.inference.values import is_dtype_name
 
 if sys.version_info >= (3, 11):
@@ -93,8 +94,8 @@ def test_values_are_of_the_allowed_ones(root: str) -> None:
             assert match["foreign"] is None or match["foreign"] in FOREIGN, row
             assert match["object"] is None or DOTTED.fullmatch(match["object"]), row
     for row in rows(root, "promise", "attribute", "hook"):
-        assert row.get("device", "unknown") in get_args(libraries.Where), row
-        assert row.get("grad", "unknown") in get_args(libraries.Whether), row
+        assert row.get("device", "unknown") in get_args(Where), row
+        assert row.get("grad", "unknown") in get_args(Whether), row
         assert is_dtype_name(row.get("dtype", "int64")) or row["dtype"] == "self", row
 
 

@@ -1,0 +1,56 @@
+"""A module, or what moves like one, in; itself after `.cuda()`, `.to(...)`, `.half()` or `.requires_grad_(...)` out."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from tonumpy.inference.operators import device_after_to, dtype_of
+from tonumpy.inference.values import (
+    Arguments,
+    Constant,
+    Device,
+    Instance,
+    LibraryObject,
+)
+
+_Movable = TypeVar("_Movable", LibraryObject, Instance)
+
+
+def changes_module_in_place(name: str) -> bool:
+    return name in _CASTS or name in ("to", "cpu", "cuda", "requires_grad_", "xpu", "npu", "set_format")
+
+
+_CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16", "type": None}
+
+
+def _cast(owner: LibraryObject, name: str, arguments: Arguments) -> LibraryObject:
+    """A module after `.half()`, `.to(torch.bfloat16)` or `.to(dtype=...)`; what may be a dtype leaves it unknown."""
+    if name in _CASTS:
+        return owner._replace(dtype=_CASTS[name])
+    if name != "to":
+        return owner
+    given = [value for value in (*arguments.positional[:2], arguments.named_value("dtype")) if value is not None]
+    dtypes = [dtype for dtype in map(dtype_of, given) if dtype is not None]
+    if dtypes:
+        return owner._replace(dtype=dtypes[0])
+    is_device = all(isinstance(value, (Device, Constant)) for value in given) and not arguments.has_star
+    return owner if is_device else owner._replace(dtype=None)
+
+
+def moved(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
+    """A module (or what moves like one) after `.cuda()`, `.to(device)` or `.requires_grad_(False)`."""
+    if isinstance(owner, LibraryObject):
+        owner = _cast(owner, name, arguments)
+    if name == "cpu":
+        return owner._replace(on_cpu=True)
+    if name == "detach":
+        return owner._replace(requires_grad=False)
+    if name in ("cuda", "xpu", "npu"):
+        return owner._replace(on_cpu=False)
+    if name == "to":
+        return owner._replace(on_cpu=device_after_to(owner.on_cpu, arguments))
+    if name == "requires_grad_":
+        given = arguments.get(0, "requires_grad")
+        truth = True if given is None else given.value if isinstance(given, Constant) else None
+        return owner._replace(requires_grad=truth if isinstance(truth, bool) else None)
+    return owner

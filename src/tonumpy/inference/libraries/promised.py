@@ -1,0 +1,251 @@
+"""A promise and the arguments of a call in; the value that it describes out."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.inference.operators import combine, cpu_of_device, result_facts
+from tonumpy.inference.values import (
+    NONE,
+    NOTHING,
+    SAVED,
+    Arguments,
+    Constant,
+    Foreign,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    join_all,
+    same,
+    sequence_of,
+)
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Fact
+    from tonumpy.inference.frame import Frame
+    from tonumpy.inference.libraries.rows import Promise, Whether
+
+
+def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> Value:
+    """The value that a promise describes, for these arguments."""
+    cpu = device_of(promise, owner, arguments)
+    grad = grad_of(promise.grad, owner, arguments, frame.grad_mode)
+    is_sent = cpu is not True and any(isinstance(value, Tensor) and value.is_sent for value in arguments.values())
+    dtype = promise.dtype
+    if dtype == "self":
+        dtype = owner.dtype if isinstance(owner, LibraryObject) else None
+    tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, is_sent=is_sent)
+    kept = [_kept(frame, kind, tensor, owner, arguments) for kind in promise.returns]
+    return kept[0] if len(kept) == 1 else sequence_of(kept)
+
+
+def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, arguments: Arguments) -> Value:
+    kind, _, detail = returns.partition(":")
+    cpu, grad = tensor.on_cpu, tensor.requires_grad
+    if kind == "tensor":
+        return tensor
+    if kind == "recurrent":  # packed sequences where it is given one
+        is_tensor = bool(arguments.positional) and isinstance(arguments.positional[0], Tensor)
+        return tensor if is_tensor else Unknown("result of a layer", cpu, grad)
+    if kind == "optionals":
+        return Sequence(None, join_all((tensor, NONE)))
+    if kind == "sequence":
+        return Sequence(None, LibraryObject(detail, cpu, grad) if detail else tensor)
+    if kind == "tuple":
+        return Sequence((tensor,) * int(detail), tensor)
+    if kind == "mapping":
+        return Mapping((), tensor)
+    if kind == "pairs":
+        return Sequence(None, Sequence((Plain("str"), tensor), tensor))
+    if kind == "plain":
+        return Plain(detail or "library value")
+    if kind == "none":
+        return NONE
+    if kind == "nothing":
+        return NOTHING
+    if kind == "object":
+        return LibraryObject(detail, cpu, grad)
+    if kind == "outputs" and isinstance(owner, LibraryObject) and owner.dtype is not None:
+        return LibraryObject(detail, cpu, grad, dtype=owner.dtype)
+    if kind == "self" and owner is not None:
+        return owner
+    if kind == "first" and arguments.positional:
+        return arguments.positional[0]
+    if kind == "second" and len(arguments.positional) > 1:
+        return arguments.positional[1]
+    if kind == "foreign":
+        return Foreign(detail)
+    if kind == "operation" and arguments.positional:
+        operands = [value.element if isinstance(value, Sequence) else value for value in arguments.positional]
+        return combine(operands, frame.grad_mode)
+    if kind == "sequential" and isinstance(owner, LibraryObject):
+        return _sequential(frame, owner, arguments) or Unknown("result of layers", cpu, grad)
+    if kind == "layers" and isinstance(owner, LibraryObject):
+        return join_all(_layers(owner) or [Unknown("layer")])
+    if kind == "composed" and isinstance(owner, LibraryObject):
+        return _composed(frame, owner, arguments) or Unknown("value of a library", cpu, grad)
+    if kind == "transformed" and isinstance(owner, LibraryObject):
+        return _transformed(frame, owner)
+    if kind == "collated" and isinstance(owner, LibraryObject):
+        return _collated(frame, owner, cpu, grad)
+    if kind == "saved":
+        return Unknown(SAVED, cpu)
+    if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
+        return _iterated(frame, kind, arguments)
+    return Unknown("value of a library", cpu, grad)
+
+
+def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
+    if promise.device == "cpu":
+        return True
+    if promise.device == "unknown":
+        return None
+    given = arguments.named_value(promise.keyword)
+    if given is None and promise.position is not None:
+        given = arguments.get(promise.position, promise.keyword)
+    if given is not None and not same(given, NONE):
+        return True if _keeps_storage(given) else cpu_of_device(given)
+    if promise.device in ("argument", "given"):  # the CPU unless a device is given; unknown unless one is
+        return True if promise.device == "argument" and not arguments.has_star else None
+    operands = _operands(promise.device, owner, arguments)
+    # An object, unlike an operator of torch, may hold tensors on different devices.
+    mixes = promise.returns == ("self",)
+    return None if operands is None else result_facts(operands, None, mixes=mixes)[0]
+
+
+def _keeps_storage(given: Value) -> bool:
+    """`lambda storage, location: storage`: what is loaded stays on the CPU, where it is read."""
+    if not isinstance(given, Function) or not isinstance(given.node, ast.Lambda):
+        return False
+    first = given.node.args.args[:1]
+    return bool(first) and isinstance(given.node.body, ast.Name) and given.node.body.id == first[0].arg
+
+
+def grad_of(whether: Whether, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> Fact:
+    if whether == "own":
+        whether, grad_mode = "self", True
+    if whether == "asked":
+        given = arguments.get(1, "requires_grad")
+        if given is None:
+            return None if arguments.has_star else True
+        return given.value if isinstance(given, Constant) and isinstance(given.value, bool) else None
+    if whether == "never" or grad_mode is False:
+        return False
+    operands = _operands(whether, owner, arguments)
+    return None if operands is None else result_facts(operands, grad_mode)[1]
+
+
+def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Value] | None:
+    if which == "unknown" or (arguments.has_star and which != "self"):
+        return None
+    if which == "first":
+        return list(arguments.positional[:1]) or None
+    given = [] if which == "self" else list(arguments.values())
+    if which in ("self", "both") and owner is not None:
+        given.append(owner)
+    return given
+
+
+def _collated(frame: Frame, loader: LibraryObject, cpu: Fact, grad: Fact) -> Value:
+    """A batch of a loader: the items of its dataset, numbers and arrays made tensors, unless a collate_fn is given."""
+    from tonumpy.inference.expressions import item_of
+
+    unknown = Unknown("batch of a loader", cpu, grad)
+    arguments = loader.arguments
+    if arguments is None or arguments.get(7, "collate_fn") is not None:
+        return unknown
+    dataset = arguments.get(0, "dataset")
+    return unknown if dataset is None else _collate(item_of(frame, dataset), unknown)
+
+
+def _collate(item: Value, unknown: Unknown) -> Value:
+    if isinstance(item, Tensor):
+        return item
+    if isinstance(item, Plain):
+        return Plain("list of str") if item.what == "str" else Tensor(True, False)
+    if isinstance(item, Constant):
+        return Tensor(True, False) if isinstance(item.value, (int, float)) else Plain("list of str")
+    if isinstance(item, Sequence):
+        items = None if item.items is None else tuple(_collate(each, unknown) for each in item.items)
+        return Sequence(items, _collate(item.element, unknown), item.fields)
+    if isinstance(item, Mapping):
+        entries = tuple((key, _collate(value, unknown)) for key, value in item.entries)
+        return Mapping(entries, item.other if isinstance(item.other, Nothing) else _collate(item.other, unknown))
+    if isinstance(item, Union):
+        return join_all(_collate(member, unknown) for member in item.members)
+    return unknown
+
+
+def _iterated(frame: Frame, kind: str, arguments: Arguments) -> Value:
+    """An item of the first argument, or an iterator: over its items, over theirs, over those of all, over tuples."""
+    from tonumpy.inference.expressions import item_of
+
+    items = tuple(item_of(frame, value) for value in arguments.positional)
+    if kind == "item":
+        return items[0]
+    if kind == "iterator":
+        return Sequence(None, items[0])
+    if kind == "flattened":
+        return Sequence(None, item_of(frame, items[0]))
+    if kind == "tuples":
+        return Sequence(None, sequence_of(items))
+    return Sequence(None, join_all((*items, item_of(frame, arguments.starred))))
+
+
+def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value | None:
+    """What transforms applied one after the other make of an argument; None where they are not in sight."""
+    from tonumpy.inference.calls import call_value
+
+    steps = None if owner.arguments is None else owner.arguments.get(0, "transforms")
+    if not isinstance(steps, Sequence) or steps.items is None or len(arguments.positional) != 1:
+        return None
+    value = arguments.positional[0]
+    for step in steps.items:
+        value = call_value(frame, step, Arguments((value,)))
+    return value
+
+
+def _layers(owner: LibraryObject) -> list[Value] | None:
+    """The modules in a torch.nn.Sequential, which is moved and frozen as a whole; None where they are not in sight."""
+    if owner.arguments is None:
+        return None
+    given = owner.arguments.positional
+    if len(given) == 1 and isinstance(given[0], Mapping):
+        given = tuple(value for _, value in given[0].entries) if given[0].other is NOTHING else ()
+    layers = [layer for layer in given if isinstance(layer, (LibraryObject, Instance))]
+    if not layers or len(layers) < len(given):
+        return None
+    return [layer._replace(on_cpu=owner.on_cpu, requires_grad=owner.requires_grad) for layer in layers]
+
+
+def _sequential(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value | None:
+    """What the layers make of an argument, one after the other."""
+    from tonumpy.inference.calls import call_value
+
+    layers = _layers(owner)
+    if layers is None or len(arguments.positional) != 1:
+        return None
+    value = arguments.positional[0]
+    for layer in layers:
+        value = call_value(frame, layer, Arguments((value,)))
+    return value
+
+
+def _transformed(frame: Frame, owner: LibraryObject) -> Value:
+    """The image of a dataset's item: PIL's, or what the dataset's `transform` makes of it."""
+    from tonumpy.inference.calls import call_value
+
+    if owner.arguments is None:
+        return Unknown("item of a dataset")
+    transform = owner.arguments.named_value("transform")
+    image = Plain("image")
+    return image if transform is None or same(transform, NONE) else call_value(frame, transform, Arguments((image,)))
