@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy import check_source
+from tonumpy.config import Settings
+from tonumpy.inference.project import Project
+from tonumpy.pipeline import check
+from tonumpy.source import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,3 +43,22 @@ def test_a_class_in_a_package_is_there_for_others_too(tmp_path: Path, is_package
         (tmp_path / "__init__.py").touch()
     found = check_source(DEMONSTRATED, str(tmp_path / "evaluation.py"))
     assert [finding.start.row for finding in found] == rows
+
+
+def test_one_file_has_no_more_than_so_much_text_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run has read before makes no difference, and the next file begins anew."""
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text(f"import torch\n\n{name} = torch.zeros(3)\n")
+    both = tmp_path / "both.py"
+    both.write_text(
+        "import torch\nfrom first import first\nfrom second import second\n\nfirst.cpu().numpy(), second.cpu().numpy()\n"
+    )
+
+    def columns(project: Project) -> list[int]:
+        found = check(Source(both.read_bytes(), str(both)), Settings(), project)
+        return [finding.start.column for finding in found]
+
+    project = Project()
+    assert columns(project) == []
+    monkeypatch.setattr("tonumpy.inference.project.MAX_FOLLOWED", 10)
+    assert columns(project) == columns(project) == columns(Project()) == [35]

@@ -80,7 +80,7 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
 
 def _judge(source: Source, settings: Settings, project: Project) -> list[Judgement]:
     """In the order of the text."""
-    project.forget_surplus()
+    project.begin_file()
     rules = [rule for rule in all_rules() if settings.selects(rule)]
     of_receivers = [rule for rule in rules if rule.judges == "receivers"]
     conversions = _receivers(source, project, of_receivers) if of_receivers else []

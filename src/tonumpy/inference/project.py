@@ -29,6 +29,7 @@ _T = TypeVar("_T")
 _Node = TypeVar("_Node", bound=ast.AST)
 
 MAX_KEPT = 3_000_000  # bytes of the text that a process keeps parsed, in some 25 times the memory
+MAX_FOLLOWED = 1_500_000  # of the text of other modules for one file: some packages import all of themselves
 MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
 MAX_ROOTS = 10_000
 MAX_ANCESTORS = 7
@@ -233,15 +234,25 @@ class Project:
     def __init__(self) -> None:
         self._modules: dict[str, Module | None] = {}
         self._roots: dict[tuple[str, str], str | None] = {}
+        self._followed: set[str] = set()  # the modules that the file at hand has asked for, and the size of their text
+        self._size_followed = 0
 
     def module_at(self, path: str) -> Module | None:
-        """The module at a path without its `.py`, or the package in that folder."""
+        """The module at a path without its `.py`, or the package in that folder; None too where the file at hand has
+        asked for so much that no more is followed, whether it was read before or not."""
+        if path not in self._followed and self._size_followed > MAX_FOLLOWED:
+            return None
         module = self._modules.pop(path) if path in self._modules else self._read(path)
         self._modules[path] = module  # the most recently used is the last
+        if path not in self._followed:
+            self._followed.add(path)
+            self._size_followed += 0 if module is None else len(module.source.text)
         return module
 
-    def forget_surplus(self) -> None:
+    def begin_file(self) -> None:
         """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
+        self._followed.clear()
+        self._size_followed = 0
         kept = 0
         for path, module in reversed(list(self._modules.items())):
             kept += 100 if module is None else len(module.source.text)
