@@ -50,9 +50,8 @@ def test_one_file_has_no_more_than_so_much_text_followed(tmp_path: Path, monkeyp
     for name in ("first", "second"):
         (tmp_path / f"{name}.py").write_text(f"import torch\n\n{name} = torch.zeros(3)\n")
     both = tmp_path / "both.py"
-    both.write_text(
-        "import torch\nfrom first import first\nfrom second import second\n\nfirst.cpu().numpy(), second.cpu().numpy()\n"
-    )
+    imports = "import torch\nfrom first import first\nfrom second import second\n"
+    both.write_text(f"{imports}\nfirst.cpu().numpy(), second.cpu().numpy()\n")
 
     def columns(project: Project) -> list[int]:
         found = check(Source(both.read_bytes(), str(both)), Settings(), project)
