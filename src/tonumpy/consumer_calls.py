@@ -51,8 +51,12 @@ def find_consumers(source: Source) -> list[Site]:
     rows = {source.position_at(place).row for place in places if _is_in(parts, place)}
     sites = find_calls(source, sorted(rows), lambda call: _may_convert(call, names))
     known: dict[ast.AST, set[str]] = {}
+    sites = [site for site in sites if _is_in_trouble(site, source, known)]
+    if not sites:
+        return []
+    imports = _harmless_imports(source.tree)
     scopes: dict[ast.AST, Harmless] = {}
-    return [site for site in sites if _is_in_trouble(site, source, known) and not _is_harmless(site, source, scopes)]
+    return [site for site in sites if not _is_harmless(site, source, imports, scopes)]
 
 
 # By the spelling
@@ -251,11 +255,13 @@ def _is_in_trouble(site: Site, source: Source, known: dict[ast.AST, set[str]]) -
     return any(_speaks(source, value) for value in (*site.call.args, *(each.value for each in site.call.keywords)))
 
 
-def _is_harmless(site: Site, source: Source, scopes: dict[ast.AST, Harmless]) -> bool:
+def _is_harmless(
+    site: Site, source: Source, imports: tuple[frozenset[str], frozenset[str]], scopes: dict[ast.AST, Harmless]
+) -> bool:
     """Whether nothing that can raise gets into the arguments; `scopes` keeps what is known of the names of each."""
     scope = site.scopes[-1]
     if scope not in scopes:
-        scopes[scope] = Harmless(scope, *_harmless_imports(source.tree), lambda node: _speaks(source, node))
+        scopes[scope] = Harmless(scope, *imports, lambda node: _speaks(source, node))
     given = (*site.call.args, *(keyword.value for keyword in site.call.keywords))
     try:
         return all(scopes[scope].is_harmless(argument) for argument in given)
