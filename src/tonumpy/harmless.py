@@ -136,7 +136,7 @@ class Harmless:
     def _is_harmless_call(self, call: ast.Call, inner: Mapping[str, bool]) -> bool:
         function = call.func
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if _root(function) in self._plain:
+        if root_name(function) in self._plain:
             return True
         if isinstance(function, ast.Name):
             if function.id in _PLAIN_FUNCTIONS:
@@ -151,10 +151,3 @@ class Harmless:
         else:
             return False
         return not self._speaks(call) and all(self.is_harmless(argument, inner) for argument in given)
-
-
-def _root(node: ast.expr) -> str | None:
-    """The name that a chain of calls, attributes and subscripts starts from."""
-    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None
