@@ -174,7 +174,7 @@ def is_cpu_literal(node: ast.expr) -> bool:
     """`"cpu"`, `"cpu:0"`, `torch.device("cpu")`, `torch.device("cpu", 0)` and `torch.device(type="cpu")`."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and node.value.split(":")[0] == "cpu"
-    if isinstance(node, ast.Call) and _last_name(node.func) == "device":
+    if isinstance(node, ast.Call) and last_name(node.func) == "device":
         named = [keyword.value for keyword in node.keywords if keyword.arg in ("type", "device")]
         given = node.args[:1] or named
         return bool(given) and is_cpu_literal(given[0])
@@ -189,10 +189,11 @@ _DTYPES = frozenset(
 
 def is_dtype(node: ast.expr) -> bool:
     """`torch.float32`, `float`, `x.dtype`: an argument of `.to` that leaves the device alone."""
-    return _last_name(node) in _DTYPES or _last_name(node) == "dtype"
+    return last_name(node) in _DTYPES or last_name(node) == "dtype"
 
 
-def _last_name(node: ast.expr) -> str | None:
+def last_name(node: ast.expr) -> str | None:
+    """`c` for `c` and for `a.b.c`."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
 
 

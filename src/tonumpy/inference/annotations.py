@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from tonumpy.chains import last_name
 from tonumpy.inference.frameworks import foreign_root
 from tonumpy.inference.values import (
     NONE,
@@ -69,7 +70,7 @@ def value_of_annotation(node: ast.expr | None, resolve: Resolve) -> Value:
     if isinstance(node, ast.Subscript):
         return _subscripted(node, resolve)
     value = value_of_class(resolve(node))
-    dtype = _INTEGER_TENSORS.get(f"torch.{_last_name(node)}")
+    dtype = _INTEGER_TENSORS.get(f"torch.{last_name(node)}")
     if dtype is not None and isinstance(value, Tensor):
         return Tensor(None, False, dtype)  # `LongTensor = torch.Tensor` in a module of types
     return value
@@ -124,7 +125,7 @@ def _typing(name: str) -> Value:
 
 
 def _subscripted(node: ast.Subscript, resolve: Resolve) -> Value:
-    name = _last_name(node.value)
+    name = last_name(node.value)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if name == "Optional":
         return join(value_of_annotation(parts[0], resolve), NONE)
@@ -159,7 +160,3 @@ def _tuple(parts: list[ast.expr], resolve: Resolve) -> Value:
 
 def _is_empty_tuple(node: ast.expr) -> bool:
     return isinstance(node, ast.Tuple) and not node.elts
-
-
-def _last_name(node: ast.expr) -> str | None:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import spans_any
+from tonumpy.chains import last_name
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.symbols import names_read
 from tonumpy.inference.syntax import children_of
@@ -168,21 +169,17 @@ def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: a
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Call):
-            if _last_name(node.func) == search.name:
+            if last_name(node.func) == search.name:
                 called.add(id(node.func))
                 search.found.append(Reference(node, scopes, statement, isinstance(node.func, ast.Attribute)))
         elif (
             isinstance(node, (ast.Name, ast.Attribute))
-            and _last_name(node) == search.name
+            and last_name(node) == search.name
             and id(node) not in called
             and isinstance(node.ctx, ast.Load)
         ):
             search.found.append(Reference(None, scopes, statement, isinstance(node, ast.Attribute)))
         stack.extend(children_of(node))
-
-
-def _last_name(node: ast.expr) -> str | None:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
 
 
 # Decorators that leave the parameters of a function as they are.

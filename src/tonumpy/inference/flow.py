@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from tonumpy.chains import last_name
 from tonumpy.inference.assignment import assign, augment, enter_context
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
@@ -137,7 +138,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         _register(frame, statement, *member)
     elif isinstance(node, ast.Call):
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
-        name = _last_name(node.func)
+        name = last_name(node.func)
         sets_mode = name in ("set_grad_enabled", "_set_grad_enabled") or _enters_in_stack(frame, node)
         names = [*names_given(node), *([changed] if changed else []), *_written_by_own_method(frame, node)]
         if sets_mode or _wanted(frame, statement, names) or _binds_by_walrus(frame, node):
@@ -197,10 +198,6 @@ def _enters_in_stack(frame: Frame, call: ast.Call) -> bool:
         return False
     stack = evaluate(frame, function.value)
     return isinstance(stack, LibraryObject) and stack.name == "contextlib.ExitStack"
-
-
-def _last_name(node: ast.expr) -> str | None:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
 
 
 def _return(frame: Frame, statement: ast.Return) -> Continues:
@@ -412,7 +409,7 @@ def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
     for item in statement.items:
         target = item.optional_vars
         names = list(bound_names(target)) if target is not None else []
-        suppresses = suppresses or _last_name(getattr(item.context_expr, "func", item.context_expr)) == "suppress"
+        suppresses = suppresses or last_name(getattr(item.context_expr, "func", item.context_expr)) == "suppress"
         entered = enter_context(frame, item.context_expr, evaluate_it=_wanted(frame, statement, names))
         if target is not None and _wanted(frame, statement, names):
             assign(frame, target, entered)

@@ -9,7 +9,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.chains import is_cpu_literal
+from tonumpy.chains import is_cpu_literal, last_name
 from tonumpy.inference.symbols import path_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import Plain, with_facts
@@ -37,10 +37,10 @@ def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compares_with_accelerator(test.left, test.ops[0], test.comparators[0])
     if isinstance(test, ast.Call):
-        return True if _last_name(test.func) == "is_available" else None
+        return True if last_name(test.func) == "is_available" else None
     if not isinstance(test, (ast.Name, ast.Attribute)):
         return None
-    if _FLAG.search(_last_name(test)):
+    if _FLAG.search(last_name(test) or ""):
         return True
     from tonumpy.inference.expressions import evaluate
 
@@ -49,12 +49,12 @@ def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
 
 
 def _asks_for_tensor(test: ast.expr) -> bool:
-    return isinstance(test, ast.Call) and _last_name(test.func) in ("isinstance", "is_tensor")
+    return isinstance(test, ast.Call) and last_name(test.func) in ("isinstance", "is_tensor")
 
 
 def _compares_with_accelerator(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Fact:
     if isinstance(operator, ast.Gt):
-        is_count = bool(_FLAG.search(_last_name(left))) and isinstance(right, ast.Constant)
+        is_count = bool(_FLAG.search(last_name(left) or "")) and isinstance(right, ast.Constant)
         return True if is_count else None
     if isinstance(operator, (ast.In, ast.NotIn)):
         named = left
@@ -102,9 +102,5 @@ def _root_of_chain(node: ast.expr) -> ast.expr:
 
 
 def _moves_to_cpu(call: ast.Call) -> bool:
-    name = _last_name(call.func) if isinstance(call.func, ast.Attribute) else ""
+    name = last_name(call.func) if isinstance(call.func, ast.Attribute) else ""
     return name == "cpu" or (name == "to" and bool(call.args) and is_cpu_literal(call.args[0]))
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
