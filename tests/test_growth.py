@@ -149,3 +149,21 @@ def test_the_work_grows_with_modules_that_import_each_other(tmp_path: Path) -> N
 
     work_of_ring(3)
     assert work_of_ring(40) < 2.5 * work_of_ring(20)
+
+
+def test_the_work_grows_with_star_imports(tmp_path: Path) -> None:
+    """Every way through the modules is a way to a name that none of them has; each may be asked but once."""
+
+    def work_of_ladder(n: int) -> int:
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        for i in range(n):
+            stars = "".join(f"from m{each} import *\n" for each in range(i + 1, min(i + 4, n)))
+            (folder / f"m{i}.py").write_text(
+                f"import torch\n{stars}\n@patched\ndef f(x: torch.Tensor):\n    return cleaned(x).numpy()\n"
+            )
+        first = folder / "m0.py"
+        return calls_of(lambda: pipeline.check(Source(first.read_bytes(), str(first)), Settings(), Project()))
+
+    work_of_ladder(3)
+    assert work_of_ladder(12) < 2.5 * work_of_ladder(6)

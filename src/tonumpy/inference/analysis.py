@@ -80,6 +80,7 @@ class Analysis:
         self._calls: dict[tuple[object, ...], Value] = {}
         self._active: list[tuple[object, ...]] = []
         self._globals: dict[tuple[str, str], Value] = {}
+        self._starred: dict[tuple[str, str], Value | None] = {}
         self._module_frames: dict[str, list[Frame]] = {}
         self._closures: dict[int, Frame] = {}
         self._entries: dict[int, tuple[dict[str, Value], Fact]] = {}
@@ -501,24 +502,35 @@ class Analysis:
         return frame
 
     def _star_import(self, module: Module, name: str) -> Value | None:
-        """A name of a module of the repository goes before one that torch or another framework may have."""
+        key = (module.filename, name)
+        if key not in self._starred:
+            self._starred[key] = self._through_stars(module, name, set())
+        return self._starred[key]
+
+    def _through_stars(self, module: Module, name: str, asked: set[str]) -> Value | None:
+        """What the star imports of a module make of a name that it does not bind itself; `asked` are the modules whose
+        star imports have been looked through already, as many ways may lead to one.
+
+        A name of a module of the repository goes before one that torch or another framework may have.
+        """
+        asked.add(module.filename)
         stars = [star for star in module.bindings.get("*", ()) if isinstance(star, Import)]
-        key = ("star", module.filename, name)
-        if key in self._active or not stars:
+        if not stars:
             return None
-        self._active.append(key)
-        try:
-            for source in reversed([module.resolve(star) for star in stars]):
-                found = None if source is None else self._module_name(source, name)
-                if found is not None:
-                    return found
-        finally:
-            self._active.pop()
+        sources = [module.resolve(star) for star in stars]
+        for source in reversed(sources):
+            if source is None:
+                continue
+            if not self._may_read(source) or name in source.bindings:
+                return self._module_name(source, name)
+            found = None if source.filename in asked else self._through_stars(source, name, asked)
+            if found is not None:
+                return found
         if name.startswith("_") or name in _BUILTINS:
             return None
-        for star in reversed(stars):
+        for star, source in zip(reversed(stars), reversed(sources), strict=True):
             root = star.module.partition(".")[0]
-            if not star.level and module.resolve(star) is None and (root == "torch" or foreign_root(root)):
+            if source is None and not star.level and (root == "torch" or foreign_root(root)):
                 return self.symbol(f"{star.module}.{name}")
         return None
 
