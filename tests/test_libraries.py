@@ -96,7 +96,7 @@ def test_values_are_of_the_allowed_ones(root: str) -> None:
     for row in rows(root, "promise", "attribute", "hook"):
         assert row.get("device", "unknown") in get_args(Where), row
         assert row.get("grad", "unknown") in get_args(Whether), row
-        assert is_dtype_name(row.get("dtype", "int64")) or row["dtype"] == "self", row
+        assert is_dtype_name(row.get("dtype", "int64")) or row["dtype"] in ("self", "first"), row
 
 
 @each_library

@@ -100,6 +100,11 @@ class Module:
         return _DEFAULT_DEVICE.search(self.source.text) is not None
 
     @cached_property
+    def speaks_of_variables(self) -> bool:
+        """Whether it was written for torch before 0.4, when a GPU was chosen by the default tensor type."""
+        return "Variable(" in self.source.text
+
+    @cached_property
     def is_in_package(self) -> bool:
         return os.path.isfile(os.path.join(self.folder, "__init__.py"))
 

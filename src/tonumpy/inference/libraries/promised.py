@@ -38,11 +38,16 @@ if TYPE_CHECKING:
 def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> Value:
     """The value that a promise describes, for these arguments."""
     cpu = device_of(promise, owner, arguments)
+    if promise.device == "default type":
+        cpu = None if frame.module.speaks_of_variables else True
     grad = grad_of(promise.grad, owner, arguments, frame.grad_mode)
     is_sent = cpu is not True and any(isinstance(value, Tensor) and value.is_sent for value in arguments.values())
     dtype = promise.dtype
     if dtype == "self":
         dtype = owner.dtype if isinstance(owner, LibraryObject) else None
+    elif dtype == "first":
+        first = arguments.positional[0] if arguments.positional else None
+        dtype = first.dtype if isinstance(first, Tensor) else None
     tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, is_sent=is_sent)
     kept = [_kept(frame, kind, tensor, owner, arguments) for kind in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
@@ -107,7 +112,7 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
 def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
     if promise.device == "cpu":
         return True
-    if promise.device == "unknown":
+    if promise.device in ("unknown", "default type"):
         return None
     given = arguments.named_value(promise.keyword)
     if given is None and promise.position is not None:
@@ -133,10 +138,10 @@ def _keeps_storage(given: Value) -> bool:
 def grad_of(whether: Whether, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> Fact:
     if whether == "own":
         whether, grad_mode = "self", True
-    if whether == "asked":
+    if whether in ("asked", "argument"):
         given = arguments.get(1, "requires_grad")
         if given is None:
-            return None if arguments.has_star else True
+            return None if arguments.has_star else whether == "asked"
         return given.value if isinstance(given, Constant) and isinstance(given.value, bool) else None
     if whether == "never" or grad_mode is False:
         return False
