@@ -51,6 +51,8 @@ def outcome(function: Function) -> object:
         "batches": [torch.ones(3), torch.zeros(3)],
         "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
         "sample": {"score": torch.zeros(3), "label": torch.ones(3)},
+        "others": [torch.full((3,), 2.0), torch.full((3,), 3.0)],
+        "loader": torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(2, 3), torch.zeros(2))),
     }
     return function(*[given[name] for name in inspect.signature(function).parameters])
 

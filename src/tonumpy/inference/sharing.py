@@ -1,19 +1,31 @@
 """A function and its conversions in; where memory that an array and a tensor share is written, and the other read, out.
 
 The function is run over in order, loops until nothing new comes round, with nothing known but which names may refer to
-the same memory: by assignment, by views, and by `.numpy()` and `torch.from_numpy` on the CPU. What another function may
-do with what it is given is not followed.
+the same memory (memory.py): by assignment, by views, and by `.numpy()` and `torch.from_numpy` on the CPU. What another
+function may do with what it is given is not followed.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.chains import Role, chain_of
+from tonumpy.chains import Role, chain_of, last_name
 from tonumpy.inference import torch_api
+from tonumpy.inference.memory import (
+    PARAMETERS,
+    Item,
+    Memory,
+    Step,
+    further,
+    in_another_round,
+    is_member,
+    overlap,
+    steps_of_index,
+)
 from tonumpy.inference.symbols import bound_names, path_of
 
 if TYPE_CHECKING:
@@ -39,25 +51,41 @@ class Sharing(NamedTuple):
     of_arrays: dict[ast.Call, Overwritten]
 
 
+class Write(NamedTuple):
+    """The row of a write, the memory that it writes and, where it writes an array, the conversion that made that."""
+
+    row: int
+    memory: Memory
+    conversion: ast.Call | None
+
+
 class Reference(NamedTuple):
     """Memory that a name may refer to, and the conversion by which it does; None where it holds the tensor.
 
-    `written`: the row in which it was written through the other side since, and by which conversion's array.
+    `written`: how it was written since through the other side.
     """
 
-    memory: str
+    memory: Memory
     conversion: ast.Call | None = None
-    written: tuple[int, ast.Call | None] | None = None
+    written: Write | None = None
+
+    def in_another_round(self, loop: tuple[int, int], *, is_entered: bool) -> Reference:
+        memory = in_another_round(self.memory, loop, is_entered=is_entered)
+        return self if memory is self.memory else self._replace(memory=memory)
 
 
 References = frozenset[Reference]
+Place = tuple[str, ...]  # `self`, `.model`, `.weight`; `batch`, `['image']`
+Names = dict[Place, References]
 _NONE: References = frozenset()
 
 # Of tensors and arrays alike, where both have it.
 _VIEWS = frozenset(
-    "detach data cpu view view_as reshape ravel flatten squeeze unsqueeze transpose t swapaxes permute expand narrow"
-    " select contiguous T mT H mH real items values flat diagonal unbind chunk split".split()
+    "view view_as reshape ravel flatten squeeze unsqueeze transpose t swapaxes permute expand narrow select T mT H mH"
+    " real values flat diagonal unbind chunk split".split()
 )
+_THE_SAME = frozenset("detach cpu contiguous".split())  # or a copy
+_VIEWS_AND_COPIES = _VIEWS | _THE_SAME
 _PLAIN = frozenset("shape dtype device ndim size dim numel nbytes itemsize stride is_cuda requires_grad".split())
 _KEEPING = frozenset("append appendleft extend insert push".split())
 _KEEPING_OF_CONTAINERS = frozenset("add update put setdefault".split())  # tensors have some of them too
@@ -66,6 +94,7 @@ _PASSING = frozenset("list tuple reversed enumerate zip iter sorted from_numpy a
 _WRITING_ARRAYS = frozenset("sort fill put partition setfield".split())
 _TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
 _PARAMETERS = frozenset("parameters named_parameters state_dict buffers named_buffers".split())
+_PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and what it stands for
 _OPTIMIZER = re.compile(r"(^|[._])opt(im|imizer)?s?(_|$|\d)|optim", re.IGNORECASE)
 
 
@@ -93,11 +122,11 @@ def sharing_in(body: Sequence[ast.stmt], conversions: Iterable[ast.Call]) -> Sha
 class _Walk:
     def __init__(self, conversions: frozenset[ast.Call]) -> None:
         self.conversions = conversions
-        self.names: dict[str, References] = {}
-        self.containers: set[str] = set()
+        self.names: Names = {}
+        self.containers: set[Place] = set()
         self.found = Sharing({}, {})
         self.is_reached = True
-        self.left: list[list[dict[str, References]]] = []  # what holds where the loops around are left or go on
+        self.left: list[list[Names]] = []  # what holds where the loops around are left or go on
 
     def run(self, body: Sequence[ast.stmt]) -> Sharing:
         self.block(body)
@@ -107,89 +136,92 @@ class _Walk:
 
     def leave(self) -> None:
         """What an object keeps at the end is there to be read."""
-        for name, references in self.names.items():
-            if name.startswith("self."):
-                self.note(references, 0, name)
+        for place, references in self.names.items():
+            if place[0] == "self" and len(place) > 1:
+                self.note(references, 0, "".join(place))
 
     # Names
 
-    def of(self, name: str) -> References:
-        return self.names.get(name, frozenset((Reference(name),)))
-
-    def read(self, name: str, row: int) -> References:
-        references = self.of(name)
-        self.note(references, row)
-        return references
+    def of(self, place: Place) -> References:
+        """What a place refers to: what it was bound to, or that part of what the place around it refers to."""
+        return _held(self.names, place, self.containers)
 
     def note(self, references: References, row: int, kept_in: str | None = None) -> None:
+        """That they are read."""
         for reference in references:
             if reference.written is None:
                 continue
-            write, array = reference.written
+            write = reference.written
             if reference.conversion is not None:
-                self.found.of_tensors.setdefault(reference.conversion, Overwritten(write, row, kept_in))
-            elif array is not None and kept_in is None:
-                self.found.of_arrays.setdefault(array, Overwritten(write, row))
+                self.found.of_tensors.setdefault(reference.conversion, Overwritten(write.row, row, kept_in))
+            elif write.conversion is not None and kept_in is None:
+                self.found.of_arrays.setdefault(write.conversion, Overwritten(write.row, row))
 
     def write(self, references: References, row: int) -> None:
         """Everything else that refers to the same memory has been written then.
 
         Not what is the tensor on one path and the array on another: `x = x.numpy()` in a branch.
         """
-        tensors = {each.memory for each in references if each.conversion is None}
-        arrays = {each.memory: each.conversion for each in references if each.conversion is not None}
-        for memory in tensors & arrays.keys():
-            tensors.remove(memory)
-            del arrays[memory]
+        both = {each.memory for each in references if each.conversion is None}
+        both &= {each.memory for each in references if each.conversion is not None}
+        writes = [Write(row, each.memory, each.conversion) for each in references if each.memory not in both]
+        if not writes:
+            return
 
         def after(reference: Reference) -> Reference:
-            if reference.conversion is not None and reference.memory in tensors:
-                return reference._replace(written=(row, None))
-            if reference.conversion is None and reference.memory in arrays:
-                return reference._replace(written=(row, arrays[reference.memory]))
+            for write in writes:
+                is_other_side = (reference.conversion is None) is not (write.conversion is None)
+                if is_other_side and overlap(reference.memory, write.memory):
+                    return reference._replace(written=write)
             return reference
 
-        for array in arrays:  # the tensor may not have been bound to a name of its own since
-            self.names.setdefault(array, frozenset((Reference(array),)))
-        self.names = {name: frozenset(map(after, held)) for name, held in self.names.items()}
+        for write in writes:  # the tensor may not have been bound to a name of its own since
+            place = _place_of_memory(write.memory)
+            if write.conversion is not None and place is not None:
+                self.names.setdefault(place, self.of(place))
+        self.names = {place: frozenset(map(after, held)) for place, held in self.names.items()}
 
     def bind(self, target: ast.expr, references: References, value: ast.expr | None) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
             parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-            if len(parts) != len(target.elts):
+            if len(parts) == len(target.elts):
+                given = [self.value(part) for part in parts]
+            else:
+                has_star = any(isinstance(part, ast.Starred) for part in target.elts)
+                given = [_selected(references, () if has_star else (index,)) for index in range(len(target.elts))]
                 parts = []
-            given = [self.value(part) for part in parts] if parts else [references] * len(target.elts)
             for index, part in enumerate(target.elts):
                 self.bind(part, given[index], parts[index] if parts else None)
             return
         if isinstance(target, ast.Starred):
             self.bind(target.value, references, None)
             return
-        path = path_of(target)
-        if path is not None:
-            whole, _, name = path.rpartition(".")
-            if name == "data" and whole not in ("self", "cls"):  # the tensor refers to other memory from here on
-                path = whole
-            self.bind_path(path, references, value, target)
+        place = _place(target)
+        if place is not None and not (isinstance(target, ast.Subscript) and place[:-1] in self.containers):
+            self.bind_place(place, references, value, target)
         elif isinstance(target, ast.Subscript):
             self.store(target, references)
 
-    def bind_path(self, path: str, references: References, value: ast.expr | None, target: ast.expr) -> None:
-        for name in [name for name in self.names if name.startswith(f"{path}.")]:
+    def bind_place(self, place: Place, references: References, value: ast.expr | None, target: ast.expr) -> None:
+        for name in [name for name in self.names if len(name) > len(place) and name[: len(place)] == place]:
             del self.names[name]
         is_container = isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)) or (
             isinstance(value, ast.Call) and getattr(value.func, "id", None) in _CONTAINERS
         )
-        (self.containers.add if is_container else self.containers.discard)(path)
+        (self.containers.add if is_container else self.containers.discard)(place)
         if not references:
             # New memory. What the same code has made before is another's, and nobody's to write any more.
-            memory = f"new {target.lineno}:{target.col_offset}"
-            self.names = {
-                name: frozenset(each for each in held if each.memory != memory or each.written)
-                for name, held in self.names.items()
-            }
-            references = frozenset((Reference(memory),))
-        self.names[path] = references
+            made = f"new {target.lineno}:{target.col_offset}"
+            self.forget(lambda memory: memory[0] == made)
+            references = frozenset((Reference((made,)),))
+        self.names[place] = references
+
+    def forget(self, is_gone: Callable[[Memory], bool]) -> None:
+        """Nobody writes such memory any more."""
+        self.names = {
+            place: frozenset(each for each in held if each.written or not is_gone(each.memory))
+            for place, held in self.names.items()
+        }
 
     def store(self, target: ast.Subscript, references: References) -> None:
         """`x[...] = value`: kept in a container, copied into a tensor or array."""
@@ -197,37 +229,54 @@ class _Walk:
         base: ast.expr = target
         while isinstance(base, ast.Subscript):
             base = base.value
-        path = path_of(base)
-        if path is not None and path in self.containers:
-            self.names[path] = self.of(path) | references
+        place = _place(base)
+        if place is not None and place in self.containers:
+            self.names[place] = self.of(place) | references
         else:
-            self.write(self.aliases(target.value), target.lineno)
-
-    def aliases(self, node: ast.expr) -> References:
-        """What an expression refers to, if it is nothing but names and views; nothing is read by that."""
-        path = path_of(node)
-        if path is not None and not (isinstance(node, ast.Attribute) and node.attr in _VIEWS):
-            return self.of(path)
-        if isinstance(node, (ast.Attribute, ast.Subscript)):
-            return self.aliases(node.value)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            return _viewed(self.aliases(node.func.value), node.func.attr)
-        return _NONE
+            self.write(self.refer(target, writes=True), target.lineno)
 
     # Expressions
+
+    def refer(self, node: ast.expr, *, writes: bool = False) -> References:
+        """What an expression refers to; what is read on the way is noted, but not yet the expression itself.
+
+        `writes`: to be written, so nothing is read, and only names and views refer to anything.
+        """
+        if isinstance(node, ast.Attribute) and node.attr in _PLAIN:
+            return _NONE
+        place = _place(node)
+        if place is not None:
+            return self.of(place)
+        if isinstance(node, ast.Attribute):
+            base = self.refer(node.value, writes=writes)
+            if node.attr in _VIEWS:
+                return _viewed(base, node.attr, ())
+            return base if node.attr == "data" else _selected(base, (f".{node.attr}",))
+        if isinstance(node, ast.Subscript):
+            base, steps = self.refer(node.value, writes=writes), steps_of_index(node.slice)
+            if writes and steps is None:
+                return base
+            if not writes:
+                self.value(node.slice)
+            if steps is None:
+                self.note(base, node.lineno)
+                return _NONE
+            return base if _place(node.value) in self.containers else _selected(base, steps)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS_AND_COPIES:
+            base = self.refer(node.func.value, writes=writes)
+            if not writes:
+                self.arguments(node)
+            return _viewed(base, node.func.attr, node.args)
+        return _NONE if writes else self.value(node)
 
     def value(self, node: ast.expr | None) -> References:
         """The memory that a value may refer to; everything that is read on the way is noted."""
         if node is None or isinstance(node, (ast.Constant, ast.Lambda)):
             return _NONE
-        if isinstance(node, ast.Name):
-            return self.read(node.id, node.lineno)
-        if isinstance(node, ast.Attribute):
-            return self.attribute(node)
-        if isinstance(node, ast.Subscript):
-            references = self.value(node.value)
-            self.value(node.slice)
-            return references if _is_view(node.slice) else _NONE
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+            references = self.refer(node)
+            self.note(references, node.lineno)
+            return references
         if isinstance(node, ast.Call):
             return self.call(node)
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
@@ -241,21 +290,10 @@ class _Walk:
             return _NONE.union(*parts)
         return _NONE
 
-    def attribute(self, node: ast.Attribute) -> References:
-        if node.attr in _PLAIN:
-            return _NONE
-        if node.attr in _VIEWS:
-            return self.value(node.value)
-        path = path_of(node)
-        if path is not None:
-            return self.read(path, node.lineno)
-        self.value(node.value)
-        return _NONE
-
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> References:
         before = dict(self.names)
         for generator in node.generators:
-            self.bind(generator.target, self.value(generator.iter), None)
+            self.take(generator.target, generator.iter, is_entered=True)
             for condition in generator.ifs:
                 self.value(condition)
         if isinstance(node, ast.DictComp):
@@ -265,10 +303,37 @@ class _Walk:
             references = self.value(node.elt)
         for generator in node.generators:
             for name in bound_names(generator.target):
-                self.names.pop(name, None)
-                if name in before:
-                    self.names[name] = before[name]
+                self.names.pop((name,), None)
+                if (name,) in before:
+                    self.names[(name,)] = before[(name,)]
         return references
+
+    def take(self, target: ast.expr, iterable: ast.expr, *, is_entered: bool) -> None:
+        """Bind what a loop takes out of what it goes through, in another round of it or when it is entered."""
+        loop = (iterable.lineno, iterable.col_offset)
+        self.names = {
+            place: frozenset(each.in_another_round(loop, is_entered=is_entered) for each in held)
+            for place, held in self.names.items()
+        }
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+        name = last_name(iterable.func) if isinstance(iterable, ast.Call) else None
+        if isinstance(iterable, ast.Call) and iterable.args:
+            if name == "enumerate" and len(parts) == 2:
+                self.bind(parts[0], _NONE, None)
+                self.take(parts[1], iterable.args[0], is_entered=is_entered)
+                return
+            if name == "zip" and len(parts) == len(iterable.args):
+                for part, argument in zip(parts, iterable.args, strict=True):
+                    self.take(part, argument, is_entered=is_entered)
+                return
+        is_kept = (
+            isinstance(iterable, (ast.List, ast.Tuple)) or name in _PARAMETERS or _place(iterable) in self.containers
+        )
+        items = _selected(self.value(iterable), (Item(loop, is_kept),))
+        if name in _PAIRS and len(parts) == 2:
+            self.bind(parts[0], _NONE, None)
+            target = parts[1]
+        self.bind(target, items, None)
 
     def call(self, call: ast.Call) -> References:
         function = call.func
@@ -287,65 +352,66 @@ class _Walk:
         return _NONE.union(*given) if name in _PASSING else _NONE
 
     def method(self, call: ast.Call, function: ast.Attribute) -> References:
-        name, path = function.attr, path_of(function.value)
+        name, path, place = function.attr, path_of(function.value), _place(function.value)
         if name in _PLAIN:
             return _NONE
-        if path is not None and self.keeps(name, path):
+        if place is not None and self.keeps(name, place):
             kept = _NONE.union(*self.arguments(call))
             if kept:
-                self.names[path] = (self.of(path) if path in self.names else _NONE) | kept
+                self.names[place] = (self.of(place) if place in self.names else _NONE) | kept
             return _NONE
         if name == "step" and path is not None and _OPTIMIZER.search(path):
             self.arguments(call)
             self.write(self.held_of(_is_parameter), call.lineno)
             return _NONE
-        if name == "load_state_dict" and path is not None:
+        if name == "load_state_dict":
+            modules = [each.memory for each in self.refer(function.value, writes=True)]
             self.arguments(call)
-            places = f"parameters of {path}", f"{path}."
-            self.write(self.held_of(lambda memory: memory.startswith(places)), call.lineno)
+            self.write(self.held_of(lambda memory: any(memory[: len(one)] == one for one in modules)), call.lineno)
             return _NONE
         if path is not None and path.endswith("init") and name.endswith("_") and call.args:  # nn.init.zeros_(weight)
-            self.write(self.aliases(call.args[0]), call.lineno)
+            self.write(self.refer(call.args[0], writes=True), call.lineno)
             return _NONE
-        if name in _PARAMETERS and path is not None:
-            return frozenset((Reference(f"parameters of {path}"),))
+        if name in _PARAMETERS:
+            return _selected(self.refer(function.value), (PARAMETERS,))
         if _writes_itself(name):
-            references = self.aliases(function.value)
+            references = self.refer(function.value, writes=True)
             self.arguments(call)
             self.write(references, call.lineno)
             return references
-        if name in _WRITING_ARRAYS and path is not None:
-            arrays = frozenset(each for each in self.of(path) if each.conversion is not None)
+        if name in _WRITING_ARRAYS and place is not None:
+            arrays = frozenset(each for each in self.of(place) if each.conversion is not None)
             self.arguments(call)
             self.write(arrays, call.lineno)
             return _NONE
+        if name in _VIEWS_AND_COPIES:
+            references = self.refer(call)
+            self.note(references, call.lineno)
+            return references
         base = self.value(function.value)
         given = self.arguments(call)
         for keyword in call.keywords:
             if keyword.arg == "out":
-                self.write(self.aliases(keyword.value), call.lineno)
+                self.write(self.refer(keyword.value, writes=True), call.lineno)
         if name in _PASSING and path in ("torch", "np", "numpy"):
             passed: References = _NONE.union(*given)
             if name in ("from_numpy", "as_tensor"):
                 return frozenset(Reference(each.memory) for each in passed)
             return passed
         if name == "copyto" and call.args:
-            self.write(self.aliases(call.args[0]), call.lineno)
-        if name == "to":
-            link = chain_of(call).links[-1]
-            return base if link.role is Role.CPU else _NONE
-        return _viewed(base, name)
+            self.write(self.refer(call.args[0], writes=True), call.lineno)
+        return base if name == "to" and chain_of(call).links[-1].role is Role.CPU else _NONE
 
-    def held_of(self, is_wanted: Callable[[str], bool]) -> References:
+    def held_of(self, is_wanted: Callable[[Memory], bool]) -> References:
         """The tensors of which a name holds the memory, or an array that shares it."""
         memories = {each.memory for held in self.names.values() for each in held}
         return frozenset(Reference(memory) for memory in memories if is_wanted(memory))
 
-    def keeps(self, method: str, path: str) -> bool:
+    def keeps(self, method: str, place: Place) -> bool:
         """Whether a method keeps its arguments in its object."""
         if method in _KEEPING:
             return True
-        return method in _KEEPING_OF_CONTAINERS and path in self.containers
+        return method in _KEEPING_OF_CONTAINERS and place in self.containers
 
     def arguments(self, call: ast.Call) -> list[References]:
         return [self.value(argument) for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
@@ -398,15 +464,15 @@ class _Walk:
             self.is_reached = False
         elif isinstance(statement, ast.Delete):
             for target in statement.targets:
-                self.names.pop(path_of(target) or "", None)
+                self.names.pop(_place(target) or (), None)
 
     def augment(self, statement: ast.AugAssign) -> None:
         given = self.value(statement.value)
-        path = path_of(statement.target)
-        if path is None or path not in self.containers:
-            self.write(self.aliases(statement.target), statement.lineno)
+        place = _place(statement.target)
+        if place is None or place not in self.containers:
+            self.write(self.refer(statement.target, writes=True), statement.lineno)
         else:
-            self.names[path] = self.of(path) | given
+            self.names[place] = self.of(place) | given
 
     def branches(self, *blocks: Sequence[ast.stmt]) -> None:
         before, ends = self.names, []
@@ -416,46 +482,81 @@ class _Walk:
             if self.is_reached:
                 ends.append(self.names)
         self.is_reached = bool(ends)
-        self.names = _joined(ends)
+        self.names = self.joined(ends)
 
     def loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
-        for _ in range(MAX_PASSES):
+        for number in range(MAX_PASSES):
             before = self.names
             self.left.append([before])
             if isinstance(statement, ast.While):
                 self.value(statement.test)
             else:
-                self.bind(statement.target, self.value(statement.iter), None)
+                self.take(statement.target, statement.iter, is_entered=number == 0)
             self.block(statement.body)
             ends = self.left.pop()
             if self.is_reached:
                 ends.append(self.names)
             self.is_reached = True
-            self.names = _joined(ends)
+            self.names = self.joined(ends)
             if self.names == before:
                 break
         self.block(statement.orelse)
 
-
-def _joined(ends: list[dict[str, References]]) -> dict[str, References]:
-    names = {name for end in ends for name in end}
-    return {name: _NONE.union(*(end.get(name, frozenset((Reference(name),))) for end in ends)) for name in names}
-
-
-def _viewed(references: References, method: str) -> References:
-    """What the result of a method refers to. NumPy's `flatten` copies; torch's does only where it has to."""
-    if method == "flatten":
-        return frozenset(each for each in references if each.conversion is None)
-    return references if method in _VIEWS else _NONE
+    def joined(self, ends: list[Names]) -> Names:
+        places = {place for end in ends for place in end}
+        return {place: _NONE.union(*(_held(end, place, self.containers) for end in ends)) for place in places}
 
 
-def _is_view(index: ast.expr) -> bool:
-    """A number, a slice, `...` or None, or several of them: any other index may copy."""
-    if isinstance(index, ast.Tuple):
-        return all(map(_is_view, index.elts))
-    if isinstance(index, ast.UnaryOp):
-        return _is_view(index.operand)
-    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and not isinstance(index.value, str))
+def _held(names: Names, place: Place, containers: set[Place]) -> References:
+    if place in names:
+        return names[place]
+    around = place[:-1]
+    if not around:
+        return frozenset((Reference(place),))
+    held = _held(names, around, containers)
+    return held if around in containers else _selected(held, place[-1:])
+
+
+def _place(node: ast.expr) -> Place | None:
+    """Names, their attributes and what stands under literal keys: `batch["image"].mask`; None for anything else."""
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Attribute) and node.attr not in _VIEWS:
+        place = _place(node.value)
+        if place is None or (node.attr == "data" and place not in (("self",), ("cls",))):
+            return place  # the tensor without its grad
+        return (*place, f".{node.attr}")
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        place = _place(node.value)
+        return None if place is None else (*place, f"[{node.slice.value!r}]")
+    return None
+
+
+def _place_of_memory(memory: Memory) -> Place | None:
+    """Where a name for memory begins that is not one of a loop's items."""
+    if any(isinstance(step, Item) for step in memory):
+        return None
+    steps = itertools.takewhile(is_member, memory[1:])
+    return (str(memory[0]), *map(str, steps))
+
+
+def _selected(references: References, steps: tuple[Step, ...]) -> References:
+    """A part of them; another part's writes do not concern it."""
+    found = set()
+    for each in references:
+        memory = further(each.memory, steps)
+        is_written = each.written is not None and overlap(memory, each.written.memory)
+        found.add(Reference(memory, each.conversion, each.written if is_written else None))
+    return frozenset(found)
+
+
+def _viewed(references: References, view: str, arguments: Sequence[ast.expr]) -> References:
+    """What a view refers to. NumPy's `flatten` copies; torch's does only where it has to."""
+    if view == "flatten":
+        references = frozenset(each for each in references if each.conversion is None)
+    if view in _THE_SAME or not references:
+        return references
+    return _selected(references, (f"{view}({', '.join(map(ast.unparse, arguments))})",))
 
 
 def _writes_itself(method: str) -> bool:
@@ -465,5 +566,5 @@ def _writes_itself(method: str) -> bool:
     return operator is not None and "self" in operator.writes and method not in ("requires_grad_", "detach_")
 
 
-def _is_parameter(memory: str) -> bool:
-    return memory.startswith("parameters of ") or memory.endswith((".weight", ".bias"))
+def _is_parameter(memory: Memory) -> bool:
+    return any(step in (PARAMETERS, ".weight", ".bias") for step in memory)

@@ -1,0 +1,107 @@
+"""An expression's steps in; which memory it refers to, and whether two such may be the same, out.
+
+Memory is named by what holds it and by what is selected there in turn: `x[0]`, each item of `batches`, `model.weight`.
+Nothing is known of values: what may be the same counts as the same, but for what the steps themselves tell apart.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_STEPS = 6  # what is selected further in counts as the whole of it
+
+
+class Slice(NamedTuple):
+    """`[lower:upper]`, by its text."""
+
+    lower: str
+    upper: str
+
+
+class Item(NamedTuple):
+    """What a loop takes out of what it goes through: another one in every round.
+
+    `is_kept`: another loop over the same finds the same items; a loader's are new each time.
+    """
+
+    loop: tuple[int, int]
+    is_kept: bool
+    round: Literal["this", "earlier", "any"] = "this"
+
+
+# Of the strings `.name` is an attribute, `['name']` a key, and any other a method that gives a view: `view(-1)`.
+Step = str | int | Slice | Item
+Memory = tuple[Step, ...]  # the first is the name
+
+PARAMETERS = ".parameters()"  # all that an optimizer writes
+
+
+def further(memory: Memory, steps: Iterable[Step]) -> Memory:
+    return (*memory, *steps)[:MAX_STEPS]
+
+
+def is_member(step: Step) -> bool:
+    """Whether it leads to another object, whose memory is not a part of the first one's."""
+    return isinstance(step, str) and step[0] in ".["
+
+
+def overlap(one: Memory, other: Memory) -> bool:
+    """Whether a write to one may show in the other."""
+    if one[0] != other[0]:
+        return False
+    if list(filter(is_member, one[1:])) != list(filter(is_member, other[1:])):
+        return False
+    for step, its_step in zip(one[1:], other[1:], strict=False):
+        if step != its_step:
+            return not _are_apart(step, its_step)
+    return True
+
+
+def _are_apart(one: Step, other: Step) -> bool:
+    if isinstance(one, int) and isinstance(other, int):
+        return (one < 0) is (other < 0)
+    if isinstance(one, Slice) and isinstance(other, Slice):
+        return "" != one.upper == other.lower or "" != other.upper == one.lower
+    if isinstance(one, Item) and isinstance(other, Item):
+        if one.loop == other.loop:
+            return "any" not in (one.round, other.round)
+        return not one.is_kept
+    return False
+
+
+def steps_of_index(index: ast.expr) -> tuple[Step, ...] | None:
+    """Those of `[index]` where that is a view or a key; None for any other index, which may copy."""
+    if isinstance(index, ast.Tuple):
+        parts = [steps_of_index(part) for part in index.elts]
+        return None if None in parts else tuple(step for part in parts if part is not None for step in part)
+    if isinstance(index, ast.Slice):
+        if index.step is not None:
+            return (f"slice({ast.unparse(index)})",)
+        return (Slice(_text(index.lower), _text(index.upper)),)
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub) and isinstance(index.operand, ast.Constant):
+        return (-index.operand.value,) if type(index.operand.value) is int else None
+    if not isinstance(index, ast.Constant):
+        return None
+    if type(index.value) is int:
+        return (index.value,)
+    return (f"[{index.value!r}]",) if isinstance(index.value, str) else (f"index({index.value!r})",)
+
+
+def _text(bound: ast.expr | None) -> str:
+    return "" if bound is None else ast.unparse(bound)
+
+
+def in_another_round(memory: Memory, loop: tuple[int, int], *, is_entered: bool) -> Memory:
+    """The same memory once the loop goes on to its next round, or is entered anew."""
+    if not any(isinstance(step, Item) and step.loop == loop for step in memory):
+        return memory
+    return tuple(
+        step._replace(round="any" if is_entered and step.is_kept else "earlier" if step.round == "this" else step.round)
+        if isinstance(step, Item) and step.loop == loop
+        else step
+        for step in memory
+    )
