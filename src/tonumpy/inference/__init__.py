@@ -36,6 +36,8 @@ _TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)
 def infer(source: Source, candidates: Sequence[Candidate], project: Project) -> list[Conversion]:
     """Conversions in the order of the candidates; those of values that are surely no torch tensors are left out."""
     module = Module(source, project)
+    if module.has_rivals and not module.imports_torch:
+        return []  # another framework's code: what it converts is its own
     observed = observe(module, candidates)
     found = [_conversion(module, each, observed.get(id(each.call), _UNREACHED)) for each in candidates]
     return _with_sharing([conversion for conversion in found if conversion is not None])

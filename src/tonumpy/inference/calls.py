@@ -17,7 +17,7 @@ from tonumpy.inference.operators import (
     on_default_device,
     result_facts,
 )
-from tonumpy.inference.symbols import element_path, key_path, path_of
+from tonumpy.inference.symbols import Import, element_path, key_path, path_of
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -318,6 +318,8 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     promised = libraries.call_function(frame, name, arguments)
     if promised is not None:
         return promised
+    if name in ("importlib.import_module", "pytest.importorskip"):
+        return _imported(frame, arguments.get(0, "name"))
     if name == "torch.device":
         return _device(arguments.get(0, "type"))
     if name.startswith("torch."):
@@ -337,6 +339,13 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if short[:1].isupper():
         return libraries.construct(name, arguments, frame.default_on_cpu)
     return _fresh(f"call of {name}", frame)
+
+
+def _imported(frame: Frame, name: Value | None) -> Value:
+    """The module that a call imports by its name."""
+    if isinstance(name, Constant) and isinstance(name.value, str) and not name.value.startswith("."):
+        return frame.analysis.import_value(frame.module, Import(name.value, 0, None))
+    return Unknown("import")
 
 
 def _device(given: Value | None) -> Value:

@@ -38,18 +38,21 @@ _IMPORTS = (
     re.compile(r"import[ \t]+([A-Za-z_][\w.]*(?:[ \t]*(?:as[ \t]+\w+)?[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)"),
     re.compile(r"from[ \t]+([A-Za-z_]\w*)"),
 )
+# `pytest.importorskip("torch")` and `importlib.import_module("torch.nn")` bind a module as an import does.
+_CALLS = re.compile(r"""import(?:orskip|_module)\([ \t]*["']([A-Za-z_]\w*)""")
 _TORCH = re.compile(r"torch|pytorch_lightning|lightning|pyro|gpytorch|botorch|fastai|timm|kornia|monai|accelerate")
 
 
 def imported_roots(text: str) -> frozenset[str]:
     """The first names of everything that a text imports absolutely, at whatever depth."""
-    return frozenset(
+    said = (
         name.split()[0].partition(".")[0]
         for keyword in _IMPORTS
         for match in keyword.finditer(text)
         if not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip(" \t")
         for name in match[1].split(",")
     )
+    return frozenset((*said, *_CALLS.findall(text)))
 
 
 def imports_torch(roots: frozenset[str]) -> bool:
