@@ -61,3 +61,26 @@ def test_one_file_has_no_more_than_so_much_text_followed(tmp_path: Path, monkeyp
     assert columns(project) == []
     monkeypatch.setattr("tonumpy.inference.project.MAX_FOLLOWED", 10)
     assert columns(project) == columns(project) == columns(Project()) == [35]
+
+
+def test_a_backend_that_is_chosen_at_run_time_may_be_either(tmp_path: Path) -> None:
+    """Of star imports in several branches each may count; of those that always run, the last one does."""
+    folder = tmp_path / "agents"
+    folder.mkdir()
+    (folder / "on_paddle.py").write_text("import paddle\n\n\nclass Model(paddle.nn.Layer):\n    pass\n")
+    (folder / "on_torch.py").write_text("import torch\n\n\nclass Model(torch.nn.Module):\n    pass\n")
+    user = tmp_path / "user.py"
+    user.write_text(
+        "import agents\n\n\nclass Net(agents.Model):\n    pass\n\n\n"
+        "weights = [value.numpy() for _, value in Net().named_parameters()]\n"
+    )
+
+    def count(init: str) -> int:
+        (folder / "__init__.py").write_text(init)
+        return len(check(Source(user.read_bytes(), str(user)), Settings(), Project()))
+
+    paddle, torch = "from agents.on_paddle import *\n", "from agents.on_torch import *\n"
+    assert count(f"if USES_PADDLE:\n    {paddle}else:\n    {torch}") == 0
+    assert count(f"if USES_PADDLE:\n    {torch}else:\n    {paddle}") == 0
+    assert count(paddle + torch) == 1
+    assert count(torch + paddle) == 0

@@ -518,14 +518,21 @@ class Analysis:
         if not stars:
             return None
         sources = [module.resolve(star) for star in stars]
-        for source in reversed(sources):
+        found: list[Value] = []
+        for star, source in zip(reversed(stars), reversed(sources), strict=True):
             if source is None:
                 continue
+            value: Value | None = None
             if not self._may_read(source) or name in source.bindings:
-                return self._module_name(source, name)
-            found = None if source.filename in asked else self._through_stars(source, name, asked)
-            if found is not None:
-                return found
+                value = self._module_name(source, name)
+            elif source.filename not in asked:
+                value = self._through_stars(source, name, asked)
+            if value is not None:
+                found.append(value)
+                if star in module.unconditional_stars:
+                    break  # what stands before it does not count
+        if found:
+            return join_all(found)
         if name.startswith("_") or name in _BUILTINS:
             return None
         for star, source in zip(reversed(stars), reversed(sources), strict=True):

@@ -171,6 +171,12 @@ class Module:
         """The ids of the statements that always run, and once: neither in a branch nor in a loop."""
         return frozenset(map(id, self.tree.body))
 
+    @cached_property
+    def unconditional_stars(self) -> frozenset[Import]:
+        """The star imports that stand in no branch: not one of several backends, of which one is chosen at run time."""
+        statements = (each for each in self.tree.body if isinstance(each, ast.ImportFrom))
+        return frozenset(imported for each in statements for name, imported in imports_of(each) if name == "*")
+
     def submodule(self, name: str) -> Module | None:
         return self.project.module_at(os.path.join(self.folder, name)) if self.is_package else None
 
