@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, torch_api
-from tonumpy.inference.conventions import generates_tokens
+from tonumpy.inference.conventions import generates_tokens, holder_of_data, learnt_from_key
 from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
 from tonumpy.inference.operators import (
@@ -73,17 +74,25 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
     value = _call_of_expression(frame, inner) if isinstance(inner, ast.Call) else evaluate(frame, inner)
     path = inner.id if isinstance(inner, ast.Name) else None
     seen: list[tuple[int, Value]] = [(id(inner), value)]
+    owner: ast.expr = inner
     for link in reversed(links):
+        if not isinstance(link, ast.Call):
+            value = settle(value)
+            if isinstance(value, Unknown):
+                value = _part_of_data(value, owner, link)
+        owner = link
         if isinstance(link, ast.Attribute):
             path = None if path is None else f"{path}.{link.attr}"
             known = frame.env.get(path) if path is not None else None
-            value = attribute_of(frame, settle(value), link.attr) if known is None else known
+            value = attribute_of(frame, value, link.attr) if known is None else known
         elif isinstance(link, ast.Subscript):
             element = None if path is None else element_path(path, link.slice) or key_path(path, link.slice)
             known = None if element is None else frame.env.get(element)
             if known is None:
                 index = evaluate(frame, link.slice)
-                known = subscript_of(frame, settle(value), index, isinstance(link.slice, ast.Slice))
+                known = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
+                if isinstance(known, Unknown):
+                    known = learnt_from_key(known, last_name(link.slice))
             value = known
             path = None
         else:
@@ -104,6 +113,15 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             path = None
         seen.append((id(link), value))
     return value
+
+
+def _part_of_data(value: Unknown, owner: ast.expr, link: ast.Attribute | ast.Subscript) -> Unknown:
+    """What a part is taken from, by its name or number; `batch.T` is none, as that is a tensor's."""
+    if isinstance(link, ast.Attribute):
+        is_tensor = torch_api.tensor_attribute(link.attr) is not None
+        return value if is_tensor else holder_of_data(value, last_name(owner), has_names=True)
+    has_names = isinstance(link.slice, ast.Constant) and isinstance(link.slice.value, str)
+    return holder_of_data(value, last_name(owner), has_names=has_names)
 
 
 def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:

@@ -8,7 +8,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.values import LibraryObject, Mapping, Sequence, Tensor, Union, Unknown, Value, mapped
+from tonumpy.inference.values import (
+    LibraryObject,
+    Mapping,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    mapped,
+    unless_it_requires_grad,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,13 +27,16 @@ if TYPE_CHECKING:
 # dataset, and the running statistics of a normalization are buffers: none requires grad.
 _NEVER_REQUIRES_GRAD = re.compile(
     r"(^|_)(label|labels|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth|row|col)$"
-    r"|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|_len$"
+    r"|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|[a-z_]len$"
     r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$|^running_(mean|var)$"
 )
 # The second half of a pair that a loader, or another iterator over data, yields.
 _NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^(ys?|batch_ys?|ys?_batch|[yt]b)$")
 # What is in a dataset requires no grad.
 _DATASET = re.compile(r"(^|_)dataset(s)?$")
+# Nor do the parts of a batch, and of data that has parts with names: a graph, a record.
+_BATCH = re.compile(r"(^|_)(mini)?batch$")
+_DATA = re.compile(r"(^|_)data$")
 # A loader is taken for torch's own, whose batches are made on the CPU from what a dataset holds.
 _LOADER = re.compile(r"(^|_)(data_?)?loader(s)?$")
 
@@ -48,6 +61,8 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     if isinstance(value, Unknown) and (value.on_cpu, value.requires_grad) == (None, None) and _LOADER.search(name):
         loader = LibraryObject("torch.utils.data.DataLoader", True, False)
         return Sequence(None, loader) if name.endswith("s") else loader
+    if isinstance(value, (Sequence, Mapping)) and _BATCH.search(name):
+        return mapped(value, unless_it_requires_grad)
     if isinstance(value, (Sequence, Mapping, Union)):
         return mapped(value, lambda part: learnt_from_name(part, name, is_item=is_item))
     if not isinstance(value, (Tensor, Unknown)) or value.requires_grad is not None:
@@ -59,11 +74,30 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     return value
 
 
+def learnt_from_key(value: Value, constant: str | None) -> Value:
+    """What stands under a constant, which is named after it: `batch[self.ITEM_ID]`. A variable is but a position."""
+    return value if constant is None or not constant.isupper() else learnt_from_name(value, constant.lower())
+
+
+def holder_of_data(value: Unknown, name: str | None, *, has_names: bool) -> Unknown:
+    """What is called a batch or data, when a part of it is taken: `batch["image"]`, `batch[0]`, `data.x`.
+
+    `has_names`: the part is taken by its name. Data whose parts are counted may be a tensor.
+    """
+    if value.requires_grad is not None or name is None or not _is_given(value):
+        return value
+    is_data = _BATCH.search(name) or (has_names and _DATA.search(name))
+    return value._replace(requires_grad=False) if is_data else value
+
+
+def _is_given(value: Unknown) -> bool:
+    """Not what a function or module has made."""
+    return not value.why.startswith(("call", "method"))
+
+
 def held_by_dataset(value: Value) -> Value:
     """What an object of a Dataset was given, and keeps: data on the CPU, which workers can share."""
     if isinstance(value, Unknown):
-        is_obscure = (value.on_cpu, value.requires_grad) == (None, None) and not value.why.startswith(
-            ("call", "method")
-        )
+        is_obscure = value.on_cpu is None and value.requires_grad is not True and _is_given(value)
         return value._replace(on_cpu=True, requires_grad=False) if is_obscure else value
     return mapped(value, held_by_dataset)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonumpy.chains import last_name
 from tonumpy.inference.assignment import assign, augment, enter_context
+from tonumpy.inference.conventions import holder_of_data
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
@@ -90,6 +91,10 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
     if len(statement.targets) > 1:
         value = with_origin(settle(value), f"line {statement.lineno}")
     for target in statement.targets:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            value = settle(value)
+            if isinstance(value, Unknown):
+                value = holder_of_data(value, last_name(statement.value), has_names=True)
         assign(frame, target, value)
         _narrow_by_assumption(frame, target, statement.value)
     return True
