@@ -118,7 +118,7 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     if not facts:
         return None
     if certainty is None or is_doubtful:
-        if module.has_rivals or (certainty is None and not module.imports_torch):
+        if module.has_rivals or module.hands_out_wrappers or (certainty is None and not module.imports_torch):
             return None
         certainty = "possible"
     cpu, grad = facts[0]

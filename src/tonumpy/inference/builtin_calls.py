@@ -10,6 +10,7 @@ from tonumpy.inference.values import (
     NOTHING,
     Arguments,
     Constant,
+    Instance,
     LibraryObject,
     Mapping,
     Nothing,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _COPIES = frozenset("list tuple set frozenset sorted reversed iter".split())
 _PLAIN = frozenset(
     "len int float str bool bytes repr isinstance issubclass hasattr id hash round divmod ord"
-    " chr hex oct bin callable print input open type format all any complex bytearray memoryview dir slice"
+    " chr hex oct bin callable print input open format all any complex bytearray memoryview dir slice"
     " object".split()
 )
 
@@ -80,6 +81,8 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name == "getattr" and len(given) >= 2 and isinstance(given[1], Constant) and isinstance(given[1].value, str):
         found = settle(attribute_of(frame, first, given[1].value))
         return join_all((found, *given[2:3])) if len(given) > 2 else found
+    if name == "type" and len(given) == 1:
+        return first.cls if isinstance(first, Instance) else Plain("type")
     if name == "vars":
         return Mapping((), Unknown("attribute"))
     return Unknown(f"call of {name}", None, False if frame.grad_mode is False else None)

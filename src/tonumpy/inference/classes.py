@@ -148,6 +148,8 @@ class ClassFacts:
 
     def attribute(self, instance: Instance, name: str) -> Value:
         cls = instance.cls
+        if name == "__class__":
+            return cls
         if name in instance.written:
             return Unknown(f"attribute {name}")
         function = self.method(cls, name)

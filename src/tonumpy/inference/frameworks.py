@@ -30,7 +30,8 @@ _SAY_WHAT_TORCH_SAYS = frozenset(
 
 # Libraries whose results hold tensors and have methods `cpu`, `cuda`, `detach` and `numpy` of their own.
 _HAND_OUT_WRAPPERS = frozenset(
-    "mmengine mmdet mmdet3d mmpose mmseg mmaction mmocr mmpretrain mmrotate mmyolo tensordict torchrl".split()
+    "mmengine mmdet mmdet3d mmpose mmseg mmaction mmocr mmpretrain mmrotate mmyolo mmagic mmrazor tensordict"
+    " torchrl".split()
 )
 
 # Without `^` in front, which would take ten times as long: the search can then jump from one keyword to the next.

@@ -132,7 +132,7 @@ def asks_for_class(test: ast.expr) -> bool:
     return (name == "isinstance" and len(test.args) == 2) or (name == "is_tensor" and len(test.args) == 1)
 
 
-_PROVED = (Tensor, Sequence, Mapping, Plain)
+_PROVED = (Tensor, Sequence, Mapping, Plain, Instance)
 
 
 def _any(verdicts: list[Fact]) -> Fact:
@@ -198,6 +198,8 @@ def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
     if isinstance(value, Tensor):
         if is_tensor_class:
             return True if name == "torch.Tensor" else None
+        if isinstance(cls, Class) and _extends_nothing_else(frame, cls):
+            return False
         return None if name.startswith("torch.") or isinstance(cls, (Class, Unknown)) else False
     if isinstance(value, Plain):
         if is_tensor_class or isinstance(cls, (Class, Foreign)):
@@ -225,10 +227,17 @@ def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
     if isinstance(value, Instance):
         if isinstance(cls, Class):
             return True if frame.analysis.is_subclass(value.cls, cls) else None
+        if name.startswith(("builtins.", "numpy.", "torch.")) and _extends_nothing_else(frame, value.cls):
+            return name == "builtins.object"
         return False if is_tensor_class and not frame.analysis.extends_tensor(value.cls) else None
     if isinstance(value, LibraryObject):
         return True if value.name == name else None if not is_tensor_class else False
     return None
+
+
+def _extends_nothing_else(frame: Frame, cls: Class) -> bool:
+    """Whether all that a class extends is in sight."""
+    return set(frame.analysis.classes.library_bases(cls)) <= {"builtins.object", "abc.ABC", "typing.Generic"}
 
 
 def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: bool) -> None:
