@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MAX_STEPS = 6  # what is selected further in counts as the whole of it
 
@@ -38,10 +38,20 @@ Step = str | int | Slice | Item
 Memory = tuple[Step, ...]  # the first is the name
 
 PARAMETERS = ".parameters()"  # all that an optimizer writes
+GRAD = ".grad"
 
 
 def further(memory: Memory, steps: Iterable[Step]) -> Memory:
     return (*memory, *steps)[:MAX_STEPS]
+
+
+def is_parameter(memory: Memory) -> bool:
+    return GRAD not in memory and any(step in (PARAMETERS, ".weight", ".bias") for step in memory)
+
+
+def module_of(memory: Memory) -> Memory:
+    """That of `model` for `model.parameters()` and for each of them."""
+    return memory[: memory.index(PARAMETERS)] if PARAMETERS in memory else memory
 
 
 def is_member(step: Step) -> bool:
@@ -68,15 +78,20 @@ def _are_apart(one: Step, other: Step) -> bool:
         return "" != one.upper == other.lower or "" != other.upper == one.lower
     if isinstance(one, Item) and isinstance(other, Item):
         if one.loop == other.loop:
-            return "any" not in (one.round, other.round)
-        return not one.is_kept
+            return one.round != other.round and "any" not in (one.round, other.round)
+        return not (one.is_kept or other.is_kept)
     return False
 
 
-def steps_of_index(index: ast.expr) -> tuple[Step, ...] | None:
-    """Those of `[index]` where that is a view or a key; None for any other index, which may copy."""
+def steps_of_index(index: ast.expr, counters: Mapping[str, Item]) -> tuple[Step, ...] | None:
+    """Those of `[index]` where that is a view or a key; None for any other index, which may copy.
+
+    `counters` are names that hold the number of a loop's round.
+    """
+    if isinstance(index, ast.Name) and index.id in counters:
+        return (counters[index.id],)
     if isinstance(index, ast.Tuple):
-        parts = [steps_of_index(part) for part in index.elts]
+        parts = [steps_of_index(part, counters) for part in index.elts]
         return None if None in parts else tuple(step for part in parts if part is not None for step in part)
     if isinstance(index, ast.Slice):
         if index.step is not None:

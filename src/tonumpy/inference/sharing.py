@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import Role, chain_of, last_name
-from tonumpy.inference import torch_api
 from tonumpy.inference.memory import (
+    GRAD,
     PARAMETERS,
     Item,
     Memory,
@@ -23,10 +22,19 @@ from tonumpy.inference.memory import (
     further,
     in_another_round,
     is_member,
+    is_parameter,
+    module_of,
     overlap,
     steps_of_index,
 )
-from tonumpy.inference.symbols import bound_names, path_of
+from tonumpy.inference.symbols import bound_names
+from tonumpy.inference.writes import (
+    METHODS_OF_ARRAYS,
+    clips,
+    effect_on_model,
+    writes_itself,
+    written_arguments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -71,7 +79,12 @@ class Reference(NamedTuple):
 
     def in_another_round(self, loop: tuple[int, int], *, is_entered: bool) -> Reference:
         memory = in_another_round(self.memory, loop, is_entered=is_entered)
-        return self if memory is self.memory else self._replace(memory=memory)
+        if memory is self.memory:
+            return self
+        if self.written is None:
+            return self._replace(memory=memory)
+        written = in_another_round(self.written.memory, loop, is_entered=is_entered)
+        return self._replace(memory=memory, written=self.written._replace(memory=written))
 
 
 References = frozenset[Reference]
@@ -91,11 +104,9 @@ _KEEPING = frozenset("append appendleft extend insert push".split())
 _KEEPING_OF_CONTAINERS = frozenset("add update put setdefault".split())  # tensors have some of them too
 _CONTAINERS = frozenset("list dict set deque defaultdict OrderedDict tuple".split())
 _PASSING = frozenset("list tuple reversed enumerate zip iter sorted from_numpy as_tensor asarray asanyarray".split())
-_WRITING_ARRAYS = frozenset("sort fill put partition setfield".split())
 _TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
 _PARAMETERS = frozenset("parameters named_parameters state_dict buffers named_buffers".split())
 _PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and what it stands for
-_OPTIMIZER = re.compile(r"(^|[._])opt(im|imizer)?s?(_|$|\d)|optim", re.IGNORECASE)
 
 
 def sharing_of(candidates: Iterable[Candidate]) -> Sharing:
@@ -124,6 +135,7 @@ class _Walk:
         self.conversions = conversions
         self.names: Names = {}
         self.containers: set[Place] = set()
+        self.counters: dict[str, Item] = {}
         self.found = Sharing({}, {})
         self.is_reached = True
         self.left: list[list[Names]] = []  # what holds where the loops around are left or go on
@@ -209,6 +221,7 @@ class _Walk:
             isinstance(value, ast.Call) and getattr(value.func, "id", None) in _CONTAINERS
         )
         (self.containers.add if is_container else self.containers.discard)(place)
+        self.counters.pop(place[0], None)
         if not references:
             # New memory. What the same code has made before is another's, and nobody's to write any more.
             made = f"new {target.lineno}:{target.col_offset}"
@@ -233,7 +246,13 @@ class _Walk:
         if place is not None and place in self.containers:
             self.names[place] = self.of(place) | references
         else:
-            self.write(self.refer(target, writes=True), target.lineno)
+            self.write(self.assigned(target), target.lineno)
+
+    def assigned(self, target: ast.expr) -> References:
+        """What `target[...] = value` or `target += value` writes: by an index of any kind."""
+        if isinstance(target, ast.Subscript) and steps_of_index(target.slice, self.counters) is None:
+            target = target.value
+        return self.refer(target, writes=True)
 
     # Expressions
 
@@ -253,13 +272,12 @@ class _Walk:
                 return _viewed(base, node.attr, ())
             return base if node.attr == "data" else _selected(base, (f".{node.attr}",))
         if isinstance(node, ast.Subscript):
-            base, steps = self.refer(node.value, writes=writes), steps_of_index(node.slice)
-            if writes and steps is None:
-                return base
+            base, steps = self.refer(node.value, writes=writes), steps_of_index(node.slice, self.counters)
             if not writes:
                 self.value(node.slice)
             if steps is None:
-                self.note(base, node.lineno)
+                if not writes:
+                    self.note(base, node.lineno)
                 return _NONE
             return base if _place(node.value) in self.containers else _selected(base, steps)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS_AND_COPIES:
@@ -293,7 +311,8 @@ class _Walk:
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> References:
         before = dict(self.names)
         for generator in node.generators:
-            self.take(generator.target, generator.iter, is_entered=True)
+            loop = (generator.iter.lineno, generator.iter.col_offset)
+            self.enter(loop, generator.target, generator.iter, is_entered=True)
             for condition in generator.ifs:
                 self.value(condition)
         if isinstance(node, ast.DictComp):
@@ -304,36 +323,50 @@ class _Walk:
         for generator in node.generators:
             for name in bound_names(generator.target):
                 self.names.pop((name,), None)
+                self.counters.pop(name, None)
                 if (name,) in before:
                     self.names[(name,)] = before[(name,)]
         return references
 
-    def take(self, target: ast.expr, iterable: ast.expr, *, is_entered: bool) -> None:
+    def enter(self, loop: tuple[int, int], target: ast.expr, iterable: ast.expr, *, is_entered: bool) -> None:
         """Bind what a loop takes out of what it goes through, in another round of it or when it is entered."""
-        loop = (iterable.lineno, iterable.col_offset)
         self.names = {
             place: frozenset(each.in_another_round(loop, is_entered=is_entered) for each in held)
             for place, held in self.names.items()
         }
+        self.take(loop, target, iterable)
+
+    def take(self, loop: tuple[int, int], target: ast.expr, iterable: ast.expr) -> None:
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
         name = last_name(iterable.func) if isinstance(iterable, ast.Call) else None
         if isinstance(iterable, ast.Call) and iterable.args:
             if name == "enumerate" and len(parts) == 2:
-                self.bind(parts[0], _NONE, None)
-                self.take(parts[1], iterable.args[0], is_entered=is_entered)
+                self.count(loop, parts[0])
+                self.take(loop, parts[1], iterable.args[0])
                 return
             if name == "zip" and len(parts) == len(iterable.args):
                 for part, argument in zip(parts, iterable.args, strict=True):
-                    self.take(part, argument, is_entered=is_entered)
+                    self.take(loop, part, argument)
                 return
-        is_kept = (
-            isinstance(iterable, (ast.List, ast.Tuple)) or name in _PARAMETERS or _place(iterable) in self.containers
-        )
-        items = _selected(self.value(iterable), (Item(loop, is_kept),))
-        if name in _PAIRS and len(parts) == 2:
+        items = _selected(self.value(iterable), (Item(loop, self.is_kept(iterable)),))
+        if name == "range":
+            self.count(loop, target)
+        elif name in _PAIRS and len(parts) == 2:
             self.bind(parts[0], _NONE, None)
-            target = parts[1]
-        self.bind(target, items, None)
+            self.bind(parts[1], items, None)
+        else:
+            self.bind(target, items, None)
+
+    def count(self, loop: tuple[int, int], target: ast.expr) -> None:
+        """A name of the number of the round: what it selects is another part each time."""
+        self.bind(target, _NONE, None)
+        if isinstance(target, ast.Name):
+            self.counters[target.id] = Item(loop, is_kept=True)
+
+    def is_kept(self, iterable: ast.expr) -> bool:
+        """Whether to go through it once more is to find the same tensors."""
+        is_model = isinstance(iterable, ast.Call) and last_name(iterable.func) in _PARAMETERS
+        return is_model or isinstance(iterable, (ast.List, ast.Tuple)) or _place(iterable) in self.containers
 
     def call(self, call: ast.Call) -> References:
         function = call.func
@@ -349,10 +382,11 @@ class _Walk:
         if name is None:
             self.value(function)
         given = self.arguments(call)
+        self.effect(call, given)
         return _NONE.union(*given) if name in _PASSING else _NONE
 
     def method(self, call: ast.Call, function: ast.Attribute) -> References:
-        name, path, place = function.attr, path_of(function.value), _place(function.value)
+        name, place = function.attr, _place(function.value)
         if name in _PLAIN:
             return _NONE
         if place is not None and self.keeps(name, place):
@@ -360,26 +394,19 @@ class _Walk:
             if kept:
                 self.names[place] = (self.of(place) if place in self.names else _NONE) | kept
             return _NONE
-        if name == "step" and path is not None and _OPTIMIZER.search(path):
-            self.arguments(call)
-            self.write(self.held_of(_is_parameter), call.lineno)
-            return _NONE
         if name == "load_state_dict":
             modules = [each.memory for each in self.refer(function.value, writes=True)]
             self.arguments(call)
             self.write(self.held_of(lambda memory: any(memory[: len(one)] == one for one in modules)), call.lineno)
             return _NONE
-        if path is not None and path.endswith("init") and name.endswith("_") and call.args:  # nn.init.zeros_(weight)
-            self.write(self.refer(call.args[0], writes=True), call.lineno)
-            return _NONE
         if name in _PARAMETERS:
             return _selected(self.refer(function.value), (PARAMETERS,))
-        if _writes_itself(name):
+        if writes_itself(name) and not written_arguments(call):
             references = self.refer(function.value, writes=True)
             self.arguments(call)
             self.write(references, call.lineno)
             return references
-        if name in _WRITING_ARRAYS and place is not None:
+        if name in METHODS_OF_ARRAYS and place is not None and place not in self.containers:
             arrays = frozenset(each for each in self.of(place) if each.conversion is not None)
             self.arguments(call)
             self.write(arrays, call.lineno)
@@ -390,17 +417,30 @@ class _Walk:
             return references
         base = self.value(function.value)
         given = self.arguments(call)
-        for keyword in call.keywords:
-            if keyword.arg == "out":
-                self.write(self.refer(keyword.value, writes=True), call.lineno)
-        if name in _PASSING and path in ("torch", "np", "numpy"):
+        self.effect(call, given)
+        if name in _PASSING and place in (("torch",), ("np",), ("numpy",)):
             passed: References = _NONE.union(*given)
             if name in ("from_numpy", "as_tensor"):
                 return frozenset(Reference(each.memory) for each in passed)
             return passed
-        if name == "copyto" and call.args:
-            self.write(self.refer(call.args[0], writes=True), call.lineno)
         return base if name == "to" and chain_of(call).links[-1].role is Role.CPU else _NONE
+
+    def effect(self, call: ast.Call, given: list[References]) -> None:
+        """What a function writes, as far as it is told by its name."""
+        for place in written_arguments(call):
+            if _place(_argument_nodes(call)[place]) not in self.containers:
+                self.write(given[place], call.lineno)
+        effect = effect_on_model(call)
+        if effect == "parameters":
+            self.write(self.held_of(is_parameter), call.lineno)
+        elif effect == "grads":
+            modules = [module_of(each.memory) for each in given[0]] if clips(call) and given else [()]
+            self.write(
+                self.held_of(lambda memory: GRAD in memory and any(memory[: len(one)] == one for one in modules)),
+                call.lineno,
+            )
+        elif effect == "no grads":
+            self.forget(lambda memory: GRAD in memory)
 
     def held_of(self, is_wanted: Callable[[Memory], bool]) -> References:
         """The tensors of which a name holds the memory, or an array that shares it."""
@@ -414,7 +454,7 @@ class _Walk:
         return method in _KEEPING_OF_CONTAINERS and place in self.containers
 
     def arguments(self, call: ast.Call) -> list[References]:
-        return [self.value(argument) for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
+        return [self.value(argument) for argument in _argument_nodes(call)]
 
     # Statements
 
@@ -470,7 +510,7 @@ class _Walk:
         given = self.value(statement.value)
         place = _place(statement.target)
         if place is None or place not in self.containers:
-            self.write(self.refer(statement.target, writes=True), statement.lineno)
+            self.write(self.assigned(statement.target), statement.lineno)
         else:
             self.names[place] = self.of(place) | given
 
@@ -491,7 +531,8 @@ class _Walk:
             if isinstance(statement, ast.While):
                 self.value(statement.test)
             else:
-                self.take(statement.target, statement.iter, is_entered=number == 0)
+                loop = (statement.lineno, statement.col_offset)
+                self.enter(loop, statement.target, statement.iter, is_entered=number == 0)
             self.block(statement.body)
             ends = self.left.pop()
             if self.is_reached:
@@ -505,6 +546,10 @@ class _Walk:
     def joined(self, ends: list[Names]) -> Names:
         places = {place for end in ends for place in end}
         return {place: _NONE.union(*(_held(end, place, self.containers) for end in ends)) for place in places}
+
+
+def _argument_nodes(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _held(names: Names, place: Place, containers: set[Place]) -> References:
@@ -557,14 +602,3 @@ def _viewed(references: References, view: str, arguments: Sequence[ast.expr]) ->
     if view in _THE_SAME or not references:
         return references
     return _selected(references, (f"{view}({', '.join(map(ast.unparse, arguments))})",))
-
-
-def _writes_itself(method: str) -> bool:
-    if not method.endswith("_") or method.endswith("__"):
-        return False
-    operator = torch_api.tensor_method(method)
-    return operator is not None and "self" in operator.writes and method not in ("requires_grad_", "detach_")
-
-
-def _is_parameter(memory: Memory) -> bool:
-    return any(step in (PARAMETERS, ".weight", ".bias") for step in memory)

@@ -3,9 +3,10 @@
 ## What it does
 
 Reports a conversion whose array is still read after the tensor that it came from has been written in place: by
-`x[...] =` or `x +=`, by a method that ends in `_`, by `out=x`, or, where it is a parameter, by an optimizer's `step()`,
-by `load_state_dict()` or by a function of `torch.nn.init`. All three are in sight within one function: the conversion,
-the write and the read. In a loop the write may stand above the conversion: the next round writes what this one keeps.
+`x[...] =` or `x +=`, by a method that ends in `_`, by `out=x`, by a collective of `torch.distributed`, or, where it is
+a parameter, by an optimizer's `step()`, by `load_state_dict()` or by a function of `torch.nn.init`; its grad also by
+`clip_grad_norm_()` and `zero_grad(set_to_none=False)`. All three are in sight within one function: the conversion, the
+write and the read. In a loop the write may stand above the conversion: the next round writes what this one keeps.
 
 ## Why is this bad
 

@@ -2,8 +2,9 @@
 
 ## What it does
 
-Reports a conversion whose array is written in place (`a[...] =`, `a +=`, `a.sort()`, `out=a`) before the tensor that it
-came from is read again. All three are in sight within one function. Off by default.
+Reports a conversion whose array is written in place (`a[...] =`, `a +=`, `a.sort()`, `np.copyto(a, b)`,
+`np.add.at(a, ...)`, `rng.shuffle(a)`, `out=a`) before the tensor that it came from is read again. All three are in
+sight within one function. Off by default.
 
 ## Why is this bad
 
