@@ -135,7 +135,10 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     if isinstance(value, Mapping):
         if isinstance(index, Constant):
             found = value.get(index.value)
-            return Unknown("value of a dict") if isinstance(found, Nothing) else found
+            if isinstance(found, Nothing):
+                found = Unknown("value of a dict")
+            is_stored = any(key == index.value for key, _ in value.entries)
+            return found if is_stored else learnt_from_name(found, str(index.value))
         return join_all(value.values())
     if isinstance(value, Tensor):
         is_number = value.is_number or _is_position(index)

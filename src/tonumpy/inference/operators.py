@@ -262,6 +262,8 @@ def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, defaul
     if operator.name in _FROM_DATA:
         operands = tuple(value for value in call.operands if not isinstance(value, (Sequence, Mapping)))
         call = call._replace(operands=operands, carriers=operands)
+    if operator.name in _BETWEEN_BOUNDS:
+        call = call._replace(operands=tuple(value for value in call.operands if isinstance(value, Tensor)))
     is_made_here = not any(isinstance(value, (Tensor, Unknown)) for each in call.operands for value in members(each))
     if default_on_cpu is not True and is_made_here and "device" in operator.takes:
         call = call._replace(arguments=on_default_device(arguments, default_on_cpu))
@@ -287,6 +289,10 @@ def _is_number(arguments: Arguments) -> bool:
 
 # What they make of a list is on the default device, wherever the tensors in it are.
 _FROM_DATA = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
+
+
+# Their bounds are numbers where nothing else is known of them: tensors are accepted since torch 2.1, and hardly given.
+_BETWEEN_BOUNDS = frozenset(("torch.linspace", "torch.logspace"))
 
 
 def _broadcast(arguments: Arguments, grad_mode: Fact) -> Sequence:
