@@ -84,3 +84,17 @@ def test_a_backend_that_is_chosen_at_run_time_may_be_either(tmp_path: Path) -> N
     assert count(f"if USES_PADDLE:\n    {torch}else:\n    {paddle}") == 0
     assert count(paddle + torch) == 1
     assert count(torch + paddle) == 0
+
+
+@pytest.mark.parametrize(("neighbour", "rows"), [("import torch", [2]), ("import paddle", []), ("import os", [2])])
+def test_a_module_without_a_framework_speaks_its_neighbours_words(
+    tmp_path: Path, neighbour: str, rows: list[int]
+) -> None:
+    (tmp_path / "layers.py").write_text(f"{neighbour}\n")
+    found = check_source(b"def picture(image):\n    return image.detach().numpy()\n", str(tmp_path / "pictures.py"))
+    assert [finding.start.row for finding in found] == rows
+
+
+def test_a_folder_that_cannot_be_read_has_no_neighbours(tmp_path: Path) -> None:
+    text = b"def picture(image):\n    return image.detach().numpy()\n"
+    assert len(check_source(text, str(tmp_path / "nowhere" / "pictures.py"))) == 1

@@ -32,6 +32,7 @@ MAX_KEPT = 3_000_000  # bytes of the text that a process keeps parsed, in some 2
 MAX_FOLLOWED = 1_500_000  # of the text of other modules for one file: some packages import all of themselves
 MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
 MAX_ROOTS = 10_000
+MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what frameworks are spoken there
 MAX_ANCESTORS = 7
 
 _DEFAULT_DEVICE = re.compile(r"""set_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
@@ -87,8 +88,10 @@ class Module:
 
     @cached_property
     def only_torch_says(self) -> bool:
-        """Whether the words of torch prove a torch tensor."""
-        return only_torch_says(self.roots)
+        """Whether the words of torch prove a torch tensor. A module without a framework speaks its neighbours' words."""
+        if self.imports_torch or not only_torch_says(self.roots):
+            return only_torch_says(self.roots)
+        return only_torch_says(self.project.roots_around(self.folder))
 
     @cached_property
     def hands_out_wrappers(self) -> bool:
@@ -245,6 +248,7 @@ class Project:
     def __init__(self) -> None:
         self._modules: dict[str, Module | None] = {}
         self._roots: dict[tuple[str, str], str | None] = {}
+        self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
         self._followed: set[str] = set()  # the modules that the file at hand has asked for, and the size of their text
         self._size_followed = 0
 
@@ -271,6 +275,7 @@ class Project:
                 del self._modules[path]
         if len(self._roots) > MAX_ROOTS:
             self._roots.clear()
+            self._roots_around.clear()
 
     def _read(self, path: str) -> Module | None:
         for filename in (os.path.join(path, "__init__.py"), f"{path}.py"):
@@ -284,6 +289,14 @@ class Project:
             except SourceError:
                 return None  # its own check reports it
         return Module.namespace(path, self) if os.path.isdir(path) else None
+
+    def roots_around(self, folder: str) -> frozenset[str]:
+        """What the modules of a folder import, so far as a few of them show it."""
+        if folder not in self._roots_around:
+            names = sorted(name for name in _names_in(folder) if name.endswith(".py"))[:MAX_NEIGHBOURS]
+            texts = (_text_of(os.path.join(folder, name)) for name in names)
+            self._roots_around[folder] = frozenset[str]().union(*map(imported_roots, texts))
+        return self._roots_around[folder]
 
     def find(self, dotted: str, folder: str) -> Module | None:
         """The module that `import dotted` means for a file in `folder`, if it belongs to the same repository."""
@@ -304,6 +317,21 @@ class Project:
         return self._roots[key]
 
 
+def _names_in(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _text_of(filename: str) -> str:
+    try:
+        with open(filename, "rb") as file:
+            return file.read(MAX_BYTES).decode("latin-1")
+    except OSError:
+        return ""
+
+
 def _search_folders(folder: str) -> list[str]:
     found = []
     current = os.path.abspath(folder)
@@ -321,7 +349,4 @@ def _holds_module(folder: str, name: str) -> bool:
     if os.path.isfile(f"{path}.py") or os.path.isfile(os.path.join(path, "__init__.py")):
         return True
     # A namespace package counts only where it holds Python itself: any folder may share a package's name.
-    try:
-        return os.path.isdir(path) and any(entry.endswith(".py") for entry in os.listdir(path))
-    except OSError:
-        return False
+    return any(entry.endswith(".py") for entry in _names_in(path))
