@@ -88,7 +88,7 @@ class Module:
 
     @cached_property
     def only_torch_says(self) -> bool:
-        """Whether the words of torch prove a torch tensor. A module without a framework speaks its neighbours' words."""
+        """Whether the words of torch prove a tensor; a module without a framework speaks its neighbours' words."""
         if self.imports_torch or not only_torch_says(self.roots):
             return only_torch_says(self.roots)
         return only_torch_says(self.project.roots_around(self.folder))
