@@ -555,6 +555,9 @@ class Analysis:
             if imported.level:
                 return Unknown("import of a module that is not there")
             return self.symbol(f"{imported.module}.{imported.name}")
+        own = source.submodule(imported.name) if source.filename == module.filename else None
+        if own is not None:
+            return ModuleValue(own)  # `from . import part` in the package itself
         if len(self._active) > MAX_DEPTH * 2:
             return Unknown("import too deep to follow")
         key = ("import", source.filename, imported.name)
