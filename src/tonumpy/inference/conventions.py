@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tonumpy.inference.values import (
     LibraryObject,
     Mapping,
+    Plain,
     Sequence,
     Tensor,
     Union,
@@ -37,6 +38,8 @@ _DATASET = re.compile(r"(^|_)dataset(s)?$")
 # Nor do the parts of a batch, and of data that has parts with names: a graph, a record.
 _BATCH = re.compile(r"(^|_)(mini)?batch$")
 _DATA = re.compile(r"(^|_)data$")
+# What `.to(dtype)` is given, which moves nothing.
+_DTYPE = re.compile(r"(^|_)dtype$")
 # A loader is taken for torch's own, whose batches are made on the CPU from what a dataset holds.
 _LOADER = re.compile(r"(^|_)(data_?)?loader(s)?$")
 
@@ -61,6 +64,8 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     if isinstance(value, Unknown) and (value.on_cpu, value.requires_grad) == (None, None) and _LOADER.search(name):
         loader = LibraryObject("torch.utils.data.DataLoader", True, False)
         return Sequence(None, loader) if name.endswith("s") else loader
+    if isinstance(value, Unknown) and _DTYPE.search(name):
+        return Plain("dtype")
     if isinstance(value, (Sequence, Mapping)) and _BATCH.search(name):
         return mapped(value, unless_it_requires_grad)
     if isinstance(value, (Sequence, Mapping, Union)):

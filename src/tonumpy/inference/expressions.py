@@ -38,6 +38,7 @@ from tonumpy.inference.values import (
     Value,
     join,
     join_all,
+    members,
     sequence_of,
 )
 
@@ -330,12 +331,21 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
 def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
     base = frame.env
     found: list[Value] = []
+    is_and = isinstance(node.op, ast.And)
     for part in node.values:
-        found.append(settle(evaluate(frame, part)))
+        value = settle(evaluate(frame, part))
+        # What is certain to decide the rest is the result; what is certain not to is none.
+        found.append(join_all(each for each in members(value) if part is node.values[-1] or _truth(each) is not is_and))
+        if _truth(value) is not None and _truth(value) is not is_and:
+            break
         frame.env = Environment(frame.env)
-        narrow(frame, part, isinstance(node.op, ast.And))
+        narrow(frame, part, is_and)
     _leave(frame, base, node)
     return join_all(found)
+
+
+def _truth(value: Value) -> bool | None:
+    return bool(value.value) if isinstance(value, Constant) else None
 
 
 def _leave(frame: Frame, base: Environment, node: ast.expr) -> None:

@@ -560,11 +560,22 @@ def device_after_to(before: Fact, arguments: Arguments) -> Fact:
         return None
     given = arguments.named_value("device")
     for value in arguments.positional[:2]:
-        is_flag = isinstance(value, Constant) and isinstance(value.value, bool)
-        if given is None and dtype_of(value) is None and not isinstance(value, Plain) and not is_flag:
+        if given is None and not all(map(_is_no_device, members(value))):
             given = value
-    if given is None or same(given, NONE):
+    if given is None:
         return before
+    found = {before if _is_no_device(each) else _device_of(each) for each in members(given)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_no_device(value: Value) -> bool:
+    """None, a flag or a dtype as an argument of `.to(...)`."""
+    if isinstance(value, Constant):
+        return value.value is None or isinstance(value.value, bool)
+    return isinstance(value, Plain) or dtype_of(value) is not None
+
+
+def _device_of(given: Value) -> Fact:
     return given.on_cpu if isinstance(given, Tensor) else cpu_of_device(given)
 
 
