@@ -69,6 +69,7 @@ CHARACTERS_A_STATEMENT = 500
 MAX_STATEMENTS = 4_000  # for the candidates of one function; what is asked beyond them is answered "unknown"
 MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself
 
+_CIRCULAR = Unknown("import that depends on itself")
 _EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
 
 
@@ -523,11 +524,15 @@ class Analysis:
             if source is None:
                 continue
             value: Value | None = None
-            if not self._may_read(source) or name in source.bindings:
+            if not self._may_read(source):
+                value = self._module_name(source, name)
+            elif not source.hands_out(name):
+                continue
+            elif name in source.bindings:
                 value = self._module_name(source, name)
             elif source.filename not in asked:
                 value = self._through_stars(source, name, asked)
-            if value is not None:
+            if value is not None and value != _CIRCULAR:
                 found.append(value)
                 if star in module.unconditional_stars:
                     break  # what stands before it does not count
@@ -562,7 +567,7 @@ class Analysis:
             return Unknown("import too deep to follow")
         key = ("import", source.filename, imported.name)
         if key in self._active:
-            return Unknown("import that depends on itself")
+            return _CIRCULAR
         self._active.append(key)
         try:
             return self.member_of_module(source, imported.name)

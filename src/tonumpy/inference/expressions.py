@@ -221,7 +221,7 @@ def _item_of_instance(frame: Frame, value: Instance) -> Value:
             found = frame.analysis.call_function(method, value, arguments, frame.grad_mode)
             return found if name == "__getitem__" or found == value else item_of(frame, found)
     fields = classes.named_tuple_fields(value)
-    return Unknown("item of an object") if fields is None else fields.element
+    return libraries.inherited_item(frame, value) if fields is None else fields.element
 
 
 def _tuple(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:

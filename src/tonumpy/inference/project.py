@@ -180,6 +180,20 @@ class Module:
         statements = (each for each in self.tree.body if isinstance(each, ast.ImportFrom))
         return frozenset(imported for each in statements for name, imported in imports_of(each) if name == "*")
 
+    @cached_property
+    def _all(self) -> frozenset[str] | None:
+        """What `__all__` lists; None where there is none, or none that can be read off."""
+        assigned = self.bindings.get("__all__", [])
+        value = assigned[0].value if len(assigned) == 1 and isinstance(assigned[0], ast.Assign) else None
+        if not isinstance(value, (ast.List, ast.Tuple)):
+            return None
+        names = frozenset(part.value for part in value.elts if isinstance(part, ast.Constant))
+        return names if len(names) == len(value.elts) else None
+
+    def hands_out(self, name: str) -> bool:
+        """Whether a star import takes a name of the module with it."""
+        return not name.startswith("_") if self._all is None else name in self._all
+
     def submodule(self, name: str) -> Module | None:
         return self.project.module_at(os.path.join(self.folder, name)) if self.is_package else None
 

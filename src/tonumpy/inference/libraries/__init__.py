@@ -159,6 +159,12 @@ def item(frame: Frame, owner: LibraryObject) -> Value:
     return keep(frame, promise, owner, Arguments(()))
 
 
+def inherited_item(frame: Frame, owner: Instance) -> Value:
+    """What iterating over an object gives whose class extends a library's and leaves that to it."""
+    promise = member_promise(frame.analysis.classes.library_bases(owner.cls), "__iter__", Arguments(()))
+    return Unknown("item of an object") if promise is None else keep(frame, promise, owner, Arguments(()))
+
+
 def known_by_term(module: Module, owner: Unknown, term: str) -> LibraryObject | None:
     """What an attribute (`.boxes`) or key (`[boxes]`) of anything holds, by a library that the module imports."""
     for root in sorted(module.roots):
