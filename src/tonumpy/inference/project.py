@@ -187,7 +187,8 @@ class Module:
         value = assigned[0].value if len(assigned) == 1 and isinstance(assigned[0], ast.Assign) else None
         if not isinstance(value, (ast.List, ast.Tuple)):
             return None
-        names = frozenset(part.value for part in value.elts if isinstance(part, ast.Constant))
+        constants = [part.value for part in value.elts if isinstance(part, ast.Constant)]
+        names = frozenset(name for name in constants if isinstance(name, str))
         return names if len(names) == len(value.elts) else None
 
     def hands_out(self, name: str) -> bool:
