@@ -8,10 +8,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.chains import last_name
 from tonumpy.inference import callers, classes, libraries
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.conventions import learnt_from_name
+from tonumpy.inference.environment import GENERATOR_CONTEXT
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
@@ -37,6 +39,7 @@ from tonumpy.inference.values import (
     Foreign,
     Function,
     Instance,
+    LibraryObject,
     Mapping,
     ModuleValue,
     Nothing,
@@ -47,6 +50,8 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    as_given,
+    handed_back,
     join,
     join_all,
     mapped,
@@ -79,6 +84,7 @@ class Analysis:
         self._modules_read: set[str] = set()
         self.frames: list[Frame] = []  # all that were made
         self._calls: dict[tuple[object, ...], Value] = {}
+        self._made_by_decorators: dict[tuple[int, int], Function | Unknown] = {}
         self._active: list[tuple[object, ...]] = []
         self._globals: dict[tuple[str, str], Value] = {}
         self._starred: dict[tuple[str, str], Value | None] = {}
@@ -254,14 +260,22 @@ class Analysis:
 
     def call_function(self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact) -> Value:
         """What a function of the repository returns for these arguments."""
-        arguments = without_origins(arguments)
-        key = (id(function.node), id(function.closure), receiver, arguments, grad_mode)
+        if not function.is_bare and not isinstance(function.node, ast.Lambda) and function.node.decorator_list:
+            decorated = self._decorated(function)
+            if isinstance(decorated, Unknown):
+                return with_facts(decorated, requires_grad=False) if grad_mode is False else decorated
+            if decorated.node is not function.node:
+                own = () if receiver is None else (receiver,)
+                passed = arguments._replace(positional=(*own, *arguments.positional))
+                return self.call_function(decorated, None, passed, grad_mode)
+        given = as_given(arguments)
+        key = (id(function.node), id(function.closure), receiver, given, grad_mode)
         try:
             known = self._calls.get(key)
         except TypeError:  # a literal that cannot be hashed
             return self._declared_return(function, "call", grad_mode)
         if known is not None:
-            return known
+            return handed_back(known, arguments)
         if key in self._active:
             return NOTHING
         same_function = sum(1 for active in self._active if active[0] == key[0])
@@ -269,13 +283,13 @@ class Analysis:
             return self._declared_return(function, "call too deep to follow", grad_mode)
         self._active.append(key)
         try:
-            result = self._run_call(function, receiver, arguments, grad_mode)
+            result = self._run_call(function, receiver, given, grad_mode)
             if self._decorated_mode(function, grad_mode) is False:
                 result = unless_it_requires_grad(result)
         finally:
             self._active.pop()
         self._calls[key] = result
-        return result
+        return handed_back(result, arguments)
 
     def _run_call(self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact) -> Value:
         node = function.node
@@ -292,7 +306,11 @@ class Analysis:
             frame.bind(name, value)
         falls_through = execute(frame, node.body)
         returned = settle(frame.returned)
-        if frame.is_generator:
+        if frame.is_generator and not decorator_names(node).isdisjoint(_MAKING_CONTEXTS):
+            modes = frame.modes_of_yields
+            mode_inside = Constant(next(iter(modes)) if len(modes) == 1 else None)
+            returned = LibraryObject(GENERATOR_CONTEXT, arguments=Arguments((frame.yielded, mode_inside)))
+        elif frame.is_generator:
             returned = Sequence(None, frame.yielded)
         elif falls_through:
             returned = join(returned, NONE)
@@ -302,6 +320,31 @@ class Analysis:
         if _is_abstract(node):
             return with_facts(declared, requires_grad=False) if grad_mode is False else declared
         return self.combine_annotation(returned, declared)
+
+    def _decorated(self, function: Function) -> Function | Unknown:
+        """What stands under a function's name: what the decorators of the repository made of it."""
+        key = (id(function.node), id(function.closure))
+        known = self._made_by_decorators.get(key)
+        if known is None:
+            self._made_by_decorators[key] = function  # what its decorators do while they are asked
+            known = self._made_by_decorators[key] = self._decorate(function)
+        return known
+
+    def _decorate(self, function: Function) -> Function | Unknown:
+        node = function.node
+        assert isinstance(node, _FUNCTIONS)
+        frame = self._definition_frame(function)
+        made = function._replace(is_bare=True)
+        for decorator in reversed(node.decorator_list):
+            if last_name(decorator) in ("singledispatch", "singledispatchmethod"):
+                return Unknown("call of a function that dispatches by class")
+            maker = evaluate(frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
+            if isinstance(maker, Function):
+                decorate = evaluate(frame, decorator)
+                if isinstance(decorate, Function):
+                    result = self.call_function(decorate, None, Arguments((made,)), None)
+                    made = result if isinstance(result, Function) else made
+        return function if made.node is node else made
 
     def filled_argument(self, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact) -> Value | None:
         """What a list or dict that a function of the repository is given is when it returns; None where unchanged."""
@@ -646,6 +689,7 @@ class Analysis:
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_MAKING_CONTEXTS = ("contextmanager", "asynccontextmanager")
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
 
 

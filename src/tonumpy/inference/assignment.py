@@ -5,18 +5,24 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.chains import last_name
 from tonumpy.inference import autocast
 from tonumpy.inference.calls import evaluate_arguments
 from tonumpy.inference.conventions import learnt_from_name
-from tonumpy.inference.environment import DEFAULT_DEVICE, GRAD_CONTEXTS
+from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.operators import combine, with_grad_set
 from tonumpy.inference.symbols import element_path, key_path, path_of, root_name
+from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
+    Arguments,
+    BoundMethod,
+    Class,
     Constant,
     Device,
     Foreign,
+    Function,
     Instance,
     LibraryObject,
     Mapping,
@@ -30,6 +36,7 @@ from tonumpy.inference.values import (
     join_all,
     members,
     tensor_facts,
+    updated,
     with_facts,
     with_origin,
 )
@@ -241,6 +248,12 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
     if isinstance(before, Sequence) and isinstance(value, (Sequence, Unknown)):
         assign(frame, target, Sequence(None, join(before.element, item_of(frame, value))))
         return
+    if isinstance(before, Mapping):
+        changed = updated(before, value)
+        if (path := path_of(target)) is not None:
+            frame.env.forget_keys(path)
+            frame.change_all(path, before, changed)
+        return
     parts = []
     for member in members(before):
         if isinstance(member, Tensor):
@@ -282,7 +295,33 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         if isinstance(function, Symbol) and function.name in autocast.CONTEXTS:
             autocast.enter(frame, function.name, evaluate_arguments(frame, node))
         return Unknown("context")
-    return settle(evaluate(frame, node)) if evaluate_it else Unknown("context")
+    if evaluate_it or _is_of_repository(frame, node):
+        return join_all([_entered(frame, member) for member in members(settle(evaluate(frame, node)))])
+    return Unknown("context")
+
+
+def _is_of_repository(frame: Frame, node: ast.expr) -> bool:
+    """Whether the function or class of a context is one that can be entered, and so may set grad mode itself."""
+    if isinstance(node, ast.Name):
+        return True
+    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return False
+    return isinstance(evaluate(frame, node.func), (Function, BoundMethod, Class))
+
+
+def _entered(frame: Frame, context: Value) -> Value:
+    """What a context of the repository's own binds; it may set grad mode before it does."""
+    if isinstance(context, LibraryObject) and context.name == GENERATOR_CONTEXT and context.arguments is not None:
+        yielded, mode = context.arguments.positional
+        frame.set_grad_mode(mode.value if isinstance(mode, Constant) else None)
+        return yielded
+    method = frame.analysis.classes.method(context.cls, "__enter__") if isinstance(context, Instance) else None
+    if method is None or isinstance(method.node, ast.Lambda):
+        return context
+    result = frame.analysis.call_function(method, context, Arguments(()), frame.grad_mode)
+    if any(isinstance(node, ast.expr) and last_name(node) in GRAD_CONTEXTS for node in walk(method.node)):
+        frame.set_grad_mode(None)
+    return result
 
 
 def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:

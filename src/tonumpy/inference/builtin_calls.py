@@ -21,6 +21,7 @@ from tonumpy.inference.values import (
     join,
     join_all,
     sequence_of,
+    updated,
 )
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _dict(frame: Frame, arguments: Arguments) -> Value:
             other = join(other, item_of(frame, value) if isinstance(value, Unknown) else Unknown("value of a dict"))
     if arguments.has_star:
         other = join(other, Unknown("value of a dict"))
-    return Mapping((*entries, *arguments.named), other)
+    return updated(Mapping(tuple(entries), other), Mapping(arguments.named))
 
 
 def collection(frame: Frame, name: str, arguments: Arguments) -> Value:
@@ -227,16 +228,9 @@ def changed_container(frame: Frame, receiver: Sequence | Mapping, name: str, arg
             return Sequence((), NOTHING)
         return Sequence(None, receiver.element) if name in ("pop", "remove", "sort", "reverse", "popleft") else None
     if name == "update":
-        entries = dict(receiver.entries)
-        other = receiver.other
-        for value in given:
-            if isinstance(value, Mapping):
-                entries.update(value.entries)
-                other = join(other, value.other)
-            else:
-                other = join(other, Unknown("value of a dict"))
-        entries.update(arguments.named)
-        return Mapping(tuple(entries.items()), other)
+        for value in (*given, Mapping(arguments.named)):
+            receiver = updated(receiver, _dict(frame, Arguments((value,))))
+        return receiver
     if name == "setdefault" and len(given) == 2:
         if isinstance(given[0], Constant):
             kept = tuple((key, value) for key, value in receiver.entries if key != given[0].value)

@@ -40,6 +40,7 @@ from tonumpy.inference.values import (
     join_all,
     members,
     sequence_of,
+    updated,
 )
 
 if TYPE_CHECKING:
@@ -265,11 +266,10 @@ def _dict(frame: Frame, node: ast.Dict) -> Value:
     for key, part in zip(node.keys, node.values, strict=True):
         value = settle(evaluate(frame, part))
         if key is None:
-            if isinstance(value, Mapping):
-                entries.update(value.entries)
-                other = join(other, value.other)
-            else:
-                other = join(other, item_of(frame, value) if isinstance(value, Unknown) else Unknown("value of a dict"))
+            if isinstance(value, Unknown):
+                value = Mapping((), item_of(frame, value))
+            whole = updated(Mapping(tuple(entries.items()), other), value)
+            entries, other = dict(whole.entries), whole.other
             continue
         name = evaluate(frame, key)
         if isinstance(name, Constant):
@@ -296,6 +296,10 @@ def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operat
     if isinstance(operator, ast.Add) and isinstance(left, Sequence) and isinstance(right, Sequence):
         items = None if left.items is None or right.items is None else left.items + right.items
         return Sequence(items, join(left.element, right.element))
+    if isinstance(operator, ast.BitOr) and isinstance(left, Mapping):
+        return updated(left, right)
+    if isinstance(operator, ast.BitOr) and isinstance(left, Sequence):
+        return Sequence(None, join(left.element, item_of(frame, right)))
     if isinstance(operator, ast.Mult) and (isinstance(left, Sequence) or isinstance(right, Sequence)):
         return Sequence(None, left.element if isinstance(left, Sequence) else right.element)  # type: ignore[union-attr]
     if isinstance(operator, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, str):
@@ -463,6 +467,7 @@ def _slice(frame: Frame, node: ast.Slice) -> Value:
 
 def _yield(frame: Frame, node: ast.Yield | ast.YieldFrom) -> Value:
     frame.is_generator = True
+    frame.modes_of_yields.add(frame.grad_mode)
     if node.value is not None:
         value = settle(evaluate(frame, node.value))
         frame.yielded = join(frame.yielded, item_of(frame, value) if isinstance(node, ast.YieldFrom) else value)

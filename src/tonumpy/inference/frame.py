@@ -87,6 +87,7 @@ class Frame:
         self.returned: Value = NOTHING
         self.yielded: Value = NOTHING
         self.is_generator = False
+        self.modes_of_yields: set[Fact] = set()
         self.journals: list[dict[str, Value]] = []  # one for each `try` body being run: what an exception may find
         self.is_interrupted = False  # in a `finally` that an exception has led to: one within it is run only once
         self.loops: list[Loop] = []

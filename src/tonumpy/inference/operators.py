@@ -107,8 +107,8 @@ def _dtype_of_arithmetic(parts: Items[Value]) -> str | None:
 def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False) -> tuple[Fact, Fact]:
     """On which device a result made of the operands is, and whether it requires grad.
 
-    Torch's own operators refuse operands on different devices, so one that is on the CPU speaks for all; not so the
-    functions that `mixes` is True for, nor a tensor without dimensions, which is taken to any device.
+    Torch's own operators refuse operands on different devices, so one that is on the CPU speaks for all; not so a
+    tensor without dimensions, which is taken to any device. What `mixes` holds all of them, each as it is.
     """
     cpus: list[Fact] = []
     grads: list[Fact] = []
@@ -137,15 +137,20 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
             )
             cpus.append(cpu if is_sure else cpu or None)
             (obscure if _is_obscure(value) else grads).append(grad if is_sure or not grad else None)
-    alone = speaks_for_all and not mixes
-    if not (alone and is_data):  # what is worked on together with data on the CPU is taken for data too
+    if not (speaks_for_all and is_data):  # what is worked on together with data on the CPU is taken for data too
         grads += obscure
-    cpu = False if False in cpus else True if alone or all(each is True for each in cpus) else None
+    if mixes:
+        return _common(cpus or [True]), _common([*grads, *obscure] or [False])
+    cpu = False if False in cpus else True if speaks_for_all or all(each is True for each in cpus) else None
     if grad_mode is False or all(each is False for each in grads):
         return cpu, False
     if _is_integer_arithmetic(operands):
         return cpu, False
     return cpu, True if grad_mode is True and True in grads else None
+
+
+def _common(facts: list[Fact]) -> Fact:
+    return facts[0] if len(set(facts)) == 1 else None
 
 
 def _is_obscure(value: Value) -> bool:

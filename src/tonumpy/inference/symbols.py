@@ -212,6 +212,8 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
     switched: set[tuple[str, bool]] = set()
     aliases: dict[str, set[str]] = {}
     written: set[str] = set()
+    given: dict[str, set[str]] = {}
+    regraded: set[str] = set()
     setting_mode: set[str] = set()
     for statement in statements_of(body):
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
@@ -240,6 +242,14 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
             for name in names:
                 sources.setdefault(name, set()).update(read)
                 aliases.setdefault(name, set()).update(_aliased(value))
+                if isinstance(value, ast.Call):
+                    given.setdefault(name, set()).update(read)
+            regraded.update(
+                name
+                for target in targets
+                if isinstance(target, ast.Attribute) and target.attr == "requires_grad"
+                for name in bound_names(target)
+            )
             if isinstance(statement, ast.AugAssign) or any(not isinstance(target, ast.Name) for target in targets):
                 written.update(names)
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
@@ -266,11 +276,15 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                         if _is_in_place(node.func):
                             # `y = x.requires_grad_()` is of interest where x is.
                             sources[changed].update(_names_bound(statement))
+                            regraded.add(changed)
                         if _is_in_place(node.func) or node.func.attr in _IN_PLACE:
                             written.add(changed)
     for name in written:
         for other in aliases.get(name, ()):
             sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
+    for name in regraded:
+        for other in given.get(name, ()):
+            sources.setdefault(other, set()).add(name)  # a call may have handed back what it was given
     return Flow(
         frozenset(local - outer),
         frozenset(outer),

@@ -112,6 +112,7 @@ class Function(NamedTuple):
     module: Module
     owner: Class | None  # the class whose method it is
     closure: Any = None  # flow.Frame of the enclosing function; compared by identity
+    is_bare: bool = False  # as its decorators are given it
 
 
 class Class(NamedTuple):
@@ -351,6 +352,14 @@ def _join_mappings(first: Mapping, second: Mapping) -> Mapping:
     return Mapping(entries, join(first.other, second.other))
 
 
+def updated(first: Mapping, second: Value) -> Mapping:
+    """A dict with what another has: under the keys of the other what stands there, where these are known."""
+    if not isinstance(second, Mapping):
+        second = Mapping((), Unknown("value of a dict"))
+    entries = {key: join(value, second.other) for key, value in first.entries}
+    return Mapping((*{**entries, **dict(second.entries)}.items(),), join(first.other, second.other))
+
+
 def join_dtype(first: str | None, second: str | None) -> str | None:
     if first == second:
         return first
@@ -471,7 +480,12 @@ def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) ->
 
 
 def unless_it_requires_grad(value: Value) -> Value:
-    """The value with every tensor in it that is not known to require grad taken for one that does not."""
+    """The value with every tensor in it that is not known to require grad taken for one that does not.
+
+    A tensor that an argument may be, or that views one, was not made by the call.
+    """
+    if isinstance(value, Tensor) and any(name.startswith(_ARGUMENT) for name in value.origins):
+        return value
     if isinstance(value, (Tensor, Unknown)):
         return value if value.requires_grad is not None else value._replace(requires_grad=False)
     return mapped(value, unless_it_requires_grad)
@@ -495,9 +509,55 @@ def without_origins(arguments: Arguments) -> Arguments:
 
 
 def _without_origins(value: Value) -> Value:
+    return _with_origins(value, frozenset())
+
+
+def _with_origins(value: Value, origins: frozenset[str]) -> Value:
     if isinstance(value, Tensor):
-        return value._replace(origins=frozenset()) if value.origins else value
-    return mapped(value, _without_origins)
+        return value if value.origins == origins else value._replace(origins=origins)
+    return mapped(value, lambda part: _with_origins(part, origins))
+
+
+_ARGUMENT = "<argument "  # no name of a variable begins so
+
+
+def as_given(arguments: Arguments) -> Arguments:
+    """As a function sees them: the tensors in them come from an argument, whatever its caller calls them."""
+    return Arguments(
+        tuple(
+            _with_origins(value, frozenset((f"{_ARGUMENT}{place}>",)))
+            for place, value in enumerate(arguments.positional)
+        ),
+        tuple((name, _with_origins(value, frozenset((f"{_ARGUMENT}{name}>",)))) for name, value in arguments.named),
+        arguments.has_star,
+        _with_origins(arguments.starred, frozenset((f"{_ARGUMENT}*>",))),
+    )
+
+
+def handed_back(result: Value, arguments: Arguments) -> Value:
+    """What a function gave, as its caller sees it: what came from an argument has the names that the argument has."""
+    if isinstance(result, Tensor):
+        if not result.origins:
+            return result
+        places = {f"{_ARGUMENT}{place}>": value for place, value in enumerate(arguments.positional)}
+        places.update((f"{_ARGUMENT}{name}>", value) for name, value in arguments.named)
+        places[f"{_ARGUMENT}*>"] = arguments.starred
+        names = (_origins_in(places[place]) for place in result.origins & places.keys())
+        return result._replace(origins=frozenset[str]().union(*names))
+    return mapped(result, lambda part: handed_back(part, arguments))
+
+
+def _origins_in(value: Value) -> frozenset[str]:
+    if isinstance(value, Tensor):
+        return value.origins
+    parts: Iterable[Value] = ()
+    if isinstance(value, Sequence):
+        parts = (value.element, *(value.items or ()))
+    elif isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, Union):
+        parts = value.members
+    return frozenset[str]().union(*map(_origins_in, parts))
 
 
 def after_change(value: Value, changed: Tensor) -> Value:

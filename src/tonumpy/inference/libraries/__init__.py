@@ -75,7 +75,7 @@ def call_function(frame: Frame, name: str, arguments: Arguments) -> Value | None
         promise = member_promise([owner], method, arguments)
         if promise is not None and promise.returns == ("instance",):
             cpu = device_of(promise, None, arguments)
-            grad = grad_of(promise.grad, None, arguments, frame.grad_mode)
+            grad = grad_of(promise, None, arguments, frame.grad_mode)
             return LibraryObject(canonical(owner), cpu, grad, dtype=_dtype_asked_for(arguments))
     return None
 
@@ -105,7 +105,7 @@ def construct(name: str, arguments: Arguments, default_on_cpu: Fact) -> Value:
         return LibraryObject(name, None, None, known)
     placed = on_default_device(arguments, default_on_cpu) if promise.device == "argument" else arguments
     cpu = device_of(promise, None, placed)
-    grad = grad_of(promise.grad, None, arguments, True)  # what it holds is as it was given, under no_grad too
+    grad = grad_of(promise, None, arguments, True)  # what it holds is as it was given, under no_grad too
     return LibraryObject(name, cpu, grad, known, _dtype_asked_for(arguments))
 
 

@@ -27,12 +27,13 @@ from tonumpy.inference.values import (
     join_all,
     same,
     sequence_of,
+    tensor_facts,
 )
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
-    from tonumpy.inference.libraries.rows import Promise, Whether
+    from tonumpy.inference.libraries.rows import Promise
 
 
 def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> Value:
@@ -40,7 +41,7 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     cpu = device_of(promise, owner, arguments)
     if promise.device == "default type":
         cpu = None if frame.module.speaks_of_variables else True
-    grad = grad_of(promise.grad, owner, arguments, frame.grad_mode)
+    grad = grad_of(promise, owner, arguments, frame.grad_mode)
     is_sent = cpu is not True and any(isinstance(value, Tensor) and value.is_sent for value in arguments.values())
     dtype = promise.dtype
     if dtype == "self":
@@ -100,6 +101,9 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         return _composed(frame, owner, arguments) or Unknown("value of a library", cpu, grad)
     if kind == "transformed" and isinstance(owner, LibraryObject):
         return _transformed(frame, owner)
+    if kind == "rows" and isinstance(owner, LibraryObject):
+        columns = () if owner.arguments is None else owner.arguments.positional
+        return sequence_of([_item(frame, column) for column in columns]) if columns else Sequence(None, tensor)
     if kind == "collated" and isinstance(owner, LibraryObject):
         return _collated(frame, owner, cpu, grad)
     if kind == "saved":
@@ -107,6 +111,12 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
         return _iterated(frame, kind, arguments)
     return Unknown("value of a library", cpu, grad)
+
+
+def _item(frame: Frame, value: Value) -> Value:
+    from tonumpy.inference.expressions import item_of
+
+    return item_of(frame, value)
 
 
 def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
@@ -122,9 +132,12 @@ def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fa
     if promise.device in ("argument", "given"):  # the CPU unless a device is given; unknown unless one is
         return True if promise.device == "argument" and not arguments.has_star else None
     operands = _operands(promise.device, owner, arguments)
-    # An object, unlike an operator of torch, may hold tensors on different devices.
-    mixes = promise.returns == ("self",)
-    return None if operands is None else result_facts(operands, None, mixes=mixes)[0]
+    return None if operands is None else result_facts(operands, None, mixes=_holds_them(promise))[0]
+
+
+def _holds_them(promise: Promise) -> bool:
+    """An object, unlike an operator of torch, may hold tensors on different devices, some of which require grad."""
+    return promise.returns == ("self",)
 
 
 def _keeps_storage(given: Value) -> bool:
@@ -135,7 +148,10 @@ def _keeps_storage(given: Value) -> bool:
     return bool(first) and isinstance(given.node.body, ast.Name) and given.node.body.id == first[0].arg
 
 
-def grad_of(whether: Whether, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> Fact:
+def grad_of(promise: Promise, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> Fact:
+    whether = promise.grad
+    if whether == "derived":
+        return False if grad_of(promise._replace(grad="self"), owner, arguments, True) is False else None
     if whether == "own":
         whether, grad_mode = "self", True
     if whether in ("asked", "argument"):
@@ -146,7 +162,7 @@ def grad_of(whether: Whether, owner: Value | None, arguments: Arguments, grad_mo
     if whether == "never" or grad_mode is False:
         return False
     operands = _operands(whether, owner, arguments)
-    return None if operands is None else result_facts(operands, grad_mode)[1]
+    return None if operands is None else result_facts(operands, grad_mode, mixes=_holds_them(promise))[1]
 
 
 def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Value] | None:
@@ -162,14 +178,16 @@ def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Val
 
 def _collated(frame: Frame, loader: LibraryObject, cpu: Fact, grad: Fact) -> Value:
     """A batch of a loader: the items of its dataset, numbers and arrays made tensors, unless a collate_fn is given."""
-    from tonumpy.inference.expressions import item_of
-
     unknown = Unknown("batch of a loader", cpu, grad)
     arguments = loader.arguments
-    if arguments is None or arguments.get(7, "collate_fn") is not None:
+    dataset = None if arguments is None else arguments.get(0, "dataset")
+    if arguments is None or dataset is None:
         return unknown
-    dataset = arguments.get(0, "dataset")
-    return unknown if dataset is None else _collate(item_of(frame, dataset), unknown)
+    if arguments.get(7, "collate_fn") is None:
+        return _collate(_item(frame, dataset), unknown)
+    if isinstance(dataset, Sequence) or getattr(dataset, "name", "") == "torch.utils.data.TensorDataset":
+        return Unknown("batch of a loader", *tensor_facts(_item(frame, dataset)))  # it is made of tensors in sight
+    return unknown
 
 
 def _collate(item: Value, unknown: Unknown) -> Value:

@@ -11,7 +11,7 @@ from tonumpy.inference import torch_api
 from tonumpy.inference.values import Arguments, Constant
 
 Where = Literal["cpu", "first", "inputs", "self", "both", "argument", "given", "default type", "unknown"]
-Whether = Literal["never", "first", "inputs", "self", "both", "own", "unknown", "asked", "argument"]
+Whether = Literal["never", "first", "inputs", "self", "both", "own", "unknown", "asked", "argument", "derived"]
 
 
 Place = tuple[int, str]  # of an argument: by position, or by name
@@ -22,7 +22,7 @@ class Promise(NamedTuple):
 
     A grad of "own" is that of a tensor the object holds, such as a parameter, whatever the mode is when it is read;
     "asked" is what `requires_grad=` (second by position) says, yes where it is not given, whatever the mode is;
-    "argument" is the same, but no where it is not given.
+    "argument" is the same, but no where it is not given; "derived" may be held or made.
 
     `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals;
     `position` is where a device may be given without its `keyword`; `reduces`: a tensor may have no dimensions.
@@ -194,8 +194,8 @@ def _of_layer(name: str, method: str) -> Promise | None:
     if layer is None or layer.returns is None:
         return None
     returns = {"tensor": ("tensor",), "tuple": ("recurrent", "unknown")}[layer.returns]
-    grad: Whether = "inputs" if layer.has_parameters is False else "both"
-    return Promise(returns, "both", grad, None, (), None, "device", bool(layer.reduces))
+    of: Literal["inputs", "both"] = "inputs" if layer.has_parameters is False else "both"
+    return Promise(returns, of, of, None, (), None, "device", bool(layer.reduces))
 
 
 def attribute_promise(class_names: list[str], name: str) -> Promise | None:
