@@ -29,6 +29,20 @@ def mutually_recursive_functions(n: int) -> str:
     return HEAD + "\n".join(calls) + "\ndef g(x: torch.Tensor):\n    return _f0(x).numpy()\n"
 
 
+def functions_that_hand_on_arrays(n: int) -> str:
+    bodies = (
+        f"def f{i}(x):\n    y = f{(i + 1) % n}(x)\n    x[{i}] = 0\n    f{(i + 2) % n}(x.view(-1))\n"
+        f"    return y or x.detach().cpu().numpy()\n"
+        for i in range(n)
+    )
+    return HEAD + "\n".join(bodies)
+
+
+def parts_of_a_tensor(n: int) -> str:
+    body = "".join(f"    a{i} = x[{i}].detach().cpu().numpy()\n    x[{i}] += 1\n" for i in range(n))
+    return HEAD + f"def f(x: torch.Tensor):\n{body}    return a0\n"
+
+
 def statements(n: int) -> str:
     body = "".join(f"    x = x + {i}\n" for i in range(n))
     return HEAD + f"def f(x: torch.Tensor):\n{body}    return x.numpy()\n"
@@ -83,6 +97,8 @@ SHAPES = (
     functions,
     functions_that_call_each_other_in_turn,
     mutually_recursive_functions,
+    functions_that_hand_on_arrays,
+    parts_of_a_tensor,
     statements,
     links,
     branches_in_a_row,

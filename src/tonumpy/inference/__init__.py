@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tonumpy.candidates import find_calls
 from tonumpy.chains import Chain, Role, chain_of
 from tonumpy.conversions import Certainty, Conversion, Fact
 from tonumpy.inference.analysis import MAX_STATEMENTS, Analysis
@@ -24,9 +25,11 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import ast
+    from collections.abc import Iterable, Sequence
 
     from tonumpy.candidates import Candidate, Guard, Site
+    from tonumpy.inference.sharing import Overwritten
     from tonumpy.source import Source
 
 _UNREACHED = Observation(Unknown("code that is not reached"), (), Arguments(()), None)
@@ -40,23 +43,41 @@ def infer(source: Source, candidates: Sequence[Candidate], project: Project) -> 
         return []  # another framework's code: what it converts is its own
     observed = observe(module, candidates)
     found = [_conversion(module, each, observed.get(id(each.call), _UNREACHED)) for each in candidates]
-    return _with_sharing([conversion for conversion in found if conversion is not None])
+    return _with_sharing(module, [conversion for conversion in found if conversion is not None])
 
 
-def _with_sharing(conversions: list[Conversion]) -> list[Conversion]:
+def _with_sharing(module: Module, conversions: list[Conversion]) -> list[Conversion]:
     """The same with what is written through shared memory, for the conversions that may share it."""
     sharing = sharing_of(
-        each.candidate
-        for each in conversions
-        if not each.copies and each.on_cpu is not False and each.certainty != "possible"
+        module.source,
+        [
+            each.candidate
+            for each in conversions
+            if not each.copies and each.on_cpu is not False and each.certainty != "possible"
+        ],
     )
     return [
         each._replace(
-            tensor_written=sharing.of_tensors.get(each.candidate.call),
-            array_written=sharing.of_arrays.get(each.candidate.call),
+            tensor_written=_first_shared(module, sharing.of_tensors.get(each.candidate.call, ())),
+            array_written=_first_shared(module, sharing.of_arrays.get(each.candidate.call, ())),
         )
         for each in conversions
     ]
+
+
+def _first_shared(module: Module, found: Iterable[Overwritten]) -> Overwritten | None:
+    return next((each for each in found if each.through is None or _may_share(module, each.through)), None)
+
+
+def _may_share(module: Module, call: ast.Call) -> bool:
+    """Whether what the function that converts is given in this call may be a tensor on the CPU."""
+    seen = observe(module, find_calls(module.source, [call.lineno], lambda other: other is call)).get(id(call))
+    if seen is None:
+        return True
+    given = (*seen.arguments.positional, *(value for _, value in seen.arguments.named))
+    if any(isinstance(part, Tensor) and part.on_cpu is False for value in given for part in members(value)):
+        return False
+    return not given or not all(isinstance(part, (Plain, Constant)) for value in given for part in members(value))
 
 
 def observe(

@@ -120,3 +120,50 @@ def in_another_round(memory: Memory, loop: tuple[int, int], *, is_entered: bool)
         else step
         for step in memory
     )
+
+
+class Write(NamedTuple):
+    """The row of a write, the memory that it writes and, where it writes an array, how that was made."""
+
+    row: int
+    memory: Memory
+    conversion: ast.Call | None
+    through: ast.Call | None
+
+
+class Reference(NamedTuple):
+    """Memory that a name may refer to, and the conversion by which it does; None where it holds the tensor.
+
+    `through`: the call, here, of the function that holds the conversion; None where that stands here itself.
+    `written`: how it was written since through the other side.
+    """
+
+    memory: Memory
+    conversion: ast.Call | None = None
+    through: ast.Call | None = None
+    written: Write | None = None
+
+    def in_another_round(self, loop: tuple[int, int], *, is_entered: bool) -> Reference:
+        memory = in_another_round(self.memory, loop, is_entered=is_entered)
+        if memory is self.memory:
+            return self
+        if self.written is None:
+            return self._replace(memory=memory)
+        written = in_another_round(self.written.memory, loop, is_entered=is_entered)
+        return self._replace(memory=memory, written=self.written._replace(memory=written))
+
+
+References = frozenset[Reference]
+Place = tuple[str, ...]  # `self`, `.model`, `.weight`; `batch`, `['image']`
+Names = dict[Place, References]
+NOTHING: References = frozenset()
+
+
+def selected(references: References, steps: tuple[Step, ...]) -> References:
+    """A part of them; another part's writes do not concern it."""
+    found = set()
+    for each in references:
+        memory = further(each.memory, steps)
+        is_written = each.written is not None and overlap(memory, each.written.memory)
+        found.add(Reference(memory, each.conversion, each.through, each.written if is_written else None))
+    return frozenset(found)

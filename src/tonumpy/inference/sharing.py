@@ -1,37 +1,47 @@
 """A function and its conversions in; where memory that an array and a tensor share is written, and the other read, out.
 
 The function is run over in order, loops until nothing new comes round, with nothing known but which names may refer to
-the same memory (memory.py): by assignment, by views, and by `.numpy()` and `torch.from_numpy` on the CPU. What another
-function may do with what it is given is not followed.
+the same memory (memory.py): by assignment, by views, and by `.numpy()` and `torch.from_numpy` on the CPU. What a
+function of the same module does with what it is given is followed (effects.py); and so is what those do that call one
+which hands on an array.
 """
 
 from __future__ import annotations
 
 import ast
 import itertools
+import re
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.candidates import find_calls
 from tonumpy.chains import Role, chain_of, last_name
+from tonumpy.inference.effects import Callee, Effects, Given, as_given, callee_of, functions_in, given_by
 from tonumpy.inference.memory import (
     GRAD,
+    NOTHING,
     PARAMETERS,
     Item,
     Memory,
-    Step,
-    further,
-    in_another_round,
+    Names,
+    Place,
+    Reference,
+    References,
+    Write,
     is_member,
     is_parameter,
     module_of,
     overlap,
+    selected,
     steps_of_index,
 )
-from tonumpy.inference.symbols import bound_names
+from tonumpy.inference.symbols import bound_names, names_in, parameter_names
 from tonumpy.inference.writes import (
     METHODS_OF_ARRAYS,
+    EffectOnModels,
     clips,
-    effect_on_model,
+    effect_on_models,
+    has_optimizer,
     writes_itself,
     written_arguments,
 )
@@ -39,64 +49,49 @@ from tonumpy.inference.writes import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tonumpy.candidates import Candidate
+    from tonumpy.candidates import Candidate, Scope, Site
+    from tonumpy.source import Source
 
+_Handed = tuple[ast.Call, ast.Call | None]  # a conversion, and the call through which its array has come
+
+MAX_DEPTH = 3  # of calls, from the function that is called or to those who call
 MAX_PASSES = 4  # of a loop: what goes round it is settled after two, in a loop of loops after three
 
 
 class Overwritten(NamedTuple):
-    """Where shared memory is written, and where it is read then; `kept_in` names the attribute where it is kept."""
+    """Where shared memory is written, and where it is read then; `kept_in` names the attribute where it is kept.
+
+    `through`: the call of the function that holds the conversion, where that stands in another one than the rest.
+    """
 
     write: int
     read: int
     kept_in: str | None = None
+    through: ast.Call | None = None
+
+    @property
+    def tensor(self) -> str:
+        """As a message names it."""
+        return "the tensor" if self.through is None else f"the tensor of line {self.through.lineno}"
 
 
 class Sharing(NamedTuple):
-    """For the call of each conversion: writes to the tensor that show in the array, and to the array in the tensor."""
+    """For the call of each conversion: writes to the tensor that show in the array, and to the array in the tensor.
 
-    of_tensors: dict[ast.Call, Overwritten]
-    of_arrays: dict[ast.Call, Overwritten]
-
-
-class Write(NamedTuple):
-    """The row of a write, the memory that it writes and, where it writes an array, the conversion that made that."""
-
-    row: int
-    memory: Memory
-    conversion: ast.Call | None
-
-
-class Reference(NamedTuple):
-    """Memory that a name may refer to, and the conversion by which it does; None where it holds the tensor.
-
-    `written`: how it was written since through the other side.
+    Several where the array is handed to several functions.
     """
 
-    memory: Memory
-    conversion: ast.Call | None = None
-    written: Write | None = None
+    of_tensors: dict[ast.Call, list[Overwritten]]
+    of_arrays: dict[ast.Call, list[Overwritten]]
 
-    def in_another_round(self, loop: tuple[int, int], *, is_entered: bool) -> Reference:
-        memory = in_another_round(self.memory, loop, is_entered=is_entered)
-        if memory is self.memory:
-            return self
-        if self.written is None:
-            return self._replace(memory=memory)
-        written = in_another_round(self.written.memory, loop, is_entered=is_entered)
-        return self._replace(memory=memory, written=self.written._replace(memory=written))
-
-
-References = frozenset[Reference]
-Place = tuple[str, ...]  # `self`, `.model`, `.weight`; `batch`, `['image']`
-Names = dict[Place, References]
-_NONE: References = frozenset()
 
 # Of tensors and arrays alike, where both have it.
 _VIEWS = frozenset(
-    "view view_as reshape ravel flatten squeeze unsqueeze transpose t swapaxes permute expand narrow select T mT H mH"
-    " real values flat diagonal unbind chunk split".split()
+    "view view_as reshape ravel flatten squeeze unsqueeze transpose t swapaxes permute expand narrow select values"
+    " diagonal unbind chunk split".split()
 )
+_VIEWING_ATTRIBUTES = frozenset("T mT H mH real flat".split())
+_OF_THE_SAME = _VIEWING_ATTRIBUTES | {"data"}
 _THE_SAME = frozenset("detach cpu contiguous".split())  # or a copy
 _VIEWS_AND_COPIES = _VIEWS | _THE_SAME
 _PLAIN = frozenset("shape dtype device ndim size dim numel nbytes itemsize stride is_cuda requires_grad".split())
@@ -106,51 +101,134 @@ _CONTAINERS = frozenset("list dict set deque defaultdict OrderedDict tuple".spli
 _PASSING = frozenset("list tuple reversed enumerate zip iter sorted from_numpy as_tensor asarray asanyarray".split())
 _TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
 _PARAMETERS = frozenset("parameters named_parameters state_dict buffers named_buffers".split())
+_CALL = re.compile(r"(\w+)[ \t]*\(")
 _PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and what it stands for
 
 
-def sharing_of(candidates: Iterable[Candidate]) -> Sharing:
-    """What is written through the memory that each candidate may share, function by function."""
-    scopes: dict[int, list[Candidate]] = {}
-    for candidate in candidates:
-        scopes.setdefault(id(candidate.scopes[-1]), []).append(candidate)
+def sharing_of(source: Source, candidates: Sequence[Candidate]) -> Sharing:
+    """What is written through the memory that each candidate may share."""
+    functions = _Functions(source.tree, frozenset(candidate.call for candidate in candidates))
     whole = Sharing({}, {})
-    for group in scopes.values():
-        try:
-            found = sharing_in(group[0].scopes[-1].body, [candidate.call for candidate in group])
-        except RecursionError:
-            continue  # nested too deeply: nothing is said of it
-        whole.of_tensors.update(found.of_tensors)
-        whole.of_arrays.update(found.of_arrays)
+    waiting = {id(each.scopes[-1]): each.scopes for each in candidates}
+    done: set[int] = set()
+    for _ in range(MAX_DEPTH):
+        names = set()
+        for scopes in waiting.values():
+            node, owner = scopes[-1], _owner(scopes)
+            try:
+                walk = functions.walk(node, owner, 0)
+            except RecursionError:
+                continue  # nested too deeply: nothing is said of it
+            _add(walk.of_tensors, whole.of_tensors)
+            _add(walk.of_arrays, whole.of_arrays)
+            if isinstance(node, ast.FunctionDef) and functions.effects(Callee(node, owner), 0).hands_on_arrays:
+                names.add(node.name)
+        done |= waiting.keys()
+        callers = [site.scopes for site in _calls_of(names, source)] if names else []
+        waiting = {id(scopes[-1]): scopes for scopes in callers if id(scopes[-1]) not in done}
     return whole
 
 
-def sharing_in(body: Sequence[ast.stmt], conversions: Iterable[ast.Call]) -> Sharing:
-    """`conversions` are those that may share memory with a tensor; of the others nothing need be known."""
-    return _Walk(frozenset(conversions)).run(body)
+def _owner(scopes: Sequence[Scope]) -> ast.ClassDef | None:
+    around = scopes[-2] if len(scopes) > 1 else None
+    return around if isinstance(around, ast.ClassDef) else None
+
+
+def _add(found: dict[_Handed, Overwritten], to: dict[ast.Call, list[Overwritten]]) -> None:
+    for (conversion, _), overwritten in found.items():
+        to.setdefault(conversion, []).append(overwritten)
+
+
+def _calls_of(names: set[str], source: Source) -> list[Site]:
+    """The calls of functions of these names."""
+    rows = {source.position_at(each.start()).row for each in _CALL.finditer(source.text) if each[1] in names}
+    return find_calls(source, sorted(rows), lambda call: last_name(call.func) in names)
+
+
+class _Functions:
+    """The functions of a module, each run over when its effects are asked for."""
+
+    def __init__(self, tree: ast.Module, conversions: frozenset[ast.Call]) -> None:
+        self.conversions = conversions
+        self._tree = tree
+        self._by_name: dict[str, ast.FunctionDef] | None = None
+        self._walks: dict[tuple[int, int], _Walk] = {}
+        self._effects: dict[tuple[int, int], Effects] = {}
+
+    def callee(self, call: ast.Call, owner: ast.ClassDef | None) -> Callee | None:
+        if self._by_name is None:
+            self._by_name = functions_in(self._tree.body)
+        return callee_of(call, self._by_name, owner)
+
+    def walk(self, node: Scope, owner: ast.ClassDef | None, depth: int) -> _Walk:
+        """`depth` counts the calls that have led here."""
+        key = id(node), depth
+        if key not in self._walks:
+            walk = _Walk(self, owner, depth)
+            walk.run(node.body)
+            self._walks[key] = walk
+        return self._walks[key]
+
+    def effects(self, callee: Callee, depth: int) -> Effects:
+        key = id(callee.node), depth
+        if key not in self._effects:
+            self._effects[key] = self.walk(callee.node, callee.owner, depth).effects(callee.node)
+        return self._effects[key]
 
 
 class _Walk:
-    def __init__(self, conversions: frozenset[ast.Call]) -> None:
-        self.conversions = conversions
+    def __init__(self, functions: _Functions, owner: ast.ClassDef | None, depth: int) -> None:
+        self.functions = functions
+        self.owner = owner
+        self.depth = depth
         self.names: Names = {}
         self.containers: set[Place] = set()
         self.counters: dict[str, Item] = {}
-        self.found = Sharing({}, {})
+        self.of_tensors: dict[_Handed, Overwritten] = {}
+        self.of_arrays: dict[_Handed, Overwritten] = {}
         self.is_reached = True
         self.left: list[list[Names]] = []  # what holds where the loops around are left or go on
+        # For those who call it:
+        self.is_generator = False
+        self.ends: list[Names] = []
+        self.returned: References = NOTHING
+        self.written: set[Memory] = set()
+        self.rebound: set[Place] = set()
+        self.on_models: set[EffectOnModels] = set()
 
-    def run(self, body: Sequence[ast.stmt]) -> Sharing:
+    def run(self, body: Sequence[ast.stmt]) -> None:
         self.block(body)
         if self.is_reached:
             self.leave()
-        return self.found
 
     def leave(self) -> None:
         """What an object keeps at the end is there to be read."""
+        self.ends.append(self.names)
         for place, references in self.names.items():
             if place[0] == "self" and len(place) > 1:
                 self.note(references, 0, "".join(place))
+
+    def effects(self, node: ast.FunctionDef) -> Effects:
+        """What it does, as the function `node`, to what it is given."""
+        parameters = () if self.is_generator else parameter_names(node.args)
+        on_models = frozenset(() if self.is_generator else self.on_models)
+
+        def seen(references: References) -> References:
+            return frozenset(each._replace(written=None) for each in references if each.memory[0] in parameters)
+
+        attributes = {
+            place: seen(held)
+            for place, held in self.joined(self.ends).items()
+            if place[0] in parameters and len(place) > 1 and held != frozenset((Reference(place),))
+        }
+        return Effects(
+            seen(self.returned),
+            frozenset(memory for memory in self.written if memory[0] in parameters),
+            {place: held for place, held in attributes.items() if place in self.rebound},
+            {place: held for place, held in attributes.items() if place not in self.rebound},
+            on_models,
+            frozenset(names_in(node).difference(parameters) if on_models else ()),
+        )
 
     # Names
 
@@ -165,20 +243,29 @@ class _Walk:
                 continue
             write = reference.written
             if reference.conversion is not None:
-                self.found.of_tensors.setdefault(reference.conversion, Overwritten(write.row, row, kept_in))
+                found = Overwritten(write.row, row, kept_in, reference.through)
+                self.of_tensors.setdefault((reference.conversion, reference.through), found)
             elif write.conversion is not None and kept_in is None:
-                self.found.of_arrays.setdefault(write.conversion, Overwritten(write.row, row))
+                found = Overwritten(write.row, row, None, write.through)
+                self.of_arrays.setdefault((write.conversion, write.through), found)
 
     def write(self, references: References, row: int) -> None:
         """Everything else that refers to the same memory has been written then.
 
-        Not what is the tensor on one path and the array on another: `x = x.numpy()` in a branch.
+        Not what is the tensor on one path and the array on another: `x = x.numpy()` in a branch. And who writes an
+        array that nobody holds, as in `rng.shuffle(x.numpy())`, means the tensor.
         """
         both = {each.memory for each in references if each.conversion is None}
         both &= {each.memory for each in references if each.conversion is not None}
-        writes = [Write(row, each.memory, each.conversion) for each in references if each.memory not in both]
+        held = {each.conversion for references in self.names.values() for each in references} | {None}
+        writes = [
+            Write(row, each.memory, each.conversion, each.through)
+            for each in references
+            if each.memory not in both and each.conversion in held
+        ]
         if not writes:
             return
+        self.written.update(write.memory for write in writes)
 
         def after(reference: Reference) -> Reference:
             for write in writes:
@@ -200,7 +287,7 @@ class _Walk:
                 given = [self.value(part) for part in parts]
             else:
                 has_star = any(isinstance(part, ast.Starred) for part in target.elts)
-                given = [_selected(references, () if has_star else (index,)) for index in range(len(target.elts))]
+                given = [selected(references, () if has_star else (index,)) for index in range(len(target.elts))]
                 parts = []
             for index, part in enumerate(target.elts):
                 self.bind(part, given[index], parts[index] if parts else None)
@@ -210,11 +297,14 @@ class _Walk:
             return
         place = _place(target)
         if place is not None and not (isinstance(target, ast.Subscript) and place[:-1] in self.containers):
-            self.bind_place(place, references, value, target)
+            self.bind_place(place, references, (target.lineno, target.col_offset), value)
         elif isinstance(target, ast.Subscript):
             self.store(target, references)
 
-    def bind_place(self, place: Place, references: References, value: ast.expr | None, target: ast.expr) -> None:
+    def bind_place(
+        self, place: Place, references: References, at: tuple[int, int], value: ast.expr | None = None
+    ) -> None:
+        self.rebound.add(place)
         for name in [name for name in self.names if len(name) > len(place) and name[: len(place)] == place]:
             del self.names[name]
         is_container = isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)) or (
@@ -224,7 +314,7 @@ class _Walk:
         self.counters.pop(place[0], None)
         if not references:
             # New memory. What the same code has made before is another's, and nobody's to write any more.
-            made = f"new {target.lineno}:{target.col_offset}"
+            made = f"new {at} {''.join(place)}"
             self.forget(lambda memory: memory[0] == made)
             references = frozenset((Reference((made,)),))
         self.names[place] = references
@@ -262,15 +352,15 @@ class _Walk:
         `writes`: to be written, so nothing is read, and only names and views refer to anything.
         """
         if isinstance(node, ast.Attribute) and node.attr in _PLAIN:
-            return _NONE
+            return NOTHING
         place = _place(node)
         if place is not None:
             return self.of(place)
         if isinstance(node, ast.Attribute):
             base = self.refer(node.value, writes=writes)
-            if node.attr in _VIEWS:
+            if node.attr in _VIEWING_ATTRIBUTES:
                 return _viewed(base, node.attr, ())
-            return base if node.attr == "data" else _selected(base, (f".{node.attr}",))
+            return base if node.attr == "data" else selected(base, (f".{node.attr}",))
         if isinstance(node, ast.Subscript):
             base, steps = self.refer(node.value, writes=writes), steps_of_index(node.slice, self.counters)
             if not writes:
@@ -278,19 +368,19 @@ class _Walk:
             if steps is None:
                 if not writes:
                     self.note(base, node.lineno)
-                return _NONE
-            return base if _place(node.value) in self.containers else _selected(base, steps)
+                return NOTHING
+            return base if _place(node.value) in self.containers else selected(base, steps)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS_AND_COPIES:
             base = self.refer(node.func.value, writes=writes)
             if not writes:
                 self.arguments(node)
             return _viewed(base, node.func.attr, node.args)
-        return _NONE if writes else self.value(node)
+        return NOTHING if writes else self.value(node)
 
     def value(self, node: ast.expr | None) -> References:
         """The memory that a value may refer to; everything that is read on the way is noted."""
         if node is None or isinstance(node, (ast.Constant, ast.Lambda)):
-            return _NONE
+            return NOTHING
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
             references = self.refer(node)
             self.note(references, node.lineno)
@@ -303,10 +393,11 @@ class _Walk:
             references = self.value(node.value)
             self.bind(node.target, references, node.value)
             return references
+        self.is_generator |= isinstance(node, (ast.Yield, ast.YieldFrom))
         parts = [self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
         if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.IfExp, ast.BoolOp, ast.Await, ast.Starred)):
-            return _NONE.union(*parts)
-        return _NONE
+            return NOTHING.union(*parts)
+        return NOTHING
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> References:
         before = dict(self.names)
@@ -348,18 +439,18 @@ class _Walk:
                 for part, argument in zip(parts, iterable.args, strict=True):
                     self.take(loop, part, argument)
                 return
-        items = _selected(self.value(iterable), (Item(loop, self.is_kept(iterable)),))
+        items = selected(self.value(iterable), (Item(loop, self.is_kept(iterable)),))
         if name == "range":
             self.count(loop, target)
         elif name in _PAIRS and len(parts) == 2:
-            self.bind(parts[0], _NONE, None)
+            self.bind(parts[0], NOTHING, None)
             self.bind(parts[1], items, None)
         else:
             self.bind(target, items, None)
 
     def count(self, loop: tuple[int, int], target: ast.expr) -> None:
         """A name of the number of the round: what it selects is another part each time."""
-        self.bind(target, _NONE, None)
+        self.bind(target, NOTHING, None)
         if isinstance(target, ast.Name):
             self.counters[target.id] = Item(loop, is_kept=True)
 
@@ -370,37 +461,76 @@ class _Walk:
 
     def call(self, call: ast.Call) -> References:
         function = call.func
-        if call in self.conversions:
+        if call in self.functions.conversions:
             assert isinstance(function, ast.Attribute)
             tensors = self.value(function.value)
             return frozenset(Reference(each.memory, call) for each in tensors if each.conversion is None)
+        followed = self.follow(call)
+        if followed is not None:
+            return followed
         if isinstance(function, ast.Attribute):
             return self.method(call, function)
         name = function.id if isinstance(function, ast.Name) else None
         if name == "len":
-            return _NONE
+            return NOTHING
         if name is None:
             self.value(function)
         given = self.arguments(call)
         self.effect(call, given)
-        return _NONE.union(*given) if name in _PASSING else _NONE
+        return NOTHING.union(*given) if name in _PASSING else NOTHING
+
+    def follow(self, call: ast.Call) -> References | None:
+        """What a function of the module gives back, once it has had its effect; None for any other."""
+        nodes = _argument_nodes(call)
+        if self.depth >= MAX_DEPTH or any(keyword.arg is None for keyword in call.keywords):
+            return None
+        if any(isinstance(node, ast.Starred) for node in nodes):
+            return None
+        if isinstance(call.func, ast.Name) and (call.func.id,) in self.names:
+            return None  # another function of that name
+        callee = self.functions.callee(call, self.owner)
+        if callee is None:
+            return None
+        effects = self.functions.effects(callee, self.depth + 1)
+        values = [Given(value, _place(node)) for node, value in zip(nodes, self.arguments(call), strict=True)]
+        if isinstance(call.func, ast.Attribute):
+            values.insert(0, Given(self.refer(call.func.value, writes=True), _place(call.func.value)))
+        given = given_by(callee, call, values)
+
+        def here(references: Iterable[Reference]) -> References:
+            return frozenset(known for each in references for known in as_given(each, given, call))
+
+        self.write(here(map(Reference, effects.written)), call.lineno)
+        known = {each.memory[0] for value in given.values() for each in value.references}
+        known |= {each.memory[0] for name in effects.names for each in self.of((name,))}
+        for effect in effects.on_models:
+            self.affect(effect, call, lambda memory: has_optimizer(call) or memory[0] in known)
+        for place, held in (*effects.bound.items(), *effects.kept.items()):
+            around = given[place[0]].place if place[0] in given else None
+            if around is not None:
+                target = (*around, *place[1:])
+                if place in effects.bound:
+                    self.bind_place(target, here(held), (call.lineno, call.col_offset))
+                else:
+                    self.names[target] = self.names.get(target, NOTHING) | here(held)
+        return here(effects.returned)
 
     def method(self, call: ast.Call, function: ast.Attribute) -> References:
         name, place = function.attr, _place(function.value)
         if name in _PLAIN:
-            return _NONE
+            return NOTHING
         if place is not None and self.keeps(name, place):
-            kept = _NONE.union(*self.arguments(call))
+            kept = NOTHING.union(*self.arguments(call))
             if kept:
-                self.names[place] = (self.of(place) if place in self.names else _NONE) | kept
-            return _NONE
+                self.names[place] = (self.of(place) if place in self.names else NOTHING) | kept
+            return NOTHING
         if name == "load_state_dict":
             modules = [each.memory for each in self.refer(function.value, writes=True)]
             self.arguments(call)
             self.write(self.held_of(lambda memory: any(memory[: len(one)] == one for one in modules)), call.lineno)
-            return _NONE
+            return NOTHING
         if name in _PARAMETERS:
-            return _selected(self.refer(function.value), (PARAMETERS,))
+            return selected(self.refer(function.value), (PARAMETERS,))
         if writes_itself(name) and not written_arguments(call):
             references = self.refer(function.value, writes=True)
             self.arguments(call)
@@ -410,7 +540,7 @@ class _Walk:
             arrays = frozenset(each for each in self.of(place) if each.conversion is not None)
             self.arguments(call)
             self.write(arrays, call.lineno)
-            return _NONE
+            return NOTHING
         if name in _VIEWS_AND_COPIES:
             references = self.refer(call)
             self.note(references, call.lineno)
@@ -419,27 +549,29 @@ class _Walk:
         given = self.arguments(call)
         self.effect(call, given)
         if name in _PASSING and place in (("torch",), ("np",), ("numpy",)):
-            passed: References = _NONE.union(*given)
+            passed: References = NOTHING.union(*given)
             if name in ("from_numpy", "as_tensor"):
                 return frozenset(Reference(each.memory) for each in passed)
             return passed
-        return base if name == "to" and chain_of(call).links[-1].role is Role.CPU else _NONE
+        return base if name == "to" and chain_of(call).links[-1].role is Role.CPU else NOTHING
 
     def effect(self, call: ast.Call, given: list[References]) -> None:
         """What a function writes, as far as it is told by its name."""
         for place in written_arguments(call):
             if _place(_argument_nodes(call)[place]) not in self.containers:
                 self.write(given[place], call.lineno)
-        effect = effect_on_model(call)
-        if effect == "parameters":
-            self.write(self.held_of(is_parameter), call.lineno)
-        elif effect == "grads":
+        effect = effect_on_models(call)
+        if effect is not None:
             modules = [module_of(each.memory) for each in given[0]] if clips(call) and given else [()]
-            self.write(
-                self.held_of(lambda memory: GRAD in memory and any(memory[: len(one)] == one for one in modules)),
-                call.lineno,
-            )
-        elif effect == "no grads":
+            self.affect(effect, call, lambda memory: any(memory[: len(one)] == one for one in modules))
+
+    def affect(self, effect: EffectOnModels, call: ast.Call, is_concerned: Callable[[Memory], bool]) -> None:
+        self.on_models.add(effect)
+        if effect == "parameters":
+            self.write(self.held_of(lambda memory: is_parameter(memory) and is_concerned(memory)), call.lineno)
+        elif effect == "grads":
+            self.write(self.held_of(lambda memory: GRAD in memory and is_concerned(memory)), call.lineno)
+        else:
             self.forget(lambda memory: GRAD in memory)
 
     def held_of(self, is_wanted: Callable[[Memory], bool]) -> References:
@@ -475,8 +607,9 @@ class _Walk:
         elif isinstance(statement, ast.AugAssign):
             self.augment(statement)
         elif isinstance(statement, (ast.Expr, ast.Return)):
-            self.value(statement.value)
+            references = self.value(statement.value)
             if isinstance(statement, ast.Return):
+                self.returned |= references
                 self.leave()
                 self.is_reached = False
         elif isinstance(statement, ast.If):
@@ -545,7 +678,7 @@ class _Walk:
 
     def joined(self, ends: list[Names]) -> Names:
         places = {place for end in ends for place in end}
-        return {place: _NONE.union(*(_held(end, place, self.containers) for end in ends)) for place in places}
+        return {place: NOTHING.union(*(_held(end, place, self.containers) for end in ends)) for place in places}
 
 
 def _argument_nodes(call: ast.Call) -> list[ast.expr]:
@@ -559,18 +692,18 @@ def _held(names: Names, place: Place, containers: set[Place]) -> References:
     if not around:
         return frozenset((Reference(place),))
     held = _held(names, around, containers)
-    return held if around in containers else _selected(held, place[-1:])
+    return held if around in containers else selected(held, place[-1:])
 
 
 def _place(node: ast.expr) -> Place | None:
     """Names, their attributes and what stands under literal keys: `batch["image"].mask`; None for anything else."""
     if isinstance(node, ast.Name):
         return (node.id,)
-    if isinstance(node, ast.Attribute) and node.attr not in _VIEWS:
+    if isinstance(node, ast.Attribute):
         place = _place(node.value)
-        if place is None or (node.attr == "data" and place not in (("self",), ("cls",))):
-            return place  # the tensor without its grad
-        return (*place, f".{node.attr}")
+        if place is None or place in (("self",), ("cls",)) or node.attr not in _OF_THE_SAME:
+            return None if place is None else (*place, f".{node.attr}")
+        return place if node.attr == "data" else None  # the tensor without its grad
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         place = _place(node.value)
         return None if place is None else (*place, f"[{node.slice.value!r}]")
@@ -585,20 +718,10 @@ def _place_of_memory(memory: Memory) -> Place | None:
     return (str(memory[0]), *map(str, steps))
 
 
-def _selected(references: References, steps: tuple[Step, ...]) -> References:
-    """A part of them; another part's writes do not concern it."""
-    found = set()
-    for each in references:
-        memory = further(each.memory, steps)
-        is_written = each.written is not None and overlap(memory, each.written.memory)
-        found.add(Reference(memory, each.conversion, each.written if is_written else None))
-    return frozenset(found)
-
-
 def _viewed(references: References, view: str, arguments: Sequence[ast.expr]) -> References:
     """What a view refers to. NumPy's `flatten` copies; torch's does only where it has to."""
     if view == "flatten":
         references = frozenset(each for each in references if each.conversion is None)
     if view in _THE_SAME or not references:
         return references
-    return _selected(references, (f"{view}({', '.join(map(ast.unparse, arguments))})",))
+    return selected(references, (f"{view}({', '.join(map(ast.unparse, arguments))})",))

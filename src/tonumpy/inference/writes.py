@@ -53,17 +53,25 @@ def writes_itself(method: str) -> bool:
     return operator is not None and "self" in operator.writes and method not in ("requires_grad_", "detach_")
 
 
-def effect_on_model(call: ast.Call) -> Literal["parameters", "grads", "no grads"] | None:
+EffectOnModels = Literal["parameters", "grads", "no grads"]
+
+
+def effect_on_models(call: ast.Call) -> EffectOnModels | None:
     """What a call does that does not name the tensors: "parameters" or "grads" are written, or grads are dropped."""
     name = last_name(call.func)
     if name == "step" and isinstance(call.func, ast.Attribute):
-        given = [call.func.value, *call.args[:1]]  # `scaler.step(optimizer)`
-        return "parameters" if any(_OPTIMIZER.search(path_of(each) or "") for each in given) else None
+        is_optimizer = _OPTIMIZER.search(path_of(call.func.value) or "")
+        return "parameters" if is_optimizer or has_optimizer(call) else None  # `scaler.step(optimizer)`
     if name == "zero_grad":
         return "grads" if _is_given(call, "set_to_none", 0, False) else "no grads"
     if name == "unscale_" or clips(call):
         return "grads"
     return "no grads" if name == "backward" else None  # it makes new ones, or adds to those that are there
+
+
+def has_optimizer(call: ast.Call) -> bool:
+    """Whether it is given one."""
+    return any(_OPTIMIZER.search(path_of(each) or "") for each in call.args)
 
 
 def clips(call: ast.Call) -> bool:

@@ -5,8 +5,9 @@
 Reports a conversion whose array is still read after the tensor that it came from has been written in place: by
 `x[...] =` or `x +=`, by a method that ends in `_`, by `out=x`, by a collective of `torch.distributed`, or, where it is
 a parameter, by an optimizer's `step()`, by `load_state_dict()` or by a function of `torch.nn.init`; its grad also by
-`clip_grad_norm_()` and `zero_grad(set_to_none=False)`. All three are in sight within one function: the conversion, the
-write and the read. In a loop the write may stand above the conversion: the next round writes what this one keeps.
+`clip_grad_norm_()` and `zero_grad(set_to_none=False)`. All three are in sight: the conversion, the write and the read,
+each in the function itself or in one of the same module that it calls. In a loop the write may stand above the
+conversion: the next round writes what this one keeps.
 
 ## Why is this bad
 
@@ -68,10 +69,10 @@ ON_BY_DEFAULT = True
 FIX_IS_UNSAFE = True
 
 
-def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
+def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
     from tonumpy.inference.sharing import sharing_of
 
-    written = sharing_of(complete).of_tensors
+    written = sharing_of(source, complete).of_tensors
     return [candidate for candidate in complete if candidate.call in written]
 
 
@@ -79,11 +80,11 @@ def check(conversion: Conversion) -> str | None:
     shared = conversion.tensor_written
     if shared is None:
         return None
-    call = conversion.candidate.call
+    call = shared.through or conversion.candidate.call
     comes_round = shared.write < call.lineno  # the loop around both of them has brought the flow back there
     when = " in the next round of the loop" if comes_round else ""
     later = f"and `{shared.kept_in}` still holds" if shared.kept_in else f"then line {shared.read} reads"
-    what = "`.numpy()` shares memory with the tensor"
+    what = f"`.numpy()` shares memory with {shared.tensor}"
     return f"{what}: line {shared.write} writes the tensor{when}, {later} the array"
 
 

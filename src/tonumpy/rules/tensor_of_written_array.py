@@ -4,7 +4,8 @@
 
 Reports a conversion whose array is written in place (`a[...] =`, `a +=`, `a.sort()`, `np.copyto(a, b)`,
 `np.add.at(a, ...)`, `rng.shuffle(a)`, `out=a`) before the tensor that it came from is read again. All three are in
-sight within one function. Off by default.
+sight, in the function itself or in one of the same module that it calls. What is written as `x.numpy()[0] = 1` or
+`rng.shuffle(x.numpy())` is meant for the tensor. Off by default.
 
 ## Why is this bad
 
@@ -58,10 +59,10 @@ ON_BY_DEFAULT = False
 FIX_IS_UNSAFE = True
 
 
-def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
+def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
     from tonumpy.inference.sharing import sharing_of
 
-    written = sharing_of(complete).of_arrays
+    written = sharing_of(source, complete).of_arrays
     return [candidate for candidate in complete if candidate.call in written]
 
 
@@ -69,7 +70,7 @@ def check(conversion: Conversion) -> str | None:
     shared = conversion.array_written
     if shared is None:
         return None
-    what = "`.numpy()` shares memory with the tensor"
+    what = f"`.numpy()` shares memory with {shared.tensor}"
     return f"{what}: line {shared.write} writes the array, then line {shared.read} reads the tensor"
 
 

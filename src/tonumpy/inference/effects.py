@@ -1,0 +1,103 @@
+"""A call of a function of the same module in; what that writes of what it is given, and what it gives back, out.
+
+Each function is run over once, by sharing.py, with its parameters for names of memory; what is found of these is read
+as said of the arguments here.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.chains import last_name
+from tonumpy.inference.memory import Memory, Names, Place, Reference, References, further
+from tonumpy.inference.symbols import parameter_names, path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tonumpy.inference.writes import EffectOnModels
+
+_DECORATORS = frozenset("staticmethod classmethod no_grad inference_mode enable_grad".split())  # others may do anything
+
+
+class Effects(NamedTuple):
+    """Of one call. `bound` are attributes of its arguments that get a new value, `kept` those to which one is added.
+
+    `on_models` may concern what it is given, and what it knows by these `names`.
+    """
+
+    returned: References
+    written: frozenset[Memory]
+    bound: Names
+    kept: Names
+    on_models: frozenset[EffectOnModels]
+    names: frozenset[str]
+
+    @property
+    def hands_on_arrays(self) -> bool:
+        """Whether the caller gets to see what a conversion gives."""
+        seen = self.returned.union(*self.bound.values(), *self.kept.values())
+        return any(each.conversion is not None for each in seen)
+
+
+class Callee(NamedTuple):
+    """A function of the module, and the class whose method it is."""
+
+    node: ast.FunctionDef
+    owner: ast.ClassDef | None
+
+
+class Given(NamedTuple):
+    """What a parameter is given; `place` is where that stands, if it is a name or an attribute."""
+
+    references: References
+    place: Place | None
+
+
+def callee_of(call: ast.Call, functions: Mapping[str, ast.FunctionDef], owner: ast.ClassDef | None) -> Callee | None:
+    """`helper(x)` and `self.helper(x)`, where it is sure what is called."""
+    function, found = call.func, None
+    if isinstance(function, ast.Name):
+        owner, found = None, functions.get(function.id)
+    elif isinstance(function, ast.Attribute) and owner is not None and path_of(function.value) in ("self", "cls"):
+        found = functions_in(owner.body).get(function.attr)
+    if found is None or any(_name_of(decorator) not in _DECORATORS for decorator in found.decorator_list):
+        return None
+    return Callee(found, owner)
+
+
+def functions_in(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:
+    """Those whose names nothing else in the body has."""
+    definitions = [each for each in body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    names = [each.name for each in definitions]
+    return {
+        each.name: each for each in definitions if isinstance(each, ast.FunctionDef) and names.count(each.name) == 1
+    }
+
+
+def _name_of(decorator: ast.expr) -> str | None:
+    return last_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+
+
+def given_by(callee: Callee, call: ast.Call, values: Sequence[Given]) -> dict[str, Given]:
+    """What each parameter is given; `values` are those of the receiver of a method and of the arguments."""
+    parameters = parameter_names(callee.node.args)
+    is_static = any(_name_of(decorator) == "staticmethod" for decorator in callee.node.decorator_list)
+    if callee.owner is not None and is_static:
+        values = values[1:]
+    by_name = len(values) - len(call.keywords)
+    found = dict(zip(parameters, values[:by_name], strict=False))
+    found.update({str(each.arg): value for each, value in zip(call.keywords, values[by_name:], strict=True)})
+    return found
+
+
+def as_given(reference: Reference, given: Mapping[str, Given], call: ast.Call) -> Iterator[Reference]:
+    """What a reference of the function's is in terms of what it is given; nothing for memory of its own."""
+    known = given.get(str(reference.memory[0]))
+    for each in known.references if known else ():
+        memory = further(each.memory, reference.memory[1:])
+        if reference.conversion is None:
+            yield each._replace(memory=memory, written=None)
+        elif each.conversion is None:
+            yield Reference(memory, reference.conversion, call)
