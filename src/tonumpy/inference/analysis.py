@@ -6,6 +6,7 @@ Everything here lives as long as the check of one file, so that what is found do
 from __future__ import annotations
 
 import ast
+import math
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
@@ -75,6 +76,9 @@ MAX_STATEMENTS = 4_000  # for the candidates of one function; what is asked beyo
 MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself
 
 _CIRCULAR = Unknown("import that depends on itself")
+# What a call leaves in the variables of the functions around it, and in their attributes.
+Changes = tuple[tuple[str, Value], ...]
+
 _EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
 
 
@@ -83,7 +87,8 @@ class Analysis:
         self._statements_left = MAX_STATEMENTS
         self._modules_read: set[str] = set()
         self.frames: list[Frame] = []  # all that were made
-        self._calls: dict[tuple[object, ...], Value] = {}
+        self._calls: dict[tuple[object, ...], tuple[Value, Changes]] = {}
+        self._first_changed: float = math.inf  # the number of the first frame that an inner function has changed
         self._made_by_decorators: dict[tuple[int, int], Function | Unknown] = {}
         self._active: list[tuple[object, ...]] = []
         self._globals: dict[tuple[str, str], Value] = {}
@@ -275,23 +280,57 @@ class Analysis:
         except TypeError:  # a literal that cannot be hashed
             return self._declared_return(function, "call", grad_mode)
         if known is not None:
-            return handed_back(known, arguments)
+            self._change_closures(function, known[1], arguments)
+            return handed_back(known[0], arguments)
         if key in self._active:
             return NOTHING
         same_function = sum(1 for active in self._active if active[0] == key[0])
         if self.is_exhausted or len(self._active) >= MAX_DEPTH or same_function >= 2:
             return self._declared_return(function, "call too deep to follow", grad_mode)
         self._active.append(key)
+        before, self._first_changed, start = self._first_changed, math.inf, len(self.frames)
         try:
-            result = self._run_call(function, receiver, given, grad_mode)
+            result, changes = self._run_call(function, receiver, given, grad_mode)
             if self._decorated_mode(function, grad_mode) is False:
                 result = unless_it_requires_grad(result)
+            if self._first_changed >= start:  # or others that it calls would have to be called again
+                self._calls[key] = result, changes
         finally:
             self._active.pop()
-        self._calls[key] = result
+            self._first_changed = min(before, self._first_changed)
+        self._change_closures(function, changes, arguments)
         return handed_back(result, arguments)
 
-    def _run_call(self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact) -> Value:
+    def _change_closures(self, function: Function, changes: Changes, arguments: Arguments) -> None:
+        """What an inner function leaves in the variables of those around it, when it has been called."""
+        for path, value in changes:
+            root = path.partition(".")[0]
+            frame: Frame | None = function.closure
+            while frame is not None and root not in frame.flow.local_names:
+                frame = frame.closure
+            if frame is not None:
+                frame.change_from_within(path, handed_back(value, arguments))
+                self._first_changed = min(self._first_changed, frame.number)
+
+    def _changes_left(self, function: Function, frame: Frame) -> Changes:
+        if function.closure is None:
+            return ()
+        own = frame.flow.local_names | frame.flow.outer_names
+        return tuple((path, value) for path, value in frame.bound.items() if path.partition(".")[0] not in own)
+
+    def _changes_outside(self, function: Function) -> bool:
+        """Whether an inner function may change variables of those around it, by itself or by calling others."""
+        frame: Frame | None = function.closure
+        name = "" if isinstance(function.node, ast.Lambda) else function.node.name
+        while frame is not None:
+            if frame.flow.closures is not None and name in frame.flow.closures.changes:
+                return True
+            frame = frame.closure
+        return False
+
+    def _run_call(
+        self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact
+    ) -> tuple[Value, Changes]:
         node = function.node
         mode = self._decorated_mode(function, grad_mode)
         flow = function.module.derived(flow_of_node, node)
@@ -299,12 +338,15 @@ class Analysis:
             frame = Frame(self, function.module, flow, function.owner, function.closure, mode, None, NO_TARGETS)
             for name, value in self.bind_arguments(function, receiver, arguments).items():
                 frame.bind(name, value)
-            return settle(evaluate(frame, node.body))
-        relevant = flow.slice(function.module.derived(names_returned, node))
+            return settle(evaluate(frame, node.body)), self._changes_left(function, frame)
+        relevant = (
+            None if self._changes_outside(function) else flow.slice(function.module.derived(names_returned, node))
+        )
         frame = Frame(self, function.module, flow, function.owner, function.closure, mode, relevant, NO_TARGETS)
         for name, value in self.bind_arguments(function, receiver, arguments).items():
             frame.bind(name, value)
         falls_through = execute(frame, node.body)
+        changes = self._changes_left(function, frame)
         returned = settle(frame.returned)
         if frame.is_generator and not decorator_names(node).isdisjoint(_MAKING_CONTEXTS):
             modes = frame.modes_of_yields
@@ -316,10 +358,10 @@ class Analysis:
             returned = join(returned, NONE)
         declared = self.annotated(self._definition_frame(function), node.returns)
         if frame.is_generator or isinstance(returned, Nothing):
-            return returned
+            return returned, changes
         if _is_abstract(node):
-            return with_facts(declared, requires_grad=False) if grad_mode is False else declared
-        return self.combine_annotation(returned, declared)
+            return (with_facts(declared, requires_grad=False) if grad_mode is False else declared), changes
+        return self.combine_annotation(returned, declared), changes
 
     def _decorated(self, function: Function) -> Function | Unknown:
         """What stands under a function's name: what the decorators of the repository made of it."""

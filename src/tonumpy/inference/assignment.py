@@ -171,6 +171,8 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
         return
     container = evaluate(frame, target.value if not nested else _innermost(target))
     key = evaluate(frame, target.slice)
+    if isinstance(target.slice, ast.Slice) and isinstance(container, Sequence):
+        value = item_of(frame, value)
     place = None if nested else key_path(path, target.slice)
     value = with_origin(value, place or f"{path}[]")
     after = stored(container, key, value, nested, frame)

@@ -25,7 +25,9 @@ from tonumpy.inference.symbols import (
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
+    Arguments,
     Constant,
+    Function,
     LibraryObject,
     Mapping,
     Nothing,
@@ -34,6 +36,7 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     join,
+    members,
     same,
     tensor_facts,
     with_origin,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tonumpy.inference.frame import Frame
+    from tonumpy.inference.symbols import Closures
 
 # A loop's variables settle within two or three passes; what still changes after these is given up as unknown.
 MAX_PASSES = 6
@@ -54,6 +58,8 @@ Continues = bool
 def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
     for statement in body:
         frame.analysis.spend()
+        if frame.flow.closures is not None and id(statement) in frame.flow.closures.given_away:
+            _give_away(frame, statement, frame.flow.closures)
         handler = _HANDLERS.get(type(statement))
         if handler is not None and not handler(frame, statement):
             return False
@@ -65,7 +71,23 @@ def _wanted(frame: Frame, statement: ast.stmt, names: Sequence[str]) -> bool:
         frame.relevant is None
         or id(statement) in frame.targets.statements
         or any(name in frame.relevant for name in names)
+        or (frame.flow.closures is not None and _changes_by_closure(frame, statement, frame.flow.closures))
     )
+
+
+def _changes_by_closure(frame: Frame, statement: ast.stmt, closures: Closures) -> bool:
+    changed = closures.at.get(id(statement))
+    return changed is not None and (frame.relevant is None or not changed.isdisjoint(frame.relevant))
+
+
+def _give_away(frame: Frame, statement: ast.stmt, closures: Closures) -> None:
+    """Who is given an inner function may call it, with anything, now or later."""
+    if _changes_by_closure(frame, statement, closures):
+        anything = Arguments((), (), has_star=True, starred=Unknown("argument"))
+        for node in closures.given_away[id(statement)]:
+            for function in members(evaluate(frame, node)):
+                if isinstance(function, Function):
+                    frame.analysis.call_function(function, None, anything, None)
 
 
 def _assign(frame: Frame, statement: ast.Assign) -> Continues:

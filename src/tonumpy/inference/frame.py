@@ -11,6 +11,7 @@ from tonumpy.inference.values import (
     Class,
     Constant,
     Device,
+    Instance,
     Tensor,
     Unknown,
     Value,
@@ -71,6 +72,7 @@ class Frame:
         targets: Targets,
         assumed: dict[str, bool] | None = None,
     ) -> None:
+        self.number = len(analysis.frames)
         analysis.frames.append(self)
         self.analysis = analysis
         self.module = module
@@ -165,6 +167,23 @@ class Frame:
                 self.change(name, join(value, after))
                 self.env.forget_keys(name)
         self.change(path, after)
+
+    def change_from_within(self, path: str, value: Value) -> None:
+        """An inner function has left this in a variable of the frame, or in an attribute of one."""
+        owner, dot, name = path.rpartition(".")
+        if name.startswith("["):
+            self.env.forget_keys(owner)
+        elif dot:
+            self.forget(path)
+            holder = self.env.get(owner)
+            if isinstance(holder, Instance) and holder.cls != self.owner:
+                self.refine(owner, holder._replace(written=holder.written | {name}))
+        elif (before := self.env.get(path)) is not None:
+            after = join(before, value)
+            if isinstance(before, Tensor) and isinstance(after, Tensor):
+                self.change_grad(before, after)
+            self.change_all(path, before, after)
+            self.env.forget_keys(path)
 
     def change_grad(self, before: Tensor, after: Tensor) -> None:
         """A tensor got or lost its grad in place, or may have: so may those that are the same, or view it."""

@@ -26,6 +26,14 @@ class Import(NamedTuple):
     binds_root: bool = False  # `import a.b` binds `a`
 
 
+class Closures(NamedTuple):
+    """The inner functions that change variables of the function around them, and where they may do so."""
+
+    changes: dict[str, frozenset[str]]  # the name of an inner function -> the variables that it changes
+    at: dict[int, frozenset[str]]  # the id of a statement -> the variables that inner functions may change there
+    given_away: dict[int, list[ast.expr]]  # the id of a statement -> the inner functions that somebody else may call
+
+
 class Flow(NamedTuple):
     """How the names of one function (or module) body depend on each other, whatever the order of its statements.
 
@@ -39,6 +47,7 @@ class Flow(NamedTuple):
     shared_names: frozenset[str] = frozenset()  # declared nonlocal further in: these may change at any call
     switched: frozenset[tuple[str, bool]] = frozenset()  # `flag = False`
     setting_mode: frozenset[str] = frozenset()  # what contexts that may set grad mode are made of: always of interest
+    closures: Closures | None = None  # None where no inner function changes a variable of this one
 
     def slice(self, names: Iterable[str]) -> set[str]:
         """All names that the values of `names` may depend on, themselves included."""
@@ -203,7 +212,7 @@ def imports_of(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Im
             yield alias.asname or alias.name, Import(statement.module or "", statement.level, alias.name)
 
 
-def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
+def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = True) -> Flow:
     """The dependencies among the names of one body. Linear in its statements."""
     local, outer = set(parameters), set()
     shared: set[str] = set()
@@ -215,12 +224,14 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
     given: dict[str, set[str]] = {}
     regraded: set[str] = set()
     setting_mode: set[str] = set()
+    has_inner = False
     for statement in statements_of(body):
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             outer.update(statement.names)
             continue
         if isinstance(statement, _SCOPES):
             local.add(statement.name)
+            has_inner = True
             sources.setdefault(statement.name, set()).update(names_in(statement))
             shared.update(name for node in walk(statement) if isinstance(node, ast.Nonlocal) for name in node.names)
             continue
@@ -260,7 +271,9 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
         roots: dict[int, str] = {}  # of the calls further inside a chain: they have the root of the whole
         for expression in own_expressions(statement):
             for node in walk(expression):
-                if isinstance(node, ast.NamedExpr):
+                if isinstance(node, ast.Lambda):
+                    has_inner = True
+                elif isinstance(node, ast.NamedExpr):
                     local.add(node.target.id)
                     sources.setdefault(node.target.id, set()).update(names_in(node.value))
                     aliases.setdefault(node.target.id, set()).update(_aliased(node.value))
@@ -279,6 +292,10 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
                             regraded.add(changed)
                         if _is_in_place(node.func) or node.func.attr in _IN_PLACE:
                             written.add(changed)
+    closures = _closures_in(body) if has_inner and is_function else None
+    for statement in statements_of(body) if closures is not None else ():
+        for name in closures.at.get(id(statement), ()) if closures is not None else ():
+            sources.setdefault(name, set()).update(names_read(statement))
     for name in written:
         for other in aliases.get(name, ()):
             sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
@@ -293,7 +310,65 @@ def flow_of(body: list[ast.stmt], parameters: list[str]) -> Flow:
         frozenset(shared),
         frozenset(switched),
         frozenset(setting_mode),
+        closures,
     )
+
+
+def _closures_in(body: list[ast.stmt]) -> Closures | None:
+    changes: dict[str, frozenset[str]] = {}
+    read: dict[str, set[str]] = {}
+    statements = list(statements_of(body))
+    function: FunctionNode | ast.Lambda
+    for statement in statements:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            name, function = statement.name, statement
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Lambda):
+            if not isinstance(statement.targets[0], ast.Name):
+                continue
+            name, function = statement.targets[0].id, statement.value
+        else:
+            continue
+        changes[name] = changes.get(name, _NONE) | changed_outside(function)
+        read.setdefault(name, set()).update(names_in(function))
+    # One that calls another changes what that one does.
+    changes = {
+        name: changes[name].union(*(changes[other] for other in reachable((name,), read) if other in changes))
+        for name in changes
+    }
+    changes = {name: changed for name, changed in changes.items() if changed}
+    at: dict[int, set[str]] = {}
+    given_away: dict[int, list[ast.expr]] = {}
+    for statement in statements:
+        if isinstance(statement, _SCOPES):
+            continue
+        called: set[int] = set()
+        for node in (node for expression in own_expressions(statement) for node in walk(expression)):
+            if isinstance(node, ast.Call):
+                called.add(id(node.func))
+            if isinstance(node, ast.Lambda):
+                changed = changed_outside(node).union(*(changes.get(name, _NONE) for name in names_in(node)))
+                is_bound = isinstance(statement, ast.Assign) and node is statement.value
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                changed, is_bound = changes.get(node.id, _NONE), False
+            else:
+                continue
+            if changed and not is_bound:
+                at.setdefault(id(statement), set()).update(changed)
+                if id(node) not in called:
+                    given_away.setdefault(id(statement), []).append(node)
+    if not at:
+        return None
+    return Closures(changes, {statement: frozenset(names) for statement, names in at.items()}, given_away)
+
+
+def changed_outside(function: FunctionNode | ast.Lambda) -> frozenset[str]:
+    """The variables of the functions around a function that it puts something into or changes in place."""
+    if isinstance(function, ast.Lambda):
+        called = (node.func for node in walk(function.body) if isinstance(node, ast.Call))
+        methods = (method for method in called if isinstance(method, ast.Attribute))
+        found = {root_name(method) for method in methods if _is_in_place(method) or method.attr in _IN_PLACE}
+        return frozenset(name for name in found if name is not None) - set(parameter_names(function.args))
+    return mutated_names(function) - flow_of_node(function).local_names
 
 
 def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
@@ -322,7 +397,9 @@ def _names_bound(statement: ast.stmt) -> Iterator[str]:
 def flow_of_node(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> Flow:
     if isinstance(node, ast.Lambda):
         return Flow(frozenset(parameter_names(node.args)), frozenset(), {}, {})
-    return flow_of(node.body, [] if isinstance(node, (ast.ClassDef, ast.Module)) else parameter_names(node.args))
+    if isinstance(node, (ast.ClassDef, ast.Module)):
+        return flow_of(node.body, [], is_function=False)
+    return flow_of(node.body, parameter_names(node.args))
 
 
 def parameter_names(arguments: ast.arguments) -> list[str]:

@@ -184,27 +184,29 @@ def _collated(frame: Frame, loader: LibraryObject, cpu: Fact, grad: Fact) -> Val
     if arguments is None or dataset is None:
         return unknown
     if arguments.get(7, "collate_fn") is None:
-        return _collate(_item(frame, dataset), unknown)
+        return _collate(_item(frame, dataset), unknown, frame.grad_mode)
     if isinstance(dataset, Sequence) or getattr(dataset, "name", "") == "torch.utils.data.TensorDataset":
         return Unknown("batch of a loader", *tensor_facts(_item(frame, dataset)))  # it is made of tensors in sight
     return unknown
 
 
-def _collate(item: Value, unknown: Unknown) -> Value:
+def _collate(item: Value, unknown: Unknown, grad_mode: Fact) -> Value:
     if isinstance(item, Tensor):
-        return item
+        return item._replace(requires_grad=result_facts([item], grad_mode)[1])  # stacked
     if isinstance(item, Plain):
         return Plain("list of str") if item.what == "str" else Tensor(True, False)
     if isinstance(item, Constant):
         return Tensor(True, False) if isinstance(item.value, (int, float)) else Plain("list of str")
     if isinstance(item, Sequence):
-        items = None if item.items is None else tuple(_collate(each, unknown) for each in item.items)
-        return Sequence(items, _collate(item.element, unknown), item.fields)
+        items = None if item.items is None else tuple(_collate(each, unknown, grad_mode) for each in item.items)
+        return Sequence(items, _collate(item.element, unknown, grad_mode), item.fields)
     if isinstance(item, Mapping):
-        entries = tuple((key, _collate(value, unknown)) for key, value in item.entries)
-        return Mapping(entries, item.other if isinstance(item.other, Nothing) else _collate(item.other, unknown))
+        entries = tuple((key, _collate(value, unknown, grad_mode)) for key, value in item.entries)
+        return Mapping(
+            entries, item.other if isinstance(item.other, Nothing) else _collate(item.other, unknown, grad_mode)
+        )
     if isinstance(item, Union):
-        return join_all(_collate(member, unknown) for member in item.members)
+        return join_all(_collate(member, unknown, grad_mode) for member in item.members)
     return unknown
 
 
