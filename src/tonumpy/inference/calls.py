@@ -379,6 +379,17 @@ def _device(given: Value | None) -> Value:
 
 def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
     """What `receiver.name(...)` gives."""
+    result = _call_method(frame, receiver, name, arguments)
+    if isinstance(result, Unknown):
+        # Whatever it is that has been brought there, or detached.
+        if name == "cpu":
+            return result._replace(on_cpu=True)
+        if name == "detach":
+            return result._replace(requires_grad=False)
+    return result
+
+
+def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
     from tonumpy.inference.expressions import attribute_of, item_of
 
     if isinstance(receiver, Union):
