@@ -46,6 +46,7 @@ from tonumpy.inference.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
 
 
@@ -71,9 +72,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         return join_all(found) if found else Unknown(f"attribute {name}")
     if isinstance(value, Tensor):
         if name == "grad":
-            # create_graph=True makes one that requires grad
-            grad = None if "create_graph" in frame.module.source.text else False
-            return join(Tensor(value.on_cpu, grad, value.dtype, value.certainty), NONE)
+            return join(Tensor(value.on_cpu, _grad_of_gradients(frame), value.dtype, value.certainty), NONE)
         known = attribute_of_tensor(value, name)
         return Method(value, name) if known is None else known
     if isinstance(value, Symbol):
@@ -98,8 +97,15 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
             return Plain(name)
         if name == "data" and frame.module.imports_torch:
             return Unknown("attribute data", value.on_cpu, False)  # of a tensor, as it is wherever a chain has it
+        if name == "grad" and frame.module.imports_torch:
+            return Unknown("attribute grad", value.on_cpu, _grad_of_gradients(frame))
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(value, name)
     return Method(value, name)
+
+
+def _grad_of_gradients(frame: Frame) -> Fact:
+    """Gradients have no graph of their own, unless `create_graph=True` asks for one somewhere."""
+    return None if "create_graph" in frame.module.source.text else False
 
 
 def settle(value: Value) -> Value:
