@@ -1,5 +1,5 @@
-"""Byte tests, passing over statements, kept modules and processes only save time: the plain way finds the same, in
-every fixture and in a real package."""
+"""Byte tests, passing over statements, parsing on demand, kept modules and processes only save time: the plain way
+finds the same, in every fixture and in a real package."""
 
 import ast
 import contextlib
@@ -11,16 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from tonumpy import consumer_calls, pipeline
+from tonumpy import consumer_calls, deferred, pipeline
 from tonumpy.candidates import find_candidates
 from tonumpy.config import Configuration, Settings
 from tonumpy.consumer_calls import find_consumers
+from tonumpy.deferred import parse_on_demand
 from tonumpy.files import find_files
 from tonumpy.findings import SourceError
 from tonumpy.inference.project import Project
 from tonumpy.noqa import suppress
 from tonumpy.parallel import POOL_FROM
-from tonumpy.source import Source
+from tonumpy.source import Source, parse
 
 FIXTURES = str(Path(__file__).parent.parent / "fixtures")
 _TORCH = importlib.util.find_spec("torch")
@@ -36,9 +37,46 @@ def sources() -> list[Source]:
     for path in find_files(FOLDERS, Configuration(isolated=True)).files:
         with contextlib.suppress(SourceError):
             source = Source(Path(path).read_bytes(), path)
-            assert source.tree
+            assert parse(source.text, path)
             found.append(source)
     return found
+
+
+def test_what_is_parsed_on_demand_is_the_tree_of_ast(sources: list[Source]) -> None:
+    taken_apart = 0
+    for source in sources:
+        tree = parse_on_demand(source.text, ast.parse)
+        if tree is not None:
+            taken_apart += 1
+            plain = ast.parse(source.text)
+            ends = [(node.end_lineno, node.end_col_offset) for node in tree.body]
+            assert ends == [(node.end_lineno, node.end_col_offset) for node in plain.body], source.filename
+            assert ast.dump(tree, include_attributes=True) == ast.dump(plain, include_attributes=True), source.filename
+    assert taken_apart > 50
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'def f():\n    """\ndef g():\n    """\n',
+        "def f():\n    x = (\n1,\n)\n",
+        "def f():\n    x = 1 + \\\n2\n",
+        'def f():\n    return f"{\n1}" + f"{\n2}"\n',  # since Python 3.12
+        "def f():  # ends in \\\n    pass\n",
+        "class C:\n    def f(self):\n        x = '''\n    def g(self):\n'''\n    def h(self): pass\n",
+        "class C:\n  def f(self):\n    def g():\n        pass\n    return g\n  def h(self): pass\n",
+        "class C:\n    @property\n    def f(self): pass; x = 1;\n    # a comment\n  # another\n",
+        "if x:\n    def f(): pass\nelse:\n    def f(): return 1\n# a comment \\\ndef g(): pass\n",
+        "async def f(\n    x,\n):\n    await x  # a comment\n\n    # another\n\nx = 1\n",
+    ],
+)
+def test_taking_apart_goes_by_the_meaning(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In strings, brackets and comments, a line that looks like the beginning of something is none."""
+    monkeypatch.setattr(deferred, "MIN_LENGTH", 1)
+    for around in (text, f"x = 0\n{text}", f"import a\n\n\ndef f(x):\n    return x\n\n\n{text}y = 1\n"):
+        tree = parse_on_demand(around, ast.parse)
+        if tree is not None:
+            assert ast.dump(tree, include_attributes=True) == ast.dump(ast.parse(around), include_attributes=True)
 
 
 def test_no_candidate_is_passed_over(sources: list[Source]) -> None:
@@ -70,12 +108,14 @@ def every_line(text: str) -> list[int]:
 
 @pytest.fixture(scope="module")
 def each_by_itself(sources: list[Source]) -> list[tuple[str, str, int, int]]:
-    """The findings of one file after the other, with nothing kept from one to the next."""
-    return [
-        (finding.filename, finding.code, *finding.start)
-        for source in sources
-        for finding in suppress(source, pipeline.check(source, Settings(), Project()))
-    ]
+    """The findings of one file after the other, parsed at once and with nothing kept from one to the next."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deferred, "parse_on_demand", lambda *_: None)
+        return [
+            (finding.filename, finding.code, *finding.start)
+            for source in (Source(source.data or b"", source.filename) for source in sources)
+            for finding in suppress(source, pipeline.check(source, Settings(), Project()))
+        ]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -296,7 +296,7 @@ def _names_in_trouble(scope: Scope, source: Source) -> set[str]:
     said = {
         name
         for statement in statements_of(scope.body)
-        if any(_speaks(source, each) for each in own_expressions(statement))
+        if _speaks(source, statement) and any(_speaks(source, each) for each in own_expressions(statement))
         for name in _names_concerned(statement)
     }
     if not said:

@@ -18,7 +18,7 @@ from tonumpy.repairs import (
     RemoveLink,
     completes_the_chain,
 )
-from tonumpy.source import Source
+from tonumpy.source import Source, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -74,7 +74,7 @@ def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
     try:
         _compare_outside(source, text, repairs)
         operations = [operation for repair in repairs for operation in repair.operations]
-        new_calls = match_trees(source.tree, Source.from_text(text, source.filename).tree, operations)
+        new_calls = match_trees(source.tree, parse(text, source.filename), operations)
         for repair in repairs:
             if isinstance(repair.conversion, Conversion) and completes_the_chain(repair.operations):
                 _check_complete(repair.conversion, new_calls)

@@ -44,11 +44,14 @@ def may_hold_consumers(text: str | bytes) -> bool:
 class Source:
     """The text of one file with what is derived from it; nothing in it changes after construction.
 
-    The constructor raises SourceError where the bytes cannot be decoded, `tree` where the text cannot be parsed.
+    The constructor raises SourceError where the bytes cannot be decoded, `tree` where the text cannot be parsed: for a
+    function that is parsed when it is first looked into, no earlier. In a file that is only `followed`, for another's
+    sake, such a function counts as an empty one instead.
     """
 
-    def __init__(self, data: bytes, filename: str) -> None:
+    def __init__(self, data: bytes, filename: str, *, followed: bool = False) -> None:
         self.filename = filename
+        self._is_followed = followed
         self.data: bytes | None = data
         self.has_bom = data.startswith(codecs.BOM_UTF8)
         if self.has_bom:
@@ -67,7 +70,7 @@ class Source:
         """For a host that has already decoded the text (flake8) and perhaps parsed it."""
         source = cls.__new__(cls)
         source.filename, source.data, source.text = filename, None, text
-        source.encoding, source.has_bom = "utf-8", False
+        source.encoding, source.has_bom, source._is_followed = "utf-8", False, False
         if tree is not None:
             source.__dict__["tree"] = tree
         return source
@@ -83,7 +86,17 @@ class Source:
 
     @cached_property
     def tree(self) -> ast.Module:
-        return parse(self.text, self.filename)
+        from tonumpy.deferred import parse_on_demand
+
+        return parse_on_demand(self.text, self._parse_part) or parse(self.text, self.filename)
+
+    def _parse_part(self, text: str) -> ast.Module | None:
+        try:
+            return parse(text, self.filename)
+        except SourceError:
+            if self._is_followed:
+                return None
+            raise
 
     @cached_property
     def line_starts(self) -> list[int]:

@@ -530,7 +530,7 @@ class Analysis:
         value = self._bound_globally(module, name, bindings)
         self._globals[key] = value  # what the functions that write it find there
         value = join_all((value, *self._written_by_functions(module, name)))
-        if isinstance(value, (Mapping, Sequence, Tensor, Union)) and name in module.filled_by_functions:
+        if isinstance(value, (Mapping, Sequence, Tensor, Union)) and module.is_filled_by_functions(name):
             value = _filled_out_of_sight(value)
         self._globals[key] = value
         return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.candidates import spans_any
 from tonumpy.inference import libraries
 from tonumpy.inference.conventions import held_by_dataset
 from tonumpy.inference.expressions import evaluate, settle
@@ -36,8 +37,6 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tonumpy.inference.analysis import Analysis
 
 MAX_ANCESTORS = 12
@@ -45,13 +44,19 @@ MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run 
 
 
 class Members(NamedTuple):
-    """What a class body defines and what its methods write to `self`."""
+    """What a class body defines."""
 
     methods: dict[str, FunctionNode]
     fields: dict[str, ast.AnnAssign | ast.Assign]
-    writers: dict[str, list[FunctionNode]]  # attribute -> the methods that assign it
-    fillers: dict[str, list[FunctionNode]]  # attribute -> the methods that put something into it
-    held: frozenset[str]  # the parameters and buffers of a module, which move with it
+    functions: list[FunctionNode]  # the methods and what else has their names, as the setters of properties
+
+
+class Writers(NamedTuple):
+    """What the methods of a class do with one attribute of `self`."""
+
+    assigning: list[FunctionNode]
+    filling: list[FunctionNode]  # those that only put something into it
+    is_held: bool  # it is made a parameter or a buffer of a module, which moves with it
 
 
 class ClassFacts:
@@ -63,9 +68,24 @@ class ClassFacts:
         self._attributes: dict[tuple[object, ...], Value] = {}
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
         self._written_by: dict[tuple[int, str], frozenset[str]] = {}
+        self._writers: dict[tuple[int, str], Writers] = {}
 
     def members(self, cls: Class) -> Members:
         return cls.module.derived(_members_of, cls.node)
+
+    def _writers_of(self, cls: Class, name: str) -> Writers:
+        key = (id(cls.node), name)
+        known = self._writers.get(key)
+        if known is None:
+            rows = cls.module.source.rows_with(name)
+            functions = [each for each in self.members(cls).functions if spans_any(each, rows)]
+            written = [(each, cls.module.derived(_attributes_written, each)) for each in functions]
+            known = self._writers[key] = Writers(
+                [function for function, (assigned, _) in written if name in assigned],
+                [function for function, (_, filled) in written if name in filled],
+                any(name in cls.module.derived(_attributes_held, each) for each in functions),
+            )
+        return known
 
     def ancestors(self, cls: Class) -> list[Class]:
         """The class itself and its bases in the repository, nearest first."""
@@ -175,7 +195,7 @@ class ClassFacts:
         if known is not None:
             return known
         self._attributes[key] = NOTHING  # an attribute made from itself adds nothing
-        is_held = any(name in self.members(owner).held for owner in self.ancestors(instance.cls))
+        is_held = any(self._writers_of(owner, name).is_held for owner in self.ancestors(instance.cls))
         value = self._as_held(instance, self._join_of_writes(instance, name), is_held=is_held)
         self._attributes[key] = value
         return value
@@ -202,13 +222,13 @@ class ClassFacts:
         assigned: Value = NOTHING
         fillers: list[tuple[Class, FunctionNode]] = []
         for owner in self.ancestors(cls):
-            members = self.members(owner)
-            for writer in members.writers.get(name, ()):
+            writers = self._writers_of(owner, name)
+            for writer in writers.assigning:
                 assigned = join(
                     assigned, self._write(instance, owner, writer, name, is_constructor=writer.name == "__init__")
                 )
-            fillers.extend((owner, filler) for filler in members.fillers.get(name, ()))
-            field = members.fields.get(name)
+            fillers.extend((owner, filler) for filler in writers.filling)
+            field = self.members(owner).fields.get(name)
             if field is not None:
                 assigned = join(assigned, self._field(instance, owner, field, name))
         if not isinstance(assigned, Nothing):
@@ -332,26 +352,19 @@ def _is_super_init(statement: ast.Expr) -> bool:
 def _members_of(node: ast.ClassDef) -> Members:
     methods: dict[str, FunctionNode] = {}
     fields: dict[str, ast.AnnAssign | ast.Assign] = {}
-    writers: dict[str, list[FunctionNode]] = {}
-    fillers: dict[str, list[FunctionNode]] = {}
-    held: set[str] = set()
+    functions: list[FunctionNode] = []
     for statement in statements_of(node.body):
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            held.update(_attributes_held(statement))
+            functions.append(statement)
             if not _is_setter(statement):
                 methods[statement.name] = statement
-            assigned, filled = _attributes_written(statement)
-            for name in assigned:
-                writers.setdefault(name, []).append(statement)
-            for name in filled:
-                fillers.setdefault(name, []).append(statement)
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             fields[statement.target.id] = statement
         elif isinstance(statement, ast.Assign):
             for target in statement.targets:
                 if isinstance(target, ast.Name):
                     fields[target.id] = statement
-    return Members(methods, fields, writers, fillers, frozenset(held))
+    return Members(methods, fields, functions)
 
 
 _FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())
@@ -385,16 +398,18 @@ def _attributes_written(method: FunctionNode) -> tuple[list[str], list[str]]:
     return list(assigned), [name for name in filled if name not in assigned]
 
 
-def _attributes_held(method: FunctionNode) -> Iterator[str]:
+def _attributes_held(method: FunctionNode) -> frozenset[str]:
     """The attributes that a method makes parameters and buffers."""
+    found: set[str] = set()
     for node in walk(method):
         member = registered(node) if isinstance(node, ast.Call) else None
         if member is not None:
-            yield member[0].attr
+            found.add(member[0].attr)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             made = node.value.func
             if getattr(made, "attr", getattr(made, "id", None)) in ("Parameter", "Buffer"):
-                yield from (target.attr for target in node.targets if isinstance(target, ast.Attribute))
+                found.update(target.attr for target in node.targets if isinstance(target, ast.Attribute))
+    return frozenset(found)
 
 
 def _is_name(node: ast.expr, name: str) -> bool:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from tonumpy.chains import last_name
+from tonumpy.deferred import PLAIN
 from tonumpy.inference.assignment import assign, augment, enter_context
 from tonumpy.inference.conventions import holder_of_data
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
@@ -535,5 +536,6 @@ _HANDLERS: dict[type[ast.stmt], Callable[[Frame, Any], Continues]] = {
     ast.Try: _try,
     ast.Match: _match,
 }  # each handler takes the statement class of its key
+_HANDLERS.update(dict.fromkeys(PLAIN, _definition))
 if hasattr(ast, "TryStar"):
     _HANDLERS[ast.TryStar] = _try

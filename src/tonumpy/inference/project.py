@@ -9,6 +9,7 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tonumpy.candidates import spans_any
 from tonumpy.findings import SourceError
 from tonumpy.inference.frameworks import (
     FOREIGN,
@@ -138,11 +139,9 @@ class Module:
     @cached_property
     def imports_in_functions(self) -> dict[str, Import]:
         """What functions import, by the name that it gets there; the last one counts."""
-        if not _INDENTED_IMPORT.search(self.source.text):
-            return {}
         return {
             name: imported
-            for statement in _all_statements(self.tree.body)
+            for statement in _all_statements(self.tree.body, self._rows(_INDENTED_IMPORT))
             if isinstance(statement, (ast.Import, ast.ImportFrom))
             for name, imported in imports_of(statement)
         }
@@ -151,15 +150,17 @@ class Module:
     def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:
         """The functions that declare a name global, each as the scopes around it and itself, by that name."""
         found: dict[str, list[tuple[ast.AST, ...]]] = {}
-        if _GLOBAL.search(self.source.text):
-            _collect_global_writers((self.tree,), self.tree.body, found)
+        _collect_global_writers((self.tree,), self.tree.body, self._rows(_GLOBAL), found)
         return found
 
-    @cached_property
-    def filled_by_functions(self) -> frozenset[str]:
-        """Names that a function writes into: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
-        functions = [node for node in self.tree.body if isinstance(node, _SCOPES)]
-        return frozenset(name for function in functions for node in walk(function) for name in _filled_by(node) if name)
+    def is_filled_by_functions(self, name: str) -> bool:
+        """Whether a function writes into what a name holds: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
+        rows = self.source.rows_with(name)
+        functions = [node for node in self.tree.body if isinstance(node, _SCOPES) and spans_any(node, rows)]
+        return any(name in self.derived(_names_filled, function) for function in functions)
+
+    def _rows(self, words: re.Pattern[str]) -> list[int]:
+        return [self.source.position_at(match.end() - 1).row for match in words.finditer(self.source.text)]
 
     def derived(self, work: Callable[[_Node], _T], node: _Node) -> _T:
         """What `work` makes of a node of this module's tree and of nothing else: worked out once for all files."""
@@ -213,22 +214,27 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())
 
 
-def _all_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def _all_statements(body: list[ast.stmt], rows: list[int]) -> Iterator[ast.stmt]:
+    """Those of the functions and classes in a body, too, that span one of the rows."""
     for statement in statements_of(body):
         yield statement
-        if isinstance(statement, _SCOPES):
-            yield from _all_statements(statement.body)
+        if isinstance(statement, _SCOPES) and spans_any(statement, rows):
+            yield from _all_statements(statement.body, rows)
 
 
 def _collect_global_writers(
-    scopes: tuple[ast.AST, ...], body: list[ast.stmt], found: dict[str, list[tuple[ast.AST, ...]]]
+    scopes: tuple[ast.AST, ...], body: list[ast.stmt], rows: list[int], found: dict[str, list[tuple[ast.AST, ...]]]
 ) -> None:
-    for statement in statements_of(body):
+    for statement in statements_of(body) if rows else ():
         if isinstance(statement, ast.Global):
             for name in statement.names:
                 found.setdefault(name, []).append(scopes)
-        elif isinstance(statement, _SCOPES):
-            _collect_global_writers((*scopes, statement), statement.body, found)
+        elif isinstance(statement, _SCOPES) and spans_any(statement, rows):
+            _collect_global_writers((*scopes, statement), statement.body, rows, found)
+
+
+def _names_filled(scope: ast.AST) -> frozenset[str]:
+    return frozenset(name for node in walk(scope) for name in _filled_by(node) if name)
 
 
 def _filled_by(node: ast.AST) -> Iterator[str | None]:
@@ -298,7 +304,7 @@ class Project:
                 if os.path.getsize(filename) > MAX_BYTES:
                     return None
                 with open(filename, "rb") as file:
-                    return Module(Source(file.read(), filename), self)
+                    return Module(Source(file.read(), filename, followed=True), self)
             except OSError:
                 continue
             except SourceError:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.deferred import PLAIN
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,6 +23,8 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
     if isinstance(node, type) and issubclass(node, ast.AST)
 }
 _FIELDS[ast.Constant] = _FIELDS[ast.MatchSingleton] = ()
+for deferred, plain in PLAIN.items():
+    _FIELDS[deferred] = _FIELDS[plain]
 if hasattr(ast, "TypeAlias"):
     _FIELDS[ast.TypeAlias] = ("name", "type_params", "value")
 
