@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
-from tonumpy.inference import autocast
+from tonumpy.inference import autocast, libraries
 from tonumpy.inference.calls import evaluate_arguments
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
@@ -34,6 +34,7 @@ from tonumpy.inference.values import (
     Value,
     join,
     join_all,
+    mapped,
     members,
     tensor_facts,
     updated,
@@ -141,8 +142,15 @@ def change_owner(frame: Frame, part: ast.expr) -> None:
     """A part of a module has been moved, frozen or thawed by itself: `net[-1].requires_grad_()`."""
     owner = root_name(part)
     value = None if owner is None else frame.env.get(owner)
-    if owner is not None and isinstance(value, LibraryObject):
-        frame.change(owner, value._replace(on_cpu=None, requires_grad=None))
+    if owner is not None and isinstance(value, (LibraryObject, Sequence, Mapping)):
+        frame.change(owner, _somewhere(value))
+
+
+def _somewhere(value: Value) -> Value:
+    """A module, or modules in a container, one of which has been moved, frozen or thawed."""
+    if isinstance(value, (LibraryObject, Instance)):
+        return value._replace(on_cpu=None, requires_grad=None)
+    return mapped(value, _somewhere)
 
 
 def with_unknown_grad(value: Value) -> Value:
@@ -176,7 +184,7 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     place = None if nested else key_path(path, target.slice)
     value = with_origin(value, place or f"{path}[]")
     after = stored(container, key, value, nested, frame)
-    if place is None:
+    if place is None or libraries.is_container(container):
         frame.env.forget_keys(path)
     else:
         frame.bind(place, value)
@@ -214,6 +222,8 @@ def stored(container: Value, key: Value, value: Value, nested: bool, frame: Fram
         return Sequence(None, join(container.element, value))
     if isinstance(container, Tensor):
         return written(container, value, frame)
+    if isinstance(container, LibraryObject) and libraries.is_container(container):
+        return libraries.filled(container, "__setitem__", Arguments((key, value))) or container
     if isinstance(container, Unknown):
         cpu, grad = tensor_facts(value)
         keeps_grad = container.requires_grad is False and grad is False

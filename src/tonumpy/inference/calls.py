@@ -511,6 +511,10 @@ def _change_receiver(
             thaw_owners(frame, path)
     elif isinstance(receiver, Unknown) and frame.put_into_objects and name.endswith("_"):
         frame.change_grad(Tensor(), Tensor(origins=frozenset(frame.put_into_objects)))
+    elif isinstance(receiver, LibraryObject) and libraries.is_container(receiver) and path is not None:
+        filled = libraries.filled(receiver, name, arguments)
+        if filled is not None or libraries.changes_module_in_place(name):
+            frame.change_all(path, receiver, result if filled is None else filled)
     elif path is None:
         if isinstance(receiver, (LibraryObject, Instance)) and libraries.changes_module_in_place(name):
             change_owner(frame, call.func.value)

@@ -243,7 +243,8 @@ class ClassFacts:
         self, instance: Instance, name: str, assigned: Value, fillers: list[tuple[Class, FunctionNode]]
     ) -> Value:
         """A container with what the methods put into it: `self.items.append(x)`, `self.items[key] = x`."""
-        if not any(isinstance(value, (Sequence, Mapping)) for value in members_of_union(assigned)):
+        found = members_of_union(assigned)
+        if not any(isinstance(value, (Sequence, Mapping)) or libraries.is_container(value) for value in found):
             return assigned
         key = (id(instance.cls.node), instance.arguments, instance.on_cpu, instance.written, name)
         self._attributes[key] = assigned  # what the methods find there

@@ -165,7 +165,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     if isinstance(value, (Foreign, Plain)):
         return value
     if isinstance(value, LibraryObject):
-        return libraries.item(frame, value)
+        return libraries.item(frame, value, None if is_slice else index)
     if isinstance(value, Symbol) and libraries.gives_plain_values(value.name):
         return Plain(value.name)
     return Unknown("item")

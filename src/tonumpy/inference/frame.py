@@ -12,10 +12,12 @@ from tonumpy.inference.values import (
     Constant,
     Device,
     Instance,
+    LibraryObject,
     Tensor,
     Unknown,
     Value,
     after_change,
+    after_part_changed,
     join,
     with_origin,
 )
@@ -166,6 +168,10 @@ class Frame:
             if value is before and name != path:
                 self.change(name, join(value, after))
                 self.env.forget_keys(name)
+            elif isinstance(before, (LibraryObject, Instance)) and name != path:
+                changed = after_part_changed(value, before)
+                if changed is not value:
+                    self.change(name, changed)
         self.change(path, after)
 
     def change_from_within(self, path: str, value: Value) -> None:

@@ -550,13 +550,7 @@ def handed_back(result: Value, arguments: Arguments) -> Value:
 def _origins_in(value: Value) -> frozenset[str]:
     if isinstance(value, Tensor):
         return value.origins
-    parts: Iterable[Value] = ()
-    if isinstance(value, Sequence):
-        parts = (value.element, *(value.items or ()))
-    elif isinstance(value, Mapping):
-        parts = value.values()
-    elif isinstance(value, Union):
-        parts = value.members
+    parts = _parts(value) if isinstance(value, (Sequence, Mapping, Union)) else ()
     return frozenset[str]().union(*map(_origins_in, parts))
 
 
@@ -568,16 +562,46 @@ def after_change(value: Value, changed: Tensor) -> Value:
     return mapped(value, lambda part: after_change(part, changed))
 
 
+def after_part_changed(value: Value, part: LibraryObject | Instance) -> Value:
+    """A value after a module that may be in it has been moved, frozen or thawed; itself where none may be."""
+    if isinstance(value, LibraryObject) and value.arguments is not None:
+        held = value.arguments.values()
+        is_concerned = any(_may_hold(each, part) for each in (*held, value.arguments.starred))
+        return value._replace(on_cpu=None, requires_grad=None) if is_concerned else value
+    return mapped(value, lambda inner: _loosened(inner) if _is_like(inner, part) else after_part_changed(inner, part))
+
+
+def _may_hold(value: Value, part: LibraryObject | Instance) -> bool:
+    if _is_like(value, part):
+        return True
+    if isinstance(value, LibraryObject):
+        return value.arguments is not None and any(_may_hold(each, part) for each in value.arguments.values())
+    return isinstance(value, (Sequence, Mapping, Union)) and any(_may_hold(each, part) for each in _parts(value))
+
+
+def _is_like(value: Value, part: LibraryObject | Instance) -> bool:
+    """Whether it may be the same object, whatever has been done to it."""
+    if isinstance(value, LibraryObject) and isinstance(part, LibraryObject):
+        return value.name == part.name and value.arguments == part.arguments
+    return isinstance(value, Instance) and isinstance(part, Instance) and value.cls == part.cls
+
+
+def _loosened(value: Value) -> Value:
+    assert isinstance(value, (LibraryObject, Instance))
+    return value._replace(on_cpu=None, requires_grad=None)
+
+
+def _parts(value: Sequence | Mapping | Union) -> tuple[Value, ...]:
+    if isinstance(value, Sequence):
+        return (value.element, *(value.items or ()))
+    return value.values() if isinstance(value, Mapping) else value.members
+
+
 def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
     """A container or union with each part changed; itself where all parts stay the same."""
-    if isinstance(value, Sequence):
-        parts = (value.element, *(value.items or ()))
-    elif isinstance(value, Mapping):
-        parts = value.values()
-    elif isinstance(value, Union):
-        parts = value.members
-    else:
+    if not isinstance(value, (Sequence, Mapping, Union)):
         return value
+    parts = _parts(value)
     changed = tuple(change(part) for part in parts)
     if all(new is old for new, old in zip(changed, parts, strict=True)):
         return value

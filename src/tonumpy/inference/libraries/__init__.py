@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.inference.conventions import generates_tokens
+from tonumpy.inference.libraries.containers import CONTAINERS, filled, is_container
 from tonumpy.inference.libraries.moved import changes_module_in_place, moved
 from tonumpy.inference.libraries.promised import device_of, grad_of, keep
 from tonumpy.inference.libraries.rows import (
@@ -52,10 +53,12 @@ __all__ = [
     "canonical",
     "changes_module_in_place",
     "construct",
+    "filled",
     "filled_list",
     "gives_plain_values",
     "hook_parameters",
     "inherited_attribute",
+    "is_container",
     "is_dataset",
     "is_module",
     "item",
@@ -100,9 +103,14 @@ def construct(name: str, arguments: Arguments, default_on_cpu: Fact) -> Value:
     """An object of a library class, with the facts that its row derives from the arguments."""
     name = canonical(name)
     promise = member_promise([name], "__init__", arguments)
-    known = None if arguments.has_star else arguments
+    known = None if arguments.has_star and name not in CONTAINERS else arguments
     if promise is None:
         return LibraryObject(name, None, None, known)
+    if name in CONTAINERS:
+        if not arguments.positional and not arguments.has_star:
+            return LibraryObject(name, None, None, known)  # it may be filled anywhere
+        if arguments.has_star:
+            arguments = Arguments((*arguments.positional, arguments.starred))
     placed = on_default_device(arguments, default_on_cpu) if promise.device == "argument" else arguments
     cpu = device_of(promise, None, placed)
     grad = grad_of(promise, None, arguments, True)  # what it holds is as it was given, under no_grad too
@@ -151,12 +159,12 @@ def attribute(frame: Frame, owner: LibraryObject, name: str) -> Value:
     return keep(frame, promise._replace(grad="own") if promise.grad == "self" else promise, owner, Arguments(()))
 
 
-def item(frame: Frame, owner: LibraryObject) -> Value:
+def item(frame: Frame, owner: LibraryObject, index: Value | None = None) -> Value:
     """What iterating over a library object, or subscripting it, gives."""
     promise = member_promise([owner.name], "__iter__", Arguments(()))
     if promise is None:
         return Unknown(f"item of {owner.name}", owner.on_cpu, owner.requires_grad)
-    return keep(frame, promise, owner, Arguments(()))
+    return keep(frame, promise, owner, Arguments(() if index is None else (index,)))
 
 
 def inherited_item(frame: Frame, owner: Instance) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.inference.libraries.containers import layer, one_after_another
 from tonumpy.inference.operators import combine, cpu_of_device, result_facts
 from tonumpy.inference.values import (
     NONE,
@@ -14,7 +15,6 @@ from tonumpy.inference.values import (
     Constant,
     Foreign,
     Function,
-    Instance,
     LibraryObject,
     Mapping,
     Nothing,
@@ -94,9 +94,12 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         operands = [value.element if isinstance(value, Sequence) else value for value in arguments.positional]
         return combine(operands, frame.grad_mode)
     if kind == "sequential" and isinstance(owner, LibraryObject):
-        return _sequential(frame, owner, arguments) or Unknown("result of layers", cpu, grad)
+        made = one_after_another(frame, owner, arguments.positional[0]) if len(arguments.positional) == 1 else None
+        return made or Unknown("result of layers", cpu, grad)
     if kind == "layers" and isinstance(owner, LibraryObject):
-        return join_all(_layers(owner) or [Unknown("layer")])
+        held = layer(owner, arguments.get(0, "index"))
+        pair = Sequence((Plain("str"), held), held)
+        return {"": held, "values": Sequence(None, held), "items": Sequence(None, pair)}[detail]
     if kind == "composed" and isinstance(owner, LibraryObject):
         return _composed(frame, owner, arguments) or Unknown("value of a library", cpu, grad)
     if kind == "transformed" and isinstance(owner, LibraryObject):
@@ -236,32 +239,6 @@ def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value
     value = arguments.positional[0]
     for step in steps.items:
         value = call_value(frame, step, Arguments((value,)))
-    return value
-
-
-def _layers(owner: LibraryObject) -> list[Value] | None:
-    """The modules in a torch.nn.Sequential, which is moved and frozen as a whole; None where they are not in sight."""
-    if owner.arguments is None:
-        return None
-    given = owner.arguments.positional
-    if len(given) == 1 and isinstance(given[0], Mapping):
-        given = tuple(value for _, value in given[0].entries) if given[0].other is NOTHING else ()
-    layers = [layer for layer in given if isinstance(layer, (LibraryObject, Instance))]
-    if not layers or len(layers) < len(given):
-        return None
-    return [layer._replace(on_cpu=owner.on_cpu, requires_grad=owner.requires_grad) for layer in layers]
-
-
-def _sequential(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value | None:
-    """What the layers make of an argument, one after the other."""
-    from tonumpy.inference.calls import call_value
-
-    layers = _layers(owner)
-    if layers is None or len(arguments.positional) != 1:
-        return None
-    value = arguments.positional[0]
-    for layer in layers:
-        value = call_value(frame, layer, Arguments((value,)))
     return value
 
 
