@@ -25,6 +25,8 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from tonumpy.inference.project import SOURCE_FOLDERS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
@@ -251,7 +253,7 @@ def _known_as(name: str, module: types.ModuleType) -> Iterator[None]:
 def importing_from(folder: Path) -> Iterator[None]:
     """Imports look into a folder and its `src` first, and leave nothing behind."""
     before, path = set(sys.modules), list(sys.path)
-    sys.path[:0] = [str(folder), str(folder / "src")]
+    sys.path[:0] = [str(folder), *(str(folder / name) for name in SOURCE_FOLDERS)]
     try:
         yield
     finally:

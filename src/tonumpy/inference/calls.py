@@ -504,8 +504,8 @@ def _change_receiver(
         # One that is read from an object may be any that has been put into one.
         origins = receiver.origins or frozenset(frame.put_into_objects)
         frame.change_grad(receiver, result._replace(origins=origins))
-        if path is None:
-            return
+        if path is None or path.endswith(".data"):
+            return  # each time that it is read, `.data` is another tensor
         frame.change(path, result)
         if name == "requires_grad_":
             thaw_owners(frame, path)

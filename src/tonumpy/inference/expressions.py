@@ -38,6 +38,7 @@ from tonumpy.inference.values import (
     Value,
     join,
     join_all,
+    mapped,
     members,
     sequence_of,
     updated,
@@ -100,7 +101,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         if name == "grad" and frame.module.imports_torch:
             return Unknown("attribute grad", value.on_cpu, _grad_of_gradients(frame))
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(value, name)
-    return Method(value, name)
+    return NOTHING if isinstance(value, Nothing) else Method(value, name)
 
 
 def _grad_of_gradients(frame: Frame) -> Fact:
@@ -162,7 +163,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     if isinstance(value, Instance):
         getter = frame.analysis.attribute_of_instance(value, "__getitem__")
         return call_value(frame, getter, Arguments((index,)))
-    if isinstance(value, (Foreign, Plain)):
+    if isinstance(value, (Foreign, Plain, Nothing)):
         return value
     if isinstance(value, LibraryObject):
         return libraries.item(frame, value, None if is_slice else index)
@@ -330,12 +331,16 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     values = [settle(evaluate(frame, part)) for part in (node.left, *node.comparators)]
     if any(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
         return Plain("bool")
-    result = combine(tuple(values), frame.grad_mode)
+    return _compared(combine(tuple(values), frame.grad_mode))
+
+
+def _compared(result: Value) -> Value:
+    """What a comparison of operands gives that arithmetic would make this of."""
     if isinstance(result, Tensor):
         return result._replace(dtype="bool", requires_grad=False)
     if isinstance(result, Unknown):
         return Unknown("comparison", result.on_cpu, False, result.is_no_tensor)
-    return result
+    return mapped(result, _compared)
 
 
 def _boolean(frame: Frame, node: ast.BoolOp) -> Value:

@@ -204,6 +204,8 @@ def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
     if known is None:
         return None
     result = _viewing(known, _Call((tensor,), (tensor,), Arguments(()), (), None))
+    if name == "data" and isinstance(result, Tensor):
+        result = result._replace(origins=frozenset())  # what becomes of its grad is its own, as with `detach()`
     return representation.of_method(tensor, name, Arguments(()), result)
 
 

@@ -35,6 +35,7 @@ MAX_BYTES = 400_000  # a larger module is generated code or data; it is not foll
 MAX_ROOTS = 10_000
 MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what frameworks are spoken there
 MAX_ANCESTORS = 7
+SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 
 _DEFAULT_DEVICE = re.compile(r"""set_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
 _MAIN_GUARD = re.compile(r"\nif\s+\(?\s*__name__\s*==")
@@ -328,7 +329,7 @@ class Project:
         return None if base is None else self.module_at(os.path.join(base, root, *rest))
 
     def _root_folder(self, root: str, folder: str) -> str | None:
-        """The nearest folder above the file (or its `src`) that holds the package or module `root`."""
+        """The nearest folder above the file (or its `src` or `lib`) that holds the package or module `root`."""
         key = (root, folder)
         if key not in self._roots:
             self._roots[key] = next(
@@ -357,7 +358,7 @@ def _search_folders(folder: str) -> list[str]:
     found = []
     current = os.path.abspath(folder)
     for _ in range(MAX_ANCESTORS):
-        found += [current, os.path.join(current, "src")]
+        found += [current, *(os.path.join(current, name) for name in SOURCE_FOLDERS)]
         parent = os.path.dirname(current)
         if parent == current or os.path.exists(os.path.join(current, ".git")):
             break
