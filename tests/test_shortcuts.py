@@ -97,7 +97,7 @@ def test_no_consumer_is_passed_over(sources: list[Source], monkeypatch: pytest.M
     """The spelling rules out only what the tree would rule out too."""
     found = {source.filename: find_consumers(source) for source in sources}
     assert sum(map(len, found.values())) > 100
-    monkeypatch.setattr(consumer_calls, "_places", every_line)
+    monkeypatch.setattr(consumer_calls, "places_spelt", every_line)
     for source in sources:
         assert found[source.filename] == find_consumers(source), source.filename
 
