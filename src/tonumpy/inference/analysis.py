@@ -291,9 +291,8 @@ class Analysis:
         before, self._first_changed, start = self._first_changed, math.inf, len(self.frames)
         try:
             result, changes = self._run_call(function, receiver, given, grad_mode)
-            is_given = any(result is value for value in given.values())
-            if self._decorated_mode(function, grad_mode) is False and not is_given:
-                result = unless_it_requires_grad(result)
+            if self._decorated_mode(function, grad_mode) is False:
+                result = unless_it_requires_grad(result, given)
             if self._first_changed >= start:  # or others that it calls would have to be called again
                 self._calls[key] = result, changes
         finally:

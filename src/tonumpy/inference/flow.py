@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonumpy.chains import last_name
 from tonumpy.deferred import PLAIN
-from tonumpy.inference.assignment import assign, augment, enter_context
+from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context
 from tonumpy.inference.conventions import holder_of_data
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
@@ -430,7 +430,7 @@ def _continue(frame: Frame, _: ast.Continue) -> Continues:
 
 
 def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
-    before = [(state, frame.env.get(state) or NOTHING) for state in (GRAD_MODE, DEFAULT_DEVICE, AUTOCAST)]
+    before = {state: frame.env.get(state) or NOTHING for state in (GRAD_MODE, DEFAULT_DEVICE, AUTOCAST)}
     loop = frame.loops[-1] if frame.loops else None
     left = (len(loop.breaks), len(loop.continues)) if loop is not None else (0, 0)
     suppresses = False
@@ -441,17 +441,29 @@ def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
         entered = enter_context(frame, item.context_expr, evaluate_it=_wanted(frame, statement, names))
         if target is not None and _wanted(frame, statement, names):
             assign(frame, target, entered)
+    if before[GRAD_MODE] is frame.env.get(GRAD_MODE) and not _restores_grad_mode(frame, statement):
+        del before[GRAD_MODE]
     if suppresses:
         handler = ast.ExceptHandler(None, None, [])
         goes_on = _try(frame, ast.Try(statement.body, [handler], [], []))
     else:
         goes_on = execute(frame, statement.body)
-    for state, value in before:
+    for state, value in before.items():
         frame.env.set(state, value)
     if loop is not None:
         for changes in (*loop.breaks[left[0] :], *loop.continues[left[1] :]):
             changes.update(before)
     return goes_on
+
+
+def _restores_grad_mode(frame: Frame, statement: ast.With | ast.AsyncWith) -> bool:
+    """Whether a context sets grad mode, if only to what it was: then it undoes what is set within its block."""
+    nodes = [item.context_expr for item in statement.items]
+    return any(
+        grad_mode_of_context(frame, node) != "unchanged"
+        or last_name(getattr(node, "func", node)) in ("ExitStack", "AsyncExitStack")
+        for node in nodes
+    )
 
 
 def _try(frame: Frame, statement: ast.Try) -> Continues:

@@ -194,6 +194,8 @@ class Arguments(NamedTuple):
         return (*self.positional, *(value for _, value in self.named))
 
 
+NO_ARGUMENTS = Arguments(())
+
 Value = (
     Nothing
     | Tensor
@@ -479,16 +481,18 @@ def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) ->
     return value
 
 
-def unless_it_requires_grad(value: Value) -> Value:
-    """The value with every tensor in it that is not known to require grad taken for one that does not.
+def unless_it_requires_grad(value: Value, given: Arguments = NO_ARGUMENTS) -> Value:
+    """What a call gives, with every tensor in it that is not known to require grad taken for one that does not.
 
-    A tensor that an argument may be, or that views one, was not made by the call.
+    What an argument may be, or a view of one, was not made by the call.
     """
     if isinstance(value, Tensor) and any(name.startswith(_ARGUMENT) for name in value.origins):
         return value
+    if isinstance(value, Unknown) and any(value in members(argument) for argument in given.values()):
+        return value
     if isinstance(value, (Tensor, Unknown)):
         return value if value.requires_grad is not None else value._replace(requires_grad=False)
-    return mapped(value, unless_it_requires_grad)
+    return mapped(value, lambda part: unless_it_requires_grad(part, given))
 
 
 def with_origin(value: Value, name: str) -> Value:
