@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tonumpy.inference import representation
 from tonumpy.inference.autocast import NARROW
+from tonumpy.inference.libraries.rows import OF_THE_INPUTS_DTYPE, OF_THEIR_OWN_DTYPE, dtype_of_layer
 from tonumpy.inference.values import Arguments, is_dtype_name
 from tonumpy.inference.values import Tensor as Facts
 from tonumpy.rules.unsupported_dtype import LINKS
@@ -180,3 +181,32 @@ def test_what_autocast_makes_narrow(name: str) -> None:
             result = getattr(torch, name)(tensor, tensor) if is_function else getattr(torch.nn, name)(1, 1, 1)(tensor)
     assert result.dtype == torch.bfloat16
     assert {*PRODUCTS, *CONVOLUTIONS} == NARROW
+
+
+MADE_WITH = {
+    "Embedding": (4, 2),
+    "Flatten": (),
+    "GroupNorm": (1, 2),
+    **dict.fromkeys(("LayerNorm", "RMSNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), (2,)),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), (-1,)),
+    **{f"{name}{n}d": (1,) for name in ("AvgPool", "AdaptiveAvgPool") for n in (1, 2, 3)},
+    **{f"{name}{n}d": (2, 2, 1) for name in ("Conv", "ConvTranspose") for n in (1, 2, 3)},
+    "Linear": (2, 2),
+}
+
+
+@pytest.mark.parametrize("name", sorted(OF_THEIR_OWN_DTYPE | OF_THE_INPUTS_DTYPE))
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_the_dtype_of_what_a_layer_gives(name: str, dtype: torch.dtype) -> None:
+    layer = getattr(torch.nn, name)(*MADE_WITH.get(name, ())).to(dtype)
+    shape = (2, 2, *(2 for _ in range(int(name[-2]) if re.search(r"\dd$", name) else 0)))
+    seen = 0
+    for given in (torch.bfloat16, torch.float32, torch.float64) + (torch.int64,) * (name == "Embedding"):
+        x = torch.ones(shape, dtype=given)
+        try:
+            result = layer(x)
+        except (RuntimeError, NotImplementedError):
+            continue
+        seen += 1
+        assert result.dtype == (dtype if dtype_of_layer(f"torch.nn.{name}") == "self" else given)
+    assert seen

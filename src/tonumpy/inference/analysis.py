@@ -10,11 +10,11 @@ import math
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
-from tonumpy.inference import callers, classes, libraries
+from tonumpy.inference import autocast, callers, classes, libraries
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.conventions import learnt_from_name
-from tonumpy.inference.environment import GENERATOR_CONTEXT
+from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
@@ -87,6 +87,7 @@ class Analysis:
         self._statements_left = MAX_STATEMENTS
         self._modules_read: set[str] = set()
         self.frames: list[Frame] = []  # all that were made
+        self.autocast: Value = NOTHING  # that of the call which is being entered (see autocast.py)
         self._calls: dict[tuple[object, ...], tuple[Value, Changes]] = {}
         self._first_changed: float = math.inf  # the number of the first frame that an inner function has changed
         self._made_by_decorators: dict[tuple[int, int], Function | Unknown] = {}
@@ -142,6 +143,7 @@ class Analysis:
         else:
             parameters, grad_mode = self.entry_state(module, scopes)
             frame = Frame(self, module, flow, owner, closure, grad_mode, relevant, targets, assumed)
+            self._enter_autocast(frame, Function(node, module, owner, closure))
             for name, value in parameters.items():
                 frame.bind(name, value)
         execute(frame, node.body)
@@ -253,6 +255,12 @@ class Analysis:
             return False
         return mode
 
+    def _enter_autocast(self, frame: Frame, function: Function) -> None:
+        """`@torch.autocast(...)` over a function."""
+        for decorator in () if isinstance(function.node, ast.Lambda) else function.node.decorator_list:
+            if isinstance(decorator, ast.Call) and last_name(decorator.func) == "autocast":
+                autocast.enter(frame, self._definition_frame(function), decorator)
+
     def _definition_frame(self, function: Function) -> Frame:
         """Where decorators, annotations and defaults of a function are evaluated."""
         return function.closure or self.module_scope(function.module)
@@ -274,7 +282,7 @@ class Analysis:
                 passed = arguments._replace(positional=(*own, *arguments.positional))
                 return self.call_function(decorated, None, passed, grad_mode)
         given = as_given(arguments)
-        key = (id(function.node), id(function.closure), receiver, given, grad_mode)
+        key = (id(function.node), id(function.closure), receiver, given, grad_mode, self.autocast)
         try:
             known = self._calls.get(key)
         except TypeError:  # a literal that cannot be hashed
@@ -343,6 +351,8 @@ class Analysis:
             None if self._changes_outside(function) else flow.slice(function.module.derived(names_returned, node))
         )
         frame = Frame(self, function.module, flow, function.owner, function.closure, mode, relevant, NO_TARGETS)
+        frame.env.set(AUTOCAST, self.autocast)
+        self._enter_autocast(frame, function)
         for name, value in self.bind_arguments(function, receiver, arguments).items():
             frame.bind(name, value)
         falls_through = execute(frame, node.body)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, libraries
-from tonumpy.inference.calls import evaluate_arguments
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, settle
@@ -303,9 +302,7 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         and isinstance(node.func, (ast.Name, ast.Attribute))
         and _name(node.func) == "autocast"
     ):
-        function = evaluate(frame, node.func)
-        if isinstance(function, Symbol) and function.name in autocast.CONTEXTS:
-            autocast.enter(frame, function.name, evaluate_arguments(frame, node))
+        autocast.enter(frame, frame, node)
         return Unknown("context")
     if evaluate_it or _is_of_repository(frame, node):
         return join_all([_entered(frame, member) for member in members(settle(evaluate(frame, node)))])

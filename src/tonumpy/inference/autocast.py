@@ -13,12 +13,13 @@ from tonumpy.inference.operators import dtype_of
 from tonumpy.inference.values import NOTHING, Constant, Symbol, Tensor, Value, is_integral
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterable
 
     from tonumpy.inference.frame import Frame
     from tonumpy.inference.values import Arguments
 
-CONTEXTS = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast")
+_CONTEXTS = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast")
 
 # Operators, functions and methods, and modules that call them.
 NARROW = frozenset(
@@ -33,8 +34,17 @@ _KEEPING = frozenset(
 )
 
 
-def enter(frame: Frame, context: str, arguments: Arguments) -> None:
-    """`with torch.autocast(...)`."""
+def enter(frame: Frame, outer: Frame, node: ast.Call) -> None:
+    """`with torch.autocast(...)`, or that as a decorator, which is evaluated in the frame around the function."""
+    from tonumpy.inference.calls import evaluate_arguments
+    from tonumpy.inference.expressions import evaluate
+
+    function = evaluate(outer, node.func)
+    if isinstance(function, Symbol) and function.name in _CONTEXTS:
+        _enter(frame, function.name, evaluate_arguments(outer, node))
+
+
+def _enter(frame: Frame, context: str, arguments: Arguments) -> None:
     is_of_one_device = context.endswith("amp.autocast") and context != "torch.amp.autocast"
     enabled = arguments.named_value("enabled")
     dtype = arguments.get(1, "dtype")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, torch_api
 from tonumpy.inference.conventions import generates_tokens, holder_of_data, learnt_from_key
-from tonumpy.inference.environment import GRAD_CONTEXTS
+from tonumpy.inference.environment import AUTOCAST, GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
 from tonumpy.inference.operators import (
     TORCH_WORDS,
@@ -269,20 +269,14 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     """What calling a value gives."""
     if isinstance(function, Union):
         return join_all(call_value(frame, member, arguments) for member in function.members if member != NONE)
-    if isinstance(function, Function):
-        return frame.analysis.call_function(function, None, arguments, frame.grad_mode)
-    if isinstance(function, BoundMethod):
-        result = frame.analysis.call_function(function.function, function.receiver, arguments, frame.grad_mode)
-        return _placed(function.receiver, arguments, result)
+    if isinstance(function, (Function, BoundMethod, Instance)):
+        before, frame.analysis.autocast = frame.analysis.autocast, frame.env.get(AUTOCAST) or NOTHING
+        try:
+            return _call_of_repository(frame, function, arguments)
+        finally:
+            frame.analysis.autocast = before
     if isinstance(function, Class):
         return _construct(frame, function, arguments)
-    if isinstance(function, Instance):
-        for name in ("__call__", "forward"):
-            method = frame.analysis.classes.method(function.cls, name)
-            if method is not None:
-                result = frame.analysis.call_function(method, function, arguments, frame.grad_mode)
-                return _placed(function, arguments, result)
-        return _placed(function, arguments, _fresh("call of an object", frame))
     if isinstance(function, Symbol):
         return call_symbol(frame, function.name, arguments)
     if isinstance(function, Method):
@@ -299,6 +293,20 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, Unknown):
         return _fresh(f"call of {function.why}" if not function.why.startswith("call") else function.why, frame)
     return _fresh("call", frame)
+
+
+def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instance, arguments: Arguments) -> Value:
+    if isinstance(function, Function):
+        return frame.analysis.call_function(function, None, arguments, frame.grad_mode)
+    if isinstance(function, BoundMethod):
+        result = frame.analysis.call_function(function.function, function.receiver, arguments, frame.grad_mode)
+        return _placed(function.receiver, arguments, result)
+    for name in ("__call__", "forward"):
+        method = frame.analysis.classes.method(function.cls, name)
+        if method is not None:
+            result = frame.analysis.call_function(method, function, arguments, frame.grad_mode)
+            return _placed(function, arguments, result)
+    return _placed(function, arguments, _fresh("call of an object", frame))
 
 
 def _placed(module: Value, arguments: Arguments, result: Value) -> Value:

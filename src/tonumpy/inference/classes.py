@@ -29,6 +29,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    is_real,
     join,
     join_all,
 )
@@ -185,12 +186,12 @@ class ClassFacts:
         return self._written(instance, name)
 
     def _written(self, instance: Instance, name: str) -> Value:
-        key = (id(instance.cls.node), instance.arguments, instance.on_cpu, instance.written, name)
+        key = _key(instance, name)
         try:
             known = self._attributes.get(key)
         except TypeError:
             instance = instance._replace(arguments=None)
-            key = (id(instance.cls.node), None, instance.on_cpu, instance.written, name)
+            key = _key(instance, name)
             known = self._attributes.get(key)
         if known is not None:
             return known
@@ -213,7 +214,12 @@ class ClassFacts:
             moves = libraries.is_module([value.name])
         else:
             moves = is_module and isinstance(value, Tensor) and (is_held or value.requires_grad is not False)
-        if not moves or not isinstance(value, (Instance, LibraryObject, Tensor)) or value.on_cpu is False:
+        if not moves or not isinstance(value, (Instance, LibraryObject, Tensor)):
+            return value
+        is_float = is_held and (value.requires_grad or is_real(value.dtype)) if isinstance(value, Tensor) else is_module
+        if instance.dtype is not None and is_float:
+            value = value._replace(dtype=instance.dtype)
+        if value.on_cpu is False:
             return value
         return value._replace(on_cpu=instance.on_cpu if is_module else None)
 
@@ -246,7 +252,7 @@ class ClassFacts:
         found = members_of_union(assigned)
         if not any(isinstance(value, (Sequence, Mapping)) or libraries.is_container(value) for value in found):
             return assigned
-        key = (id(instance.cls.node), instance.arguments, instance.on_cpu, instance.written, name)
+        key = _key(instance, name)
         self._attributes[key] = assigned  # what the methods find there
         return join_all([assigned, *(self._write(instance, owner, filler, name) for owner, filler in fillers)])
 
@@ -335,6 +341,11 @@ class ClassFacts:
         execute(frame, init.body)
         seen = frame.observations.get(id(call))
         return None if seen is None or seen.arguments.has_star else seen.arguments
+
+
+def _key(instance: Instance, name: str) -> tuple[object, ...]:
+    """What an attribute depends on."""
+    return (id(instance.cls.node), instance.arguments, instance.on_cpu, instance.written, instance.dtype, name)
 
 
 def _is_super_init(statement: ast.Expr) -> bool:

@@ -126,6 +126,7 @@ class Instance(NamedTuple):
     """An object of a class of the repository, with the arguments it was built from where they are known.
 
     The facts are those of an nn.Module's parameters: on the CPU where it was built in sight and not moved since.
+    `dtype` is what it was cast to as a whole.
     `written` are the attributes that somebody else than its class has assigned: the class does not tell of these.
     """
 
@@ -134,6 +135,7 @@ class Instance(NamedTuple):
     on_cpu: Fact = None
     requires_grad: Fact = None
     written: frozenset[str] = frozenset()
+    dtype: str | None = None
 
 
 class LibraryObject(NamedTuple):
@@ -338,6 +340,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             join_fact(first.on_cpu, second.on_cpu),
             join_fact(first.requires_grad, second.requires_grad),
             first.written | second.written,
+            first.dtype if first.dtype == second.dtype else None,
         )
     return None
 

@@ -4,7 +4,8 @@
 
 Reports a conversion of a tensor that is proved to be of a dtype without a counterpart in NumPy: `bfloat16`, the
 `float8` dtypes, `complex32`, and the quantized ones. A matrix product, a `Linear` or a convolution under
-`torch.autocast(..., dtype=torch.bfloat16)` is one.
+`torch.autocast(..., dtype=torch.bfloat16)` is one, in a block, under the decorator and in the functions and modules
+that are called there; and so is what a module gives that was cast as a whole, as by `Net().to(torch.bfloat16)`.
 
 ## Why is this bad
 

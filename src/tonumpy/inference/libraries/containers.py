@@ -50,11 +50,12 @@ def _contents(owner: LibraryObject) -> Sequence | Mapping | None:
 
 
 def _held(owner: LibraryObject, value: Value) -> Value:
-    """One of the things in a container, which is moved and frozen as a whole."""
+    """One of the things in a container, which is moved, cast and frozen as a whole."""
     if isinstance(value, Union):
         return join_all(_held(owner, member) for member in value.members)
     if isinstance(value, (LibraryObject, Instance, Tensor)):
-        return value._replace(on_cpu=owner.on_cpu, requires_grad=owner.requires_grad)
+        dtype = value.dtype if isinstance(value, Tensor) else owner.dtype or value.dtype
+        return value._replace(on_cpu=owner.on_cpu, requires_grad=owner.requires_grad, dtype=dtype)
     return Unknown("layer", owner.on_cpu, owner.requires_grad)
 
 

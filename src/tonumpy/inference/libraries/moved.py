@@ -23,7 +23,7 @@ def changes_module_in_place(name: str) -> bool:
 _CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16", "type": None}
 
 
-def _cast(owner: LibraryObject, name: str, arguments: Arguments) -> LibraryObject:
+def _cast(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
     """A module after `.half()`, `.to(torch.bfloat16)` or `.to(dtype=...)`; what may be a dtype leaves it unknown."""
     if name in _CASTS:
         return owner._replace(dtype=_CASTS[name])
@@ -39,8 +39,7 @@ def _cast(owner: LibraryObject, name: str, arguments: Arguments) -> LibraryObjec
 
 def moved(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
     """A module (or what moves like one) after `.cuda()`, `.to(device)` or `.requires_grad_(False)`."""
-    if isinstance(owner, LibraryObject):
-        owner = _cast(owner, name, arguments)
+    owner = _cast(owner, name, arguments)
     if name == "cpu":
         return owner._replace(on_cpu=True)
     if name == "detach":

@@ -15,6 +15,7 @@ from tonumpy.inference.values import (
     Constant,
     Foreign,
     Function,
+    Instance,
     LibraryObject,
     Mapping,
     Nothing,
@@ -24,6 +25,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    is_real,
     join_all,
     same,
     sequence_of,
@@ -45,10 +47,11 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     is_sent = cpu is not True and any(isinstance(value, Tensor) and value.is_sent for value in arguments.values())
     dtype = promise.dtype
     if dtype == "self":
-        dtype = owner.dtype if isinstance(owner, LibraryObject) else None
-    elif dtype == "first":
+        dtype = owner.dtype if isinstance(owner, (LibraryObject, Instance)) else None
+    elif dtype in ("first", "real first"):
         first = arguments.positional[0] if arguments.positional else None
-        dtype = first.dtype if isinstance(first, Tensor) else None
+        known = first.dtype if isinstance(first, Tensor) else None
+        dtype = known if dtype == "first" or is_real(known) else None
     tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, is_sent=is_sent)
     kept = [_kept(frame, kind, tensor, owner, arguments) for kind in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
