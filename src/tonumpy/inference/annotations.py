@@ -34,7 +34,9 @@ _SEQUENCES = frozenset(
 )
 _MAPPINGS = frozenset("dict Dict Mapping MutableMapping OrderedDict defaultdict DefaultDict".split())
 _WRAPPERS = frozenset("Annotated Final ClassVar Required NotRequired ReadOnly".split())
-_TENSOR_NAMES = frozenset(("torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor", "torch.HalfTensor"))
+_TENSOR_NAMES = frozenset(
+    ("torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor", "torch.HalfTensor", "torch.autograd.Variable")
+)
 _INTEGER_TENSORS = {
     "torch.LongTensor": "int64",
     "torch.IntTensor": "int32",

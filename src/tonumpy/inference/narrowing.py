@@ -147,9 +147,12 @@ def _classes(frame: Frame, node: ast.expr) -> list[Value]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _classes(frame, node.left) + _classes(frame, node.right)
     value = evaluate(frame, node)
-    if isinstance(value, Sequence) and value.items is not None:
-        return list(value.items)
-    return list(members(value))
+    found = value.items if isinstance(value, Sequence) and value.items is not None else members(value)
+    return [Symbol("torch.Tensor") if each in _VARIABLES else each for each in found]
+
+
+# What tensors were called before torch 0.4; every tensor is an instance of it.
+_VARIABLES = (Symbol("torch.autograd.Variable"), Symbol("torch.autograd.variable.Variable"))
 
 
 def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value], holds: bool) -> None:
