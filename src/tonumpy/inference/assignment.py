@@ -25,6 +25,7 @@ from tonumpy.inference.values import (
     Instance,
     LibraryObject,
     Mapping,
+    Nothing,
     Sequence,
     Symbol,
     Tensor,
@@ -160,29 +161,25 @@ def with_unknown_grad(value: Value) -> Value:
 
 def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     """`container[key] = value`: a dict or list gains a value, a tensor is written in place."""
-    name = root_name(target)
-    path = path_of(target.value)
-    if path is None or name is None:
-        inner = target.value
-        while isinstance(inner, ast.Subscript):
-            inner = inner.value
-        path = path_of(inner)
-        if path is None:
-            return
-        nested = True
-    else:
-        nested = False
+    inner: ast.expr = target
+    keys: list[ast.expr] = []
+    while isinstance(inner, ast.Subscript):
+        keys.append(inner.slice)
+        inner = inner.value
+    path = path_of(inner)
+    if path is None:
+        return
+    nested = len(keys) > 1
     element = None if nested else element_path(path, target.slice)
     if element is not None and frame.env.get(element) is not None:
         frame.bind(element, value)  # the loop over the container's keys takes it from there
         return
-    container = evaluate(frame, target.value if not nested else _innermost(target))
-    key = evaluate(frame, target.slice)
+    container = evaluate(frame, inner)
     if isinstance(target.slice, ast.Slice) and isinstance(container, Sequence):
         value = item_of(frame, value)
     place = None if nested else key_path(path, target.slice)
     value = with_origin(value, place or f"{path}[]")
-    after = stored(container, key, value, nested, frame)
+    after = _stored_at(container, [evaluate(frame, key) for key in reversed(keys)], value, frame)
     if place is None or libraries.is_container(container):
         frame.env.forget_keys(path)
     else:
@@ -194,21 +191,27 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
         frame.change_all(path, container, after)
 
 
-def _innermost(node: ast.Subscript) -> ast.expr:
-    inner: ast.expr = node
-    while isinstance(inner, ast.Subscript):
-        inner = inner.value
-    return inner
+def _stored_at(container: Value, keys: list[Value], value: Value, frame: Frame) -> Value:
+    """What a container is after `container[a][b] = value`: the one under `a` has been changed and is still there."""
+    if len(keys) == 1 or not isinstance(container, (Sequence, Mapping, Union)):
+        return stored(container, keys[0], value, frame)
+    if isinstance(container, Union):
+        return join_all(_stored_at(member, keys, value, frame) for member in container.members)
+    key, *rest = keys
+    if isinstance(container, Sequence):
+        inner = container.element
+    else:
+        inner = container.get(key.value) if isinstance(key, Constant) else join_all(container.values())
+    if isinstance(inner, Nothing):
+        inner = Mapping(())  # of a defaultdict
+    return stored(container, key, _stored_at(inner, rest, value, frame), frame)
 
 
-def stored(container: Value, key: Value, value: Value, nested: bool, frame: Frame) -> Value:
+def stored(container: Value, key: Value, value: Value, frame: Frame) -> Value:
     """What a container is after a value has been stored in it."""
     if isinstance(container, Union):
-        return join_all(stored(member, key, value, nested, frame) for member in container.members)
+        return join_all(stored(member, key, value, frame) for member in container.members)
     if isinstance(container, Mapping):
-        if nested:
-            entries = tuple((name, _deepen(entry, value)) for name, entry in container.entries)
-            return Mapping(entries, _deepen(container.other, value))
         if isinstance(key, Constant):
             kept = tuple((name, entry) for name, entry in container.entries if name != key.value)
             return Mapping((*kept, (key.value, value)), container.other)
@@ -216,8 +219,6 @@ def stored(container: Value, key: Value, value: Value, nested: bool, frame: Fram
         entries = tuple((name, join(entry, value)) for name, entry in container.entries)
         return Mapping(entries, join(container.other, value))
     if isinstance(container, Sequence):
-        if nested:
-            return Sequence(None, _deepen(container.element, value))
         return Sequence(None, join(container.element, value))
     if isinstance(container, Tensor):
         return written(container, value, frame)
@@ -230,14 +231,6 @@ def stored(container: Value, key: Value, value: Value, nested: bool, frame: Fram
             container.why, container.on_cpu if cpu is container.on_cpu else None, False if keeps_grad else None
         )
     return container
-
-
-def _deepen(inner: Value, value: Value) -> Value:
-    if isinstance(inner, (Mapping, Sequence)):
-        element = inner.other if isinstance(inner, Mapping) else inner.element
-        joined = join(element, value)
-        return Mapping(inner.entries, joined) if isinstance(inner, Mapping) else Sequence(None, joined)
-    return inner
 
 
 def written(tensor: Tensor, value: Value, frame: Frame) -> Tensor:
