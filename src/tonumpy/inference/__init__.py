@@ -22,6 +22,7 @@ from tonumpy.inference.values import (
     Value,
     join_fact,
     members,
+    weaker,
 )
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     for value in members(seen.receiver):
         if isinstance(value, Tensor):
             facts.append((value.on_cpu, value.requires_grad))
-            certainty = "likely" if value.certainty == "likely" or certainty == "likely" else "tensor"
+            certainty = weaker(value.certainty, certainty or "tensor")
         elif isinstance(value, Unknown):
             if not value.is_no_tensor:
                 facts.append((value.on_cpu, value.requires_grad))

@@ -47,6 +47,7 @@ from tonumpy.inference.values import (
     join,
     join_all,
     members,
+    stronger,
     tensor_facts,
     with_facts,
     without_origins,
@@ -406,6 +407,8 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
         if result is None:
             return _fresh(f"method {name} of a tensor", frame)
+        if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.shared_words:
+            result = result._replace(certainty=stronger(result.certainty, "likely"))
         return autocast.cast(frame, name, (receiver, *arguments.values()), result)
     if isinstance(receiver, Unknown):
         return _call_unknown(frame, receiver, name, arguments)
@@ -482,9 +485,15 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         ):
             speaks_torch = False  # wrappers of results have a `cpu` and a `numpy` too
         if speaks_torch and frame.module.only_torch_says:
-            return result._replace(certainty="likely")
+            is_shared = name in frame.module.shared_words and not _is_in_a_module(frame)
+            return result._replace(certainty="possible" if is_shared else "likely")
         return Unknown(receiver.why, result.on_cpu, result.requires_grad)
     return result
+
+
+def _is_in_a_module(frame: Frame) -> bool:
+    """Whether a method of a torch.nn.Module is being looked at: it works on torch's tensors."""
+    return frame.owner is not None and frame.analysis.classes.is_module(frame.owner)
 
 
 _REPLACES_KEYS = frozenset("update clear pop popitem setdefault to cpu cuda".split())

@@ -22,11 +22,18 @@ _RIVALS = FOREIGN - frozenset(
 )
 # Of the rivals, those whose values have methods with torch's names (`detach`, `permute`, `unsqueeze`). TensorFlow's
 # and JAX's have none of them, and Keras with its torch backend hands out torch tensors, so that beside these the words
-# prove a torch tensor. (TensorFlow's `cpu` is deprecated, and hardly ever seen.)
+# prove a torch tensor, but for the few that they share.
 _SAY_WHAT_TORCH_SAYS = frozenset(
     "paddle paddlenlp paddleseg paddledet ppdet tinygrad mxnet gluonnlp gluoncv oneflow jittor mindspore megengine"
     " mlx".split()
 )
+
+# Of the others, those whose values have some of torch's words, which then prove nothing by themselves: TensorFlow's
+# eager tensors (tensorflow/python/framework/ops.py) and Open3D's (open3d.core.Tensor).
+_SHARED_WORDS = {
+    **dict.fromkeys((root for root in FOREIGN if root.startswith(("tensorflow", "tf_"))), frozenset(("cpu",))),
+    "open3d": frozenset(("cpu", "cuda", "contiguous")),
+}
 
 # Libraries whose results hold tensors and have methods `cpu`, `cuda`, `detach` and `numpy` of their own.
 _HAND_OUT_WRAPPERS = frozenset(
@@ -67,6 +74,11 @@ def has_rivals(roots: frozenset[str]) -> bool:
 def only_torch_says(roots: frozenset[str]) -> bool:
     """Whether no other framework is imported whose values have methods with torch's names."""
     return not roots & _SAY_WHAT_TORCH_SAYS
+
+
+def shared_words(roots: frozenset[str]) -> frozenset[str]:
+    """The words of torch that the values of another imported framework have too."""
+    return frozenset[str]().union(*(_SHARED_WORDS[root] for root in roots & _SHARED_WORDS.keys()))
 
 
 def hands_out_wrappers(roots: frozenset[str]) -> bool:

@@ -259,7 +259,7 @@ def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: boo
                 kept.append(member)
             elif not holds:
                 kept.append(member._replace(is_no_tensor=True))
-            elif frame.module.only_torch_says:
+            elif frame.module.only_torch_says and name not in frame.module.shared_words:
                 kept.append(Tensor(member.on_cpu, member.requires_grad, None, "likely"))
             else:
                 kept.append(member)

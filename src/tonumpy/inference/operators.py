@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference import representation, torch_api
 from tonumpy.inference.values import (
@@ -32,6 +33,7 @@ from tonumpy.inference.values import (
     members,
     same,
     sequence_of,
+    stronger,
     tensor_facts,
 )
 
@@ -65,9 +67,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     tensors = [part for part in parts if isinstance(part, Tensor)]
     if tensors:
         cpu, grad = result_facts(parts, grad_mode)
-        certainty: Literal["tensor", "likely"] = (
-            "tensor" if any(tensor.certainty == "tensor" for tensor in tensors) else "likely"
-        )
+        certainty = reduce(stronger, (tensor.certainty for tensor in tensors))
         is_sent = cpu is not True and any(tensor.is_sent for tensor in tensors)
         return Tensor(
             cpu,
@@ -272,6 +272,7 @@ def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, defaul
     if operator.name in _BETWEEN_BOUNDS:
         call = call._replace(operands=tuple(value for value in call.operands if isinstance(value, Tensor)))
     is_made_here = not any(isinstance(value, (Tensor, Unknown)) for each in call.operands for value in members(each))
+    is_made_here = is_made_here or operator.name in _FROM_DATA
     if default_on_cpu is not True and is_made_here and "device" in operator.takes:
         call = call._replace(arguments=on_default_device(arguments, default_on_cpu))
     result = _apply(operator, call)
@@ -294,7 +295,8 @@ def _is_number(arguments: Arguments) -> bool:
     return isinstance(data, Constant) and isinstance(data.value, (int, float, complex))
 
 
-# What they make of a list is on the default device, wherever the tensors in it are.
+# What they make of a list is on the default device, wherever the tensors in it are; under `with torch.device(...)` a
+# tensor is brought there too.
 _FROM_DATA = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
 
 

@@ -18,6 +18,7 @@ from tonumpy.inference.frameworks import (
     imported_roots,
     imports_torch,
     only_torch_says,
+    shared_words,
 )
 from tonumpy.inference.symbols import Import, imports_of, root_name, statements_of
 from tonumpy.inference.syntax import walk
@@ -94,6 +95,11 @@ class Module:
         if self.imports_torch or not only_torch_says(self.roots):
             return only_torch_says(self.roots)
         return only_torch_says(self.project.roots_around(self.folder))
+
+    @cached_property
+    def shared_words(self) -> frozenset[str]:
+        """The words of torch that the values of another framework that is imported have too."""
+        return shared_words(self.roots)
 
     @cached_property
     def hands_out_wrappers(self) -> bool:

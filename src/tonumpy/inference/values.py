@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Iterable
 
-    from tonumpy.conversions import Fact
+    from tonumpy.conversions import Certainty, Fact
     from tonumpy.inference.project import Module
 
 MAX_MEMBERS = 6
@@ -22,12 +22,15 @@ NOTHING = Nothing()
 
 
 class Tensor(NamedTuple):
-    """A torch tensor. `likely`: only its own words say so, in a module where torch is the only array framework."""
+    """A torch tensor. `likely`: only its own words say so, in a module where torch is the only array framework.
+
+    `possible`: only words say so that another framework of the module has too.
+    """
 
     on_cpu: Fact = None
     requires_grad: Fact = None
     dtype: str | None = None  # "int64", ... or "integral" where only that is known
-    certainty: Literal["tensor", "likely"] = "tensor"
+    certainty: Certainty = "tensor"
     is_number: bool = False  # may have no dimensions: the one kind of CPU tensor that mixes with an accelerator's
     layout: str | None = None  # "Sparse", "SparseCsr", "Mkldnn", ... as torch's messages name them; never "Strided"
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
@@ -235,6 +238,17 @@ SAVED = (
 )
 
 
+_CERTAINTIES: tuple[Certainty, ...] = ("tensor", "likely", "possible")
+
+
+def weaker(first: Certainty, second: Certainty) -> Certainty:
+    return max(first, second, key=_CERTAINTIES.index)
+
+
+def stronger(first: Certainty, second: Certainty) -> Certainty:
+    return min(first, second, key=_CERTAINTIES.index)
+
+
 def join_fact(first: Fact, second: Fact) -> Fact:
     return first if first is second else None
 
@@ -291,7 +305,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             join_fact(first.on_cpu, second.on_cpu),
             join_fact(first.requires_grad, second.requires_grad),
             join_dtype(first.dtype, second.dtype),
-            "tensor" if first.certainty == second.certainty == "tensor" else "likely",
+            weaker(first.certainty, second.certainty),
             first.is_number or second.is_number,
             first.layout if first.layout == second.layout else None,
             first.bit if first.bit == second.bit else None,
