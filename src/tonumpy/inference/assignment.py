@@ -36,6 +36,7 @@ from tonumpy.inference.values import (
     join_all,
     mapped,
     members,
+    same,
     tensor_facts,
     updated,
     with_facts,
@@ -54,6 +55,7 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
             value = learnt_from_name(value, target.id, is_item=True)
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
+        value = _as_assumed(frame, value, target.elts)
         for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
             if isinstance(part, ast.Name):
                 item = learnt_from_name(item, part.id, is_item=is_item)
@@ -72,6 +74,24 @@ def assign_in_comprehension(frame: Frame, target: ast.expr, value: Value) -> Non
     elif isinstance(target, (ast.Tuple, ast.List)):
         for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
             assign_in_comprehension(frame, part.value if isinstance(part, ast.Starred) else part, item)
+
+
+def _as_assumed(frame: Frame, value: Value, targets: list[ast.expr]) -> Value:
+    """Of several tuples, those whose flags are what they are taken to be: `x, is_numpy = to_torch(x)`."""
+    flags = [
+        (index, Constant(not frame.assumed[target.id]))
+        for index, target in enumerate(targets)
+        if isinstance(target, ast.Name) and target.id in frame.assumed
+    ]
+    if not flags or not isinstance(value, Union):
+        return value
+    kept = [
+        member
+        for member in value.members
+        if not isinstance(member, Sequence)
+        or not any(same(item, flag) for index, flag in flags for item in (member.items or ())[index : index + 1])
+    ]
+    return join_all(kept) if kept else value
 
 
 def unpack(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:

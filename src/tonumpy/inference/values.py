@@ -332,6 +332,8 @@ def _merge(first: Value, second: Value) -> Value | None:
         kind = first.type if first.type == second.type else None
         return Device(join_fact(first.is_cpu, second.is_cpu), kind, is_chosen)
     if isinstance(first, Sequence) and isinstance(second, Sequence):
+        if _are_told_apart(first, second):
+            return None
         items = None
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
             items = tuple(join(one, other) for one, other in zip(first.items, second.items, strict=True))
@@ -357,6 +359,15 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.dtype if first.dtype == second.dtype else None,
         )
     return None
+
+
+def _are_told_apart(first: Sequence, second: Sequence) -> bool:
+    """Whether a flag in two tuples says which of them it is: `return torch.from_numpy(x), True`, `return x, False`."""
+    return any(
+        {one, other} == {Constant(True), Constant(False)}
+        for one, other in zip(first.items or (), second.items or (), strict=False)
+        if isinstance(one, Constant) and isinstance(other, Constant)
+    )
 
 
 def _wider_plain(first: Plain | Constant, second: Plain | Constant) -> Value | None:
