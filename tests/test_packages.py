@@ -98,3 +98,24 @@ def test_a_module_without_a_framework_speaks_its_neighbours_words(
 def test_a_folder_that_cannot_be_read_has_no_neighbours(tmp_path: Path) -> None:
     text = b"def picture(image):\n    return image.detach().numpy()\n"
     assert len(check_source(text, str(tmp_path / "nowhere" / "pictures.py"))) == 1
+
+
+@pytest.mark.parametrize("is_package", [True, False])
+def test_a_folder_of_tests_does_not_stand_before_the_package_it_is_named_after(
+    tmp_path: Path, is_package: bool
+) -> None:
+    """`tests/agents` is `tests.agents` where `tests` is a package, and has not got what only `src/agents` has."""
+    package, tests = tmp_path / "src" / "agents", tmp_path / "tests" / "agents"
+    for folder in (package, tests):
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+    if is_package:
+        (tmp_path / "tests" / "__init__.py").touch()
+        (tests / "moves.py").touch()
+    (package / "moves.py").write_text("def moved(x):\n    return x.detach().cpu()\n")
+    test = tests / "test_moves.py"
+    test.write_text(
+        "import torch\nfrom agents.moves import moved\n\n\n"
+        "def test_moved(model):\n    moved(model(torch.zeros(3))).numpy()\n"
+    )
+    assert check(Source(test.read_bytes(), str(test)), Settings(), Project()) == []

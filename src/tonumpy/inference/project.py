@@ -117,7 +117,7 @@ class Module:
 
     @cached_property
     def is_in_package(self) -> bool:
-        return os.path.isfile(os.path.join(self.folder, "__init__.py"))
+        return _is_package(self.folder)
 
     @cached_property
     def is_script(self) -> bool:
@@ -275,7 +275,7 @@ class Project:
 
     def __init__(self) -> None:
         self._modules: dict[str, Module | None] = {}
-        self._roots: dict[tuple[str, str], str | None] = {}
+        self._roots: dict[tuple[str, str], list[str]] = {}
         self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
         self._followed: set[str] = set()  # the modules that the file at hand has asked for, and the size of their text
         self._size_followed = 0
@@ -331,17 +331,18 @@ class Project:
         root, *rest = dotted.split(".")
         if not root or root in _NEVER_OURS:
             return None
-        base = self._root_folder(root, folder)
-        return None if base is None else self.module_at(os.path.join(base, root, *rest))
+        found = (self.module_at(os.path.join(base, root, *rest)) for base in self._root_folders(root, folder))
+        return next((module for module in found if module is not None), None)
 
-    def _root_folder(self, root: str, folder: str) -> str | None:
-        """The nearest folder above the file (or its `src` or `lib`) that holds the package or module `root`."""
+    def _root_folders(self, root: str, folder: str) -> list[str]:
+        """The folders above the file (or their `src` or `lib`) that hold the package or module `root`, nearest first.
+
+        What lies in a package is called after it: `garage` is not what `tests/garage` is in the package `tests`.
+        """
         key = (root, folder)
         if key not in self._roots:
-            self._roots[key] = next(
-                (base for base in _search_folders(folder) if _holds_module(base, root)),
-                None,
-            )
+            holding = [base for base in _search_folders(folder) if _holds_module(base, root)]
+            self._roots[key] = sorted(holding, key=lambda base: base != os.path.abspath(folder) and _is_package(base))
         return self._roots[key]
 
 
@@ -372,9 +373,13 @@ def _search_folders(folder: str) -> list[str]:
     return found
 
 
+def _is_package(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "__init__.py"))
+
+
 def _holds_module(folder: str, name: str) -> bool:
     path = os.path.join(folder, name)
-    if os.path.isfile(f"{path}.py") or os.path.isfile(os.path.join(path, "__init__.py")):
+    if os.path.isfile(f"{path}.py") or _is_package(path):
         return True
     # A namespace package counts only where it holds Python itself: any folder may share a package's name.
     return any(entry.endswith(".py") for entry in _names_in(path))
