@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Class labels, ids, indices and the lengths of sequences (not of edges) count something, ground truth comes from a
 # dataset, and the running statistics of a normalization are buffers: none requires grad.
 _NEVER_REQUIRES_GRAD = re.compile(
-    r"(^|_)(label|labels|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth|row|col)$"
+    r"(^|_)(label|labels|classes|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth|row|col)$"
     r"|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|[a-z_]len$"
     r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$|^running_(mean|var)$"
 )

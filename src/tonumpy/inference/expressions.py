@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from tonumpy.inference import autocast, libraries
+from tonumpy.inference import autocast, libraries, torch_api
 from tonumpy.inference.calls import call_value, evaluate_chain
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import Environment
@@ -117,7 +117,9 @@ def settle(value: Value) -> Value:
         if isinstance(value.receiver, Unknown):
             owner = value.receiver
             if owner.why == SAVED:
-                owner = owner._replace(requires_grad=None)  # a module may have been saved, whose parameters are as ever
+                # A module may have been saved, whose parameters are as ever; what has a `T` is a tensor.
+                is_tensor = torch_api.tensor_attribute(value.name) is not None
+                owner = owner._replace(requires_grad=False if is_tensor else None)
             return learnt_from_name(Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad), value.name)
         if isinstance(value.receiver, LibraryObject):
             why = f"attribute {value.name} of {value.receiver.name}"
