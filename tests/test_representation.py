@@ -13,12 +13,12 @@ pytest.importorskip("torch")
 import torch
 from torch import Tensor
 
+from tonumpy.conversions import LINKS_OF_DTYPE
 from tonumpy.inference import representation
 from tonumpy.inference.autocast import NARROW
 from tonumpy.inference.libraries.rows import OF_THE_INPUTS_DTYPE, OF_THEIR_OWN_DTYPE, dtype_of_layer
 from tonumpy.inference.values import Arguments, is_dtype_name
 from tonumpy.inference.values import Tensor as Facts
-from tonumpy.rules.unsupported_dtype import LINKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of what is experimental or deprecated, once a process
 
@@ -43,11 +43,11 @@ def dtypes() -> dict[str, torch.dtype]:
 
 def test_the_dtypes_that_numpy_lacks() -> None:
     lacking = {name for name, dtype in dtypes().items() if is_lacking(torch.empty(2, dtype=dtype))}
-    assert lacking == LINKS.keys() - {"quantized"}
+    assert lacking == LINKS_OF_DTYPE.keys() - {"quantized"}
     assert {name for name in lacking if not is_dtype_name(name)} == set()
 
 
-@pytest.mark.parametrize(("name", "link"), LINKS.items())
+@pytest.mark.parametrize(("name", "link"), LINKS_OF_DTYPE.items())
 def test_the_link_makes_numpy_s_of_it(name: str, link: str | None) -> None:
     if name == "quantized" or "x" in name:  # packed dtypes: no values can be made here
         return

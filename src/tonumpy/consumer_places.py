@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # No branch begins with an assertion, so that the search can jump to their first letters.
 TROUBLE_BEGINS = re.compile(
     r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|Parameter\b|bfloat16|float8"
+    r"|complex32|chalf|quantize_per|mkldnn|to_sparse|sparse_c\w+_tensor|\.conj\("
     r"|device(?<!\wdevice) *=|requires_grad(?<!\wrequires_grad) *="
     r"|cuda\w*\(|device\w+\(|device(?<=\wdevice)\("  # `trans_to_cuda(x)`, `to_device(x)`; but not `device("cpu")`
 )

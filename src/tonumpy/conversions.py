@@ -17,6 +17,27 @@ Certainty = Literal["tensor", "likely", "possible"]
 Fact = bool | None
 
 
+# What makes a tensor of a dtype that NumPy has of one that it lacks; None where torch has nothing for it.
+LINKS_OF_DTYPE = {
+    "bfloat16": "float",
+    "float8_e4m3fn": "float",
+    "float8_e4m3fnuz": "float",
+    "float8_e5m2": "float",
+    "float8_e5m2fnuz": "float",
+    "float8_e8m0fnu": "float",
+    "float4_e2m1fn_x2": None,
+    "complex32": "cfloat",
+    "chalf": "cfloat",
+    "quantized": "dequantize",
+    "qint8": "dequantize",
+    "quint8": "dequantize",
+    "qint32": "dequantize",
+    "quint4x2": "dequantize",
+    "quint2x4": "dequantize",
+}
+LINKS_OF_BIT = {"conjugate": "resolve_conj", "negative": "resolve_neg"}
+
+
 class Conversion(NamedTuple):
     """A conversion of what is, or may be, a torch tensor.
 
@@ -89,6 +110,8 @@ class ImplicitConversion(NamedTuple):
     requires_grad: Fact
     grad_mode: Fact
     dtype: str | None
+    layout: str | None
+    bit: str | None
     of_items: bool
     keeps_value: bool
 
@@ -107,18 +130,31 @@ class ImplicitConversion(NamedTuple):
         device = "is on a device chosen at run time" if self.is_sent and not self.device_is_proved else ""
         if self.on_cpu is False:
             device = "is on an accelerator"
-        dtype = f"is of dtype `{self.dtype}`, which NumPy does not have" if self.lacks_dtype else ""
-        return " and ".join(filter(None, (grad, device, dtype)))
+        return " and ".join(filter(None, (grad, device, *(words for words, _ in self._lacks))))
 
     @property
-    def lacks_dtype(self) -> bool:
-        """Whether `.float()` makes of it a dtype that NumPy has; the others that NumPy lacks are left alone here."""
-        return self.dtype is not None and self.dtype.startswith(("bfloat16", "float8"))
+    def links(self) -> tuple[str, ...] | None:
+        """The methods that make of it what NumPy has; None where torch has nothing for it."""
+        links = tuple(link for _, link in self._lacks if link is not None)
+        return links if len(links) == len(self._lacks) else None
+
+    @property
+    def _lacks(self) -> list[tuple[str, str | None]]:
+        """What NumPy does not have, in words, with the method of torch that takes it away."""
+        found: list[tuple[str, str | None]] = []
+        if self.layout is not None:
+            found.append((f"is of {self.layout} layout, which NumPy does not have", "to_dense"))
+        if self.dtype in LINKS_OF_DTYPE:
+            dtype = "is quantized" if self.dtype == "quantized" else f"is of dtype `{self.dtype}`"
+            found.append((f"{dtype}, which NumPy does not have", LINKS_OF_DTYPE[self.dtype]))
+        if self.bit is not None:
+            found.append((f"has its {self.bit} bit set", LINKS_OF_BIT[self.bit]))
+        return found
 
     @property
     def is_certain_to_raise(self) -> bool:
         """Of what is in trouble: not where a device alone is doubtful, which may turn out to be the CPU."""
-        return self.on_cpu is False or self.lacks_dtype or (self.requires_grad is True and not self.grad_is_proved)
+        return self.on_cpu is False or bool(self._lacks) or (self.requires_grad is True and not self.grad_is_proved)
 
 
 def _grad_is_proved(conversion: Conversion | ImplicitConversion) -> bool:

@@ -129,8 +129,9 @@ def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
 
 def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
     """What makes an array of an argument before it is given away."""
-    argument, chain = conversion.argument, conversion.chain
-    cast = ("float",) if conversion.lacks_dtype else ()
+    argument, chain, cast = conversion.argument, conversion.chain, conversion.links
+    if cast is None:
+        return ()
     if style == "force":
         return (Convert(argument, cast, True),)
     missing = {"detach": chain.detach, "cpu": chain.cpu}

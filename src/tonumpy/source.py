@@ -28,7 +28,10 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 # Nor does one without torch and one of these convert a tensor by giving it to another library, and without one of the
 # others nothing can go wrong there.
 CONSUMERS = ("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn")
-TROUBLE = ("cuda", "device", "requires_grad", "Parameter", "backward", "bfloat16", "float8", "xpu", "npu", "mps")
+TROUBLE = (
+    *("cuda", "device", "requires_grad", "Parameter", "backward", "bfloat16", "float8", "xpu", "npu", "mps"),
+    *("complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_coo_tensor", "sparse_csr_tensor", ".conj("),
+)
 
 
 def may_hold_candidates(data: bytes) -> bool:

@@ -31,6 +31,8 @@ class _Facts(NamedTuple):
     is_sent: bool
     requires_grad: Fact
     dtype: str | None
+    layout: str | None
+    bit: str | None
     is_sole: bool  # it is nothing else on any path
 
 
@@ -66,6 +68,8 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
                     facts.requires_grad,
                     seen.grad_mode,
                     facts.dtype,
+                    facts.layout,
+                    facts.bit,
                     of_items,
                     consumer.keeps_value and facts.is_sole,
                 )
@@ -129,7 +133,16 @@ def _facts(value: Value) -> _Facts | None:
     (tensor,) = tensors
     if not others:
         is_sole = isinstance(value, Tensor)
-        return _Facts(tensor.certainty, tensor.on_cpu, tensor.is_sent, tensor.requires_grad, tensor.dtype, is_sole)
+        return _Facts(
+            tensor.certainty,
+            tensor.on_cpu,
+            tensor.is_sent,
+            tensor.requires_grad,
+            tensor.dtype,
+            tensor.layout,
+            tensor.bit,
+            is_sole,
+        )
     if tensor.is_sent and all(isinstance(other, Unknown) and not other.is_no_tensor for other in others):
-        return _Facts("likely", None, True, None, None, False)
+        return _Facts("likely", None, True, None, None, None, None, False)
     return None

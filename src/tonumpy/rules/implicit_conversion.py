@@ -5,7 +5,8 @@
 Reports a torch tensor (or a list of tensors) that is given to a function of NumPy, Matplotlib, pandas, SciPy,
 scikit-learn or seaborn that makes an array of it, where the code around shows that the tensor requires grad (it is a
 Parameter, or `.backward()` was called on it), or that it is on an accelerator or on a device that is chosen at run time
-(`.to(device)`, `device=args.device`), or that it is of a dtype that NumPy does not have (`bfloat16`, `float8`).
+(`.to(device)`, `device=args.device`), or that it is of a dtype (`bfloat16`, `float8`, quantized) or a layout (sparse,
+`mkldnn`) that NumPy does not have, or has its conjugate or negative bit set.
 
 Of `.numpy()` it is reported that it may raise as soon as the opposite is not proved. Not so here: these functions are
 given arrays far more often than tensors, and measured on 46 repositories most such doubts were wrong.

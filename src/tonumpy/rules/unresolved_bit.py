@@ -45,6 +45,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tonumpy.conversions import LINKS_OF_BIT
 from tonumpy.repairs import AddLinks, force
 
 if TYPE_CHECKING:
@@ -56,9 +57,6 @@ if TYPE_CHECKING:
 
 CODE = "TNP107"
 ON_BY_DEFAULT = True
-
-_LINKS = {"conjugate": "resolve_conj", "negative": "resolve_neg"}
-
 
 _NAMED = re.compile(r"conj|adjoint|\.m?H\b")
 
@@ -74,5 +72,5 @@ def check(conversion: Conversion) -> str | None:
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
-    links = AddLinks(conversion.candidate.attribute, (_LINKS[conversion.bit or ""],))
+    links = AddLinks(conversion.candidate.attribute, (LINKS_OF_BIT[conversion.bit or ""],))
     return force(conversion, style) or (links,)

@@ -47,6 +47,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tonumpy.conversions import LINKS_OF_DTYPE
 from tonumpy.repairs import AddLinks
 
 if TYPE_CHECKING:
@@ -59,26 +60,6 @@ if TYPE_CHECKING:
 CODE = "TNP105"
 ON_BY_DEFAULT = True
 
-# What makes a tensor of a dtype that NumPy has of one that it lacks; None where torch has nothing for it.
-LINKS = {
-    "bfloat16": "float",
-    "float8_e4m3fn": "float",
-    "float8_e4m3fnuz": "float",
-    "float8_e5m2": "float",
-    "float8_e5m2fnuz": "float",
-    "float8_e8m0fnu": "float",
-    "float4_e2m1fn_x2": None,
-    "complex32": "cfloat",
-    "chalf": "cfloat",
-    "quantized": "dequantize",
-    "qint8": "dequantize",
-    "quint8": "dequantize",
-    "qint32": "dequantize",
-    "quint4x2": "dequantize",
-    "quint2x4": "dequantize",
-}
-
-
 _NAMED = re.compile(r"bfloat16|autocast|float8|float4|complex32|chalf|quantize_per_|\bqu?int")
 
 
@@ -88,12 +69,12 @@ def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
 
 def check(conversion: Conversion) -> str | None:
     dtype = conversion.dtype
-    if dtype not in LINKS:
+    if dtype not in LINKS_OF_DTYPE:
         return None
     what = "a quantized tensor" if dtype == "quantized" else f"a tensor of dtype `{dtype}`"
     return f"`.numpy()` on {what}, which NumPy does not have"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
-    link = LINKS[conversion.dtype or ""]
+    link = LINKS_OF_DTYPE[conversion.dtype or ""]
     return (AddLinks(conversion.candidate.attribute, (link,)),) if link else ()
