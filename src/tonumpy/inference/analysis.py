@@ -710,17 +710,23 @@ class Analysis:
         if isinstance(test, ast.Call) and not frame.targets.calls:
             # Where a call is followed its arguments are believed; a function by itself may guard against others.
             return decided_by_class(frame, test)
-        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
             return self._constant_comparison(frame, test)
         return None
 
     def _constant_comparison(self, frame: Frame, test: ast.Compare) -> bool | None:
-        """`device == "auto"` where the device is a literal that the caller passed."""
+        """`device == "auto"` where the device is a literal that the caller passed; `mode is None` where it is one."""
+        operator = test.ops[0]
+        is_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        if not isinstance(operator, (ast.Eq, ast.NotEq)) and not (
+            is_none and isinstance(operator, (ast.Is, ast.IsNot))
+        ):
+            return None
         right = _constant_in_sight(frame, test.comparators[0])  # most often a literal, or else no constant at all
         left = None if right is None else _constant_in_sight(frame, test.left)
         if left is None or right is None:
             return None
-        return (left == right) is isinstance(test.ops[0], ast.Eq)
+        return (left == right) is isinstance(operator, (ast.Eq, ast.Is))
 
     # Objects: see classes.py and libraries.py
 

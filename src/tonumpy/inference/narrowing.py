@@ -304,6 +304,10 @@ def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
         if current is not None:
             _narrow_by_classes(frame, *current, _classes(frame, right), positive is holds)
         return
+    if isinstance(right, ast.Constant) and isinstance(right.value, str) and positive is holds:
+        current = _current(frame, left)
+        if current is not None and all(isinstance(each, (Unknown, Plain, Constant)) for each in members(current[1])):
+            frame.refine(current[0], Constant(right.value))
     subject = _subject_of_device(left)
     if subject is None:
         return
