@@ -57,6 +57,8 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
             keeps_order = name in ("list", "tuple", "iter")
             return Sequence(first.items if keeps_order else None, first.element)
         return Sequence(None, item_of(frame, first))
+    if name == "staticmethod":
+        return first
     if name in ("next", "min", "max"):
         values = [item_of(frame, first)] if len(given) == 1 or name == "next" else list(given)
         if name == "next":

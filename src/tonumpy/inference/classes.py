@@ -165,7 +165,8 @@ class ClassFacts:
             if "classmethod" in _decorators(function.node):
                 return BoundMethod(function, cls)
             return function
-        return self._written(Instance(cls), name)
+        value = self._written(Instance(cls), name)
+        return value.function if isinstance(value, BoundMethod) else value
 
     def attribute(self, instance: Instance, name: str) -> Value:
         cls = instance.cls
@@ -227,6 +228,7 @@ class ClassFacts:
         cls = instance.cls
         assigned: Value = NOTHING
         fillers: list[tuple[Class, FunctionNode]] = []
+        is_hidden = False  # by what a nearer class's body binds to the name
         for owner in self.ancestors(cls):
             writers = self._writers_of(owner, name)
             for writer in writers.assigning:
@@ -234,9 +236,10 @@ class ClassFacts:
                     assigned, self._write(instance, owner, writer, name, is_constructor=writer.name == "__init__")
                 )
             fillers.extend((owner, filler) for filler in writers.filling)
-            field = self.members(owner).fields.get(name)
+            field = None if is_hidden else self.members(owner).fields.get(name)
             if field is not None:
                 assigned = join(assigned, self._field(instance, owner, field, name))
+                is_hidden = field.value is not None
         if not isinstance(assigned, Nothing):
             return self._filled(instance, name, assigned, fillers)
         root = self.is_foreign(cls)
@@ -259,7 +262,9 @@ class ClassFacts:
     def _field(self, instance: Instance, owner: Class, field: ast.AnnAssign | ast.Assign, name: str) -> Value:
         frame = self._analysis.module_scope(owner.module)
         if isinstance(field, ast.Assign):
-            return settle(evaluate(frame, field.value))
+            value = settle(evaluate(frame, field.value))
+            is_method = isinstance(value, Function) and not isinstance(field.value, ast.Call)
+            return BoundMethod(value, instance) if isinstance(value, Function) and is_method else value
         declared = self._analysis.annotated(frame, field.annotation)
         if instance.arguments is not None:
             position = [
