@@ -235,8 +235,10 @@ def _return(frame: Frame, statement: ast.Return) -> Continues:
 
 
 def _raise(frame: Frame, statement: ast.Raise) -> Continues:
-    if id(statement) in frame.targets.statements and statement.exc is not None:
-        evaluate(frame, statement.exc)
+    if id(statement) in frame.targets.statements:
+        for part in (statement.exc, statement.cause):
+            if part is not None:
+                evaluate(frame, part)
     return False
 
 
@@ -262,14 +264,19 @@ def _delete(frame: Frame, statement: ast.Delete) -> Continues:
     return True
 
 
+def _annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr | None]:
+    parameters = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return [*(parameter.annotation for parameter in parameters), function.returns]
+
+
 def _definition(frame: Frame, statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Continues:
     if id(statement) in frame.targets.statements:
         for decorator in statement.decorator_list:
             evaluate(frame, decorator)
         if not isinstance(statement, ast.ClassDef):
-            for default in (*statement.args.defaults, *statement.args.kw_defaults):
-                if default is not None:
-                    evaluate(frame, default)
+            for part in (*statement.args.defaults, *statement.args.kw_defaults, *_annotations(statement)):
+                if part is not None:
+                    evaluate(frame, part)
         else:
             for base in (*statement.bases, *(keyword.value for keyword in statement.keywords)):
                 evaluate(frame, base)
@@ -481,6 +488,8 @@ def _try(frame: Frame, statement: ast.Try) -> Continues:
     def handling(handler: ast.ExceptHandler) -> Callable[[], Continues]:
         def run() -> Continues:
             frame.env.values.update(found)
+            if id(statement) in frame.targets.statements and handler.type is not None:
+                evaluate(frame, handler.type)
             if handler.name:
                 frame.bind(handler.name, Plain("exception"))
             return execute(frame, handler.body)

@@ -95,6 +95,8 @@ def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, resul
         return result
     if name in LAYOUT_OF_METHOD:
         return result._replace(layout=LAYOUT_OF_METHOD[name])
+    if name == "int_repr":
+        return result._replace(dtype="integral", requires_grad=False)  # the integers that a quantized tensor is kept as
     if not isinstance(receiver, Tensor):
         return result
     if name in KEEP_LAYOUT:
