@@ -56,6 +56,7 @@ from tonumpy.inference.values import (
     join,
     join_all,
     mapped,
+    same,
     sequence_of,
     tensor_facts,
     unless_it_requires_grad,
@@ -703,6 +704,9 @@ class Analysis:
             value = frame.env.get(test.id)
             if isinstance(value, Constant) and isinstance(value.value, bool):
                 return value.value
+        if isinstance(test, (ast.Name, ast.Attribute)) and not frame.targets.calls:
+            # What a call does not give, or the object was made without, is not there: `if self.transform:`.
+            return False if same(evaluate(frame, test), NONE) else None
         if isinstance(test, ast.BoolOp):
             decisive = isinstance(test.op, ast.Or)
             parts = [self.constant_test(frame, part) for part in test.values]
