@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import chain_of
-from tonumpy.inference.symbols import statements_of
+from tonumpy.inference.symbols import own_expressions, statements_of
+from tonumpy.inference.syntax import walk
 
 if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
@@ -35,6 +36,8 @@ def has_complete_chain(candidate: Candidate) -> bool:
 def _is_brought_to_cpu_without_grad(candidate: Candidate) -> bool:
     if chain_of(candidate.receiver).cpu is None:
         return False
+    if any(isinstance(node, ast.Lambda) for part in own_expressions(candidate.statement) for node in walk(part)):
+        return False  # it may be called later
     scope = candidate.scopes[-1]
     return any(map(_turns_grad_off, getattr(scope, "decorator_list", ()))) or any(
         _turns_grad_off(item.context_expr)

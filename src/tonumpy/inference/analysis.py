@@ -344,10 +344,17 @@ class Analysis:
         mode = self._decorated_mode(function, grad_mode)
         flow = function.module.derived(flow_of_node, node)
         if isinstance(node, ast.Lambda):
-            frame = Frame(self, function.module, flow, function.owner, function.closure, mode, None, NO_TARGETS)
+            around: Frame | None = function.closure
+            is_seen = around is not None and id(node) in around.lambdas_called
+            targets = around.targets if around is not None and is_seen else NO_TARGETS
+            frame = Frame(self, function.module, flow, function.owner, around, mode, None, targets)
             for name, value in self.bind_arguments(function, receiver, arguments).items():
                 frame.bind(name, value)
-            return settle(evaluate(frame, node.body)), self._changes_left(function, frame)
+            result = settle(evaluate(frame, node.body))
+            if around is not None:
+                for call, observation in frame.observations.items():
+                    around.observe(call, observation)
+            return result, self._changes_left(function, frame)
         relevant = (
             None if self._changes_outside(function) else flow.slice(function.module.derived(names_returned, node))
         )

@@ -102,7 +102,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             arguments = evaluate_arguments(frame, link)
             receiver = settle(value)
             if id(link) in frame.targets.calls:
-                frame.observe(link, Observation(receiver, tuple(seen), arguments, frame.grad_mode))
+                frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode))
             called = Symbol(f"{receiver.name}.{link.func.attr}") if isinstance(receiver, Symbol) else receiver
             _give_away_modules(frame, link, called)
             _fill_containers(frame, link, _method_of(frame, receiver, link.func.attr), arguments)
@@ -130,6 +130,8 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
 
     positional: list[Value] = []
     has_star = False
+    frame.lambdas_given.update(id(each) for each in call.args if isinstance(each, ast.Lambda))
+    frame.lambdas_given.update(id(each.value) for each in call.keywords if isinstance(each.value, ast.Lambda))
     hidden: Value = NOTHING
     for argument in call.args:
         if isinstance(argument, ast.Starred):
@@ -171,7 +173,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         return _super(frame)
     arguments = evaluate_arguments(frame, call)
     if id(call) in frame.targets.calls:
-        frame.observe(call, Observation(function, (), arguments, frame.grad_mode))
+        frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode))
     result = call_value(frame, function, arguments)
     _give_away_modules(frame, call, function)
     _fill_containers(frame, call, function, arguments)

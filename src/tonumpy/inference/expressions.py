@@ -434,11 +434,17 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Value:
 
 
 def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
-    """A candidate inside a lambda is judged once with parameters of which nothing is known."""
-    if not any(id(inner) in frame.targets.calls for inner in walk(node.body)):
+    """A candidate inside a lambda is judged once with parameters of which nothing is known.
+
+    One that is given to a call is called there, one that is kept may be called in any grad mode. Where all its calls
+    are in sight they say what it is given, and when.
+    """
+    if id(node) in frame.lambdas_called or not any(id(inner) in frame.targets.calls for inner in walk(node.body)):
         return
     base = frame.env
     frame.env = Environment(base)
+    if id(node) not in frame.lambdas_given:
+        frame.set_grad_mode(None)
     arguments = node.args
     for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         frame.env.set(parameter.arg, Unknown("parameter of a lambda"))

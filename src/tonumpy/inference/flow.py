@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.deferred import PLAIN
 from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context
+from tonumpy.inference.callers import places_that_name
 from tonumpy.inference.conventions import holder_of_data
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
@@ -110,6 +112,8 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         ):
             evaluate(frame, statement.value)
         return True
+    if isinstance(statement.value, ast.Lambda) and frame.targets.calls and _is_only_called(frame, statement):
+        frame.lambdas_called.add(id(statement.value))
     value = evaluate(frame, statement.value)
     if len(statement.targets) > 1:
         value = with_origin(settle(value), f"line {statement.lineno}")
@@ -121,6 +125,22 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         assign(frame, target, value)
         _narrow_by_assumption(frame, target, statement.value)
     return True
+
+
+def _is_only_called(frame: Frame, statement: ast.Assign) -> bool:
+    """Whether nothing but calling is done with the name that a lambda is given."""
+    target = statement.targets[0]
+    if len(statement.targets) > 1 or not isinstance(target, ast.Name) or target.id not in frame.flow.local_names:
+        return False
+    places = [
+        place
+        for place in places_that_name(frame.module, target.id)
+        if any(
+            isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) and spans_any(scope, [statement.lineno])
+            for scope in place.scopes
+        )
+    ]
+    return bool(places) and all(place.call is not None for place in places)
 
 
 def _narrow_by_assumption(frame: Frame, target: ast.expr, value: ast.expr) -> None:

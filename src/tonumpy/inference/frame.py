@@ -23,8 +23,6 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    import ast
-
     from tonumpy.conversions import Fact
     from tonumpy.inference.analysis import Analysis
     from tonumpy.inference.project import Module
@@ -98,6 +96,8 @@ class Frame:
         self.back_edges: dict[int, dict[str, Value]] = {}  # what came round each loop so far
         self.back_edge_changed = False
         self.path_roots: set[str] = set()
+        self.lambdas_given: set[int] = set()  # to a call that stands around them, which calls them there and then
+        self.lambdas_called: set[int] = set()  # by their names, and nothing else is done with these
         self.put_into_objects: set[str] = set()  # the origins of tensors that are attributes as well
         self.regraded: set[str] = set()  # the origins of tensors that got or lost a grad in place
 
@@ -228,9 +228,9 @@ class Frame:
     def _is_shared(self, name: str) -> bool:
         return name in self.flow.shared_names
 
-    def observe(self, call: ast.Call, observation: Observation) -> None:
-        before = self.observations.get(id(call))
-        self.observations[id(call)] = observation if before is None else _join_observations(before, observation)
+    def observe(self, call: int, observation: Observation) -> None:
+        before = self.observations.get(call)
+        self.observations[call] = observation if before is None else _join_observations(before, observation)
 
 
 def _join_observations(first: Observation, second: Observation) -> Observation:
