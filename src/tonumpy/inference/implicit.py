@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tonumpy.source import Source
 
 # Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
-MAX_STATEMENTS = 200
+MAX_STATEMENTS = 400
 
 
 class _Facts(NamedTuple):
