@@ -301,7 +301,8 @@ class Analysis:
         try:
             result, changes = self._run_call(function, receiver, given, grad_mode)
             if self._decorated_mode(function, grad_mode) is False:
-                result = unless_it_requires_grad(result, given)
+                around = function.closure.flow.local_names if function.closure is not None else frozenset()
+                result = unless_it_requires_grad(result, given, around)
             if self._first_changed >= start:  # or others that it calls would have to be called again
                 self._calls[key] = result, changes
         finally:

@@ -509,18 +509,20 @@ def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) ->
     return value
 
 
-def unless_it_requires_grad(value: Value, given: Arguments = NO_ARGUMENTS) -> Value:
+def unless_it_requires_grad(
+    value: Value, given: Arguments = NO_ARGUMENTS, around: frozenset[str] = frozenset()
+) -> Value:
     """What a call gives, with every tensor in it that is not known to require grad taken for one that does not.
 
-    What an argument may be, or a view of one, was not made by the call.
+    What an argument may be, or a view of one, was not made by the call, nor were the variables `around` the function.
     """
-    if isinstance(value, Tensor) and any(name.startswith(_ARGUMENT) for name in value.origins):
+    if isinstance(value, Tensor) and any(name.startswith(_ARGUMENT) or name in around for name in value.origins):
         return value
     if isinstance(value, Unknown) and any(value in members(argument) for argument in given.values()):
         return value
     if isinstance(value, (Tensor, Unknown)):
         return value if value.requires_grad is not None else value._replace(requires_grad=False)
-    return mapped(value, lambda part: unless_it_requires_grad(part, given))
+    return mapped(value, lambda part: unless_it_requires_grad(part, given, around))
 
 
 def with_origin(value: Value, name: str) -> Value:
