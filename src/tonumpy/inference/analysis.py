@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
-from tonumpy.inference import autocast, callers, classes, libraries
+from tonumpy.inference import autocast, callers, classes, libraries, names
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.conventions import learnt_from_name
@@ -18,12 +18,10 @@ from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
-from tonumpy.inference.frameworks import foreign_root
 from tonumpy.inference.narrowing import decided_by_class
 from tonumpy.inference.symbols import (
     Flow,
     FunctionNode,
-    Import,
     flow_of_node,
     mutated_names,
     names_in,
@@ -37,12 +35,10 @@ from tonumpy.inference.values import (
     BoundMethod,
     Class,
     Constant,
-    Foreign,
     Function,
     Instance,
     LibraryObject,
     Mapping,
-    ModuleValue,
     Nothing,
     Plain,
     Sequence,
@@ -65,7 +61,7 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import Fact
@@ -74,9 +70,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 8  # of calls entered from a candidate's function
 CHARACTERS_A_STATEMENT = 500
 MAX_STATEMENTS = 4_000  # for the candidates of one function; what is asked beyond them is answered "unknown"
-MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself
 
-_CIRCULAR = Unknown("import that depends on itself")
 # What a call leaves in the variables of the functions around it, and in their attributes.
 Changes = tuple[tuple[str, Value], ...]
 
@@ -92,14 +86,12 @@ class Analysis:
         self._calls: dict[tuple[object, ...], tuple[Value, Changes]] = {}
         self._first_changed: float = math.inf  # the number of the first frame that an inner function has changed
         self._made_by_decorators: dict[tuple[int, int], Function | Unknown] = {}
-        self._active: list[tuple[object, ...]] = []
-        self._globals: dict[tuple[str, str], Value] = {}
-        self._starred: dict[tuple[str, str], Value | None] = {}
-        self._module_frames: dict[str, list[Frame]] = {}
+        self.active: list[tuple[object, ...]] = []
         self._closures: dict[int, Frame] = {}
         self._entries: dict[int, tuple[dict[str, Value], Fact]] = {}
         self.classes = classes.ClassFacts(self)
         self.callers = callers.Callers(self)
+        self.names = names.ModuleNames(self)
 
     def close(self) -> None:
         """Drop all that was found. Frames and the functions defined in them refer to each other, so they would else
@@ -120,6 +112,15 @@ class Analysis:
     @property
     def is_exhausted(self) -> bool:
         return self._statements_left <= 0
+
+    def may_read(self, module: Module) -> bool:
+        """A module that is read for the first time costs as much as statements that take the time of its parse."""
+        if module.filename not in self._modules_read:
+            if self.is_exhausted:
+                return False
+            self._modules_read.add(module.filename)
+            self._statements_left -= len(module.source.text) // CHARACTERS_A_STATEMENT
+        return True
 
     def entry_frame(
         self,
@@ -291,12 +292,12 @@ class Analysis:
         if known is not None:
             self._change_closures(function, known[1], arguments)
             return handed_back(known[0], arguments)
-        if key in self._active:
+        if key in self.active:
             return NOTHING
-        same_function = sum(1 for active in self._active if active[0] == key[0])
-        if self.is_exhausted or len(self._active) >= MAX_DEPTH or same_function >= 2:
+        same_function = sum(1 for active in self.active if active[0] == key[0])
+        if self.is_exhausted or len(self.active) >= MAX_DEPTH or same_function >= 2:
             return self._declared_return(function, "call too deep to follow", grad_mode)
-        self._active.append(key)
+        self.active.append(key)
         before, self._first_changed, start = self._first_changed, math.inf, len(self.frames)
         try:
             result, changes = self._run_call(function, receiver, given, grad_mode)
@@ -306,7 +307,7 @@ class Analysis:
             if self._first_changed >= start:  # or others that it calls would have to be called again
                 self._calls[key] = result, changes
         finally:
-            self._active.pop()
+            self.active.pop()
             self._first_changed = min(before, self._first_changed)
         self._change_closures(function, changes, arguments)
         return handed_back(result, arguments)
@@ -439,18 +440,18 @@ class Analysis:
         if place not in parameters or place not in called.module.derived(mutated_names, called.node):
             return None
         key = (id(called.node), "fills", place)
-        if self.is_exhausted or len(self._active) >= MAX_DEPTH or key in self._active:
+        if self.is_exhausted or len(self.active) >= MAX_DEPTH or key in self.active:
             return None
         flow = called.module.derived(flow_of_node, called.node)
         mode = self._decorated_mode(called, grad_mode)
         frame = Frame(self, called.module, flow, called.owner, called.closure, mode, flow.slice({place}), NO_TARGETS)
-        self._active.append(key)
+        self.active.append(key)
         try:
             for name, value in self.bind_arguments(called, receiver, arguments).items():
                 frame.bind(name, value)
             execute(frame, called.node.body)
         finally:
-            self._active.pop()
+            self.active.pop()
         return frame, place
 
     def _declared_return(self, function: Function, why: str, grad_mode: Fact) -> Value:
@@ -514,187 +515,6 @@ class Analysis:
         cpu, grad = tensor_facts(seen)
         # Another value of a declared union stays possible; only the tensors in it share the facts.
         return with_facts(declared, cpu, grad)
-
-    # Names
-
-    def global_value(self, module: Module, name: str) -> Value:
-        """What a module-level name holds when a function reads it, or the builtin of that name."""
-        found = self._module_name(module, name)
-        if found is not None:
-            return found
-        if name in _BUILTINS:
-            return Symbol(f"builtins.{name}")
-        # What a class or function sees that was defined beside the import, and is asked about from elsewhere.
-        imported = module.imports_in_functions.get(name)
-        return Unknown(f"name {name}") if imported is None else self.import_value(module, imported)
-
-    def member_of_module(self, module: Module, name: str) -> Value:
-        """`module.name` for a module of the repository."""
-        found = self._module_name(module, name)
-        if found is not None:
-            return found
-        submodule = module.submodule(name)
-        return Unknown(f"name {name} of a module") if submodule is None else ModuleValue(submodule)
-
-    def _module_name(self, module: Module, name: str) -> Value | None:
-        key = (module.filename, name)
-        if key in self._globals:
-            return self._globals[key]
-        if not self._may_read(module):
-            return Unknown("module that is one too many")
-        bindings = module.bindings.get(name)
-        if bindings is None:
-            return self._star_import(module, name)
-        self._globals[key] = Unknown(f"name {name} that depends on itself")
-        value = self._bound_globally(module, name, bindings)
-        self._globals[key] = value  # what the functions that write it find there
-        value = join_all((value, *self._written_by_functions(module, name)))
-        if isinstance(value, (Mapping, Sequence, Tensor, Union)) and module.is_filled_by_functions(name):
-            value = _filled_out_of_sight(value)
-        self._globals[key] = value
-        return value
-
-    def _may_read(self, module: Module) -> bool:
-        """A module that is read for the first time costs as much as statements that take the time of its parse."""
-        if module.filename not in self._modules_read:
-            if self.is_exhausted:
-                return False
-            self._modules_read.add(module.filename)
-            self._statements_left -= len(module.source.text) // CHARACTERS_A_STATEMENT
-        return True
-
-    def _written_by_functions(self, module: Module, name: str) -> Iterator[Value]:
-        """What the functions that declare a name global give it."""
-        for scopes in module.global_writers.get(name, ()):
-            if self.is_exhausted:
-                yield Unknown(f"name {name} that a function writes")
-            else:
-                yield self.entry_frame(module, scopes, NO_TARGETS, {name}).bound.get(name, NOTHING)
-
-    def _bound_globally(self, module: Module, name: str, bindings: list[ast.stmt | Import]) -> Value:
-        simple = [binding for binding in bindings if isinstance(binding, (Import, ast.ClassDef, *_FUNCTIONS))]
-        if len(simple) == len(bindings):
-            # `try: import a` / `except ImportError: a = None` and overloads: every definition counts, Nones do not.
-            found = [
-                self.import_value(module, binding)
-                if isinstance(binding, Import)
-                else self.definition(binding, module, None, None)  # type: ignore[arg-type]
-                for binding in (bindings if isinstance(bindings[0], Import) else bindings[-1:])
-            ]
-            return join_all(found)
-        if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and id(bindings[0]) in module.unconditional:
-            targets = bindings[0].targets
-            if len(targets) == 1 and isinstance(targets[0], ast.Name):
-                frame = self.module_scope(module)
-                if not _may_change_in_place(bindings[0].value):
-                    return settle(evaluate(frame, bindings[0].value))
-        frame = self._module_frame(module, name)
-        value = frame.env.get(name) or frame.bound.get(name)
-        return Unknown(f"name {name}") if value is None else value
-
-    def _module_frame(self, module: Module, name: str) -> Frame:
-        """The module's own body, run with what a name is made of; with every name once several were asked for."""
-        frames = self._module_frames.setdefault(module.filename, [])
-        for known in frames:
-            if known.is_relevant(name):
-                return known
-        flow = module.derived(flow_of_node, module.tree)
-        relevant = flow.slice((name,)) if len(frames) < MAX_MODULE_SLICES else None
-        frame = Frame(self, module, flow, None, None, True, relevant, NO_TARGETS)
-        frames.append(frame)
-        if not self.is_exhausted:
-            execute(frame, module.tree.body)
-        return frame
-
-    def _star_import(self, module: Module, name: str) -> Value | None:
-        key = (module.filename, name)
-        if key not in self._starred:
-            self._starred[key] = self._through_stars(module, name, set())
-        return self._starred[key]
-
-    def _through_stars(self, module: Module, name: str, asked: set[str]) -> Value | None:
-        """What the star imports of a module make of a name that it does not bind itself; `asked` are the modules whose
-        star imports have been looked through already, as many ways may lead to one.
-
-        A name of a module of the repository goes before one that torch or another framework may have.
-        """
-        asked.add(module.filename)
-        stars = [star for star in module.bindings.get("*", ()) if isinstance(star, Import)]
-        if not stars:
-            return None
-        sources = [module.resolve(star) for star in stars]
-        found: list[Value] = []
-        for star, source in zip(reversed(stars), reversed(sources), strict=True):
-            if source is None:
-                continue
-            value: Value | None = None
-            if not self._may_read(source):
-                value = self._module_name(source, name)
-            elif not source.hands_out(name):
-                continue
-            elif name in source.bindings:
-                value = self._module_name(source, name)
-            elif source.filename not in asked:
-                value = self._through_stars(source, name, asked)
-            if value is not None and value != _CIRCULAR:
-                found.append(value)
-                if star in module.unconditional_stars:
-                    break  # what stands before it does not count
-        if found:
-            return join_all(found)
-        if name.startswith("_") or name in _BUILTINS:
-            return None
-        for star, source in zip(reversed(stars), reversed(sources), strict=True):
-            root = star.module.partition(".")[0]
-            if source is None and not star.level and (root == "torch" or foreign_root(root)):
-                return self.symbol(f"{star.module}.{name}")
-        return None
-
-    def import_value(self, module: Module, imported: Import) -> Value:
-        """What an import binds: a module, class or function of the repository, or a library's symbol."""
-        source = module.resolve(imported)
-        if imported.name is None:
-            if source is None:
-                return self.symbol(imported.module.partition(".")[0] if imported.binds_root else imported.module)
-            if imported.binds_root:
-                root = module.project.find(imported.module.partition(".")[0], module.folder)
-                return Unknown("import") if root is None else ModuleValue(root)
-            return ModuleValue(source)
-        if source is None:
-            if imported.level:
-                return Unknown("import of a module that is not there")
-            return self.symbol(f"{imported.module}.{imported.name}")
-        own = source.submodule(imported.name) if source.filename == module.filename else None
-        if own is not None:
-            return ModuleValue(own)  # `from . import part` in the package itself
-        if len(self._active) > MAX_DEPTH * 2:
-            return Unknown("import too deep to follow")
-        key = ("import", source.filename, imported.name)
-        if key in self._active:
-            return _CIRCULAR
-        self._active.append(key)
-        try:
-            return self.member_of_module(source, imported.name)
-        finally:
-            self._active.pop()
-
-    def symbol(self, name: str) -> Value:
-        """A library's name: another framework's is foreign, a constant of torch is what it is."""
-        root = foreign_root(name)
-        if root is not None:
-            return Foreign(root)
-        return Symbol(name)
-
-    def definition(
-        self,
-        node: FunctionNode | ast.ClassDef,
-        module: Module,
-        owner: Class | None,
-        frame: Frame | None,
-    ) -> Value:
-        if isinstance(node, ast.ClassDef):
-            return Class(node, module)
-        return Function(node, module, owner, frame)
 
     def constant_test(self, frame: Frame, test: ast.expr) -> bool | None:
         """Whether a condition is known to hold, or not to: a literal, TYPE_CHECKING, a flag whose value is in sight."""
@@ -823,24 +643,4 @@ def _is_abstract(node: FunctionNode) -> bool:
         isinstance(statement, (ast.Pass, ast.Raise))
         or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
         for statement in node.body
-    )
-
-
-def _filled_out_of_sight(value: Value) -> Value:
-    """A container or tensor of the module into which functions may have put something when it is read."""
-    if isinstance(value, Union):
-        return join_all(_filled_out_of_sight(member) for member in value.members)
-    other = Unknown("what a function puts into a container")
-    if isinstance(value, Mapping):
-        return Mapping(tuple((key, join(entry, other)) for key, entry in value.entries), join(value.other, other))
-    if isinstance(value, Sequence):
-        return Sequence(None, join(value.element, other))
-    return value._replace(requires_grad=None) if isinstance(value, Tensor) else value
-
-
-def _may_change_in_place(value: ast.expr) -> bool:
-    """A container's later changes matter: `CACHE = {}` at the top says nothing of what is in it when it is read."""
-    return isinstance(value, (ast.Dict, ast.List, ast.Set)) or (
-        isinstance(value, ast.Call)
-        and getattr(value.func, "id", None) in ("dict", "list", "set", "defaultdict", "OrderedDict")
     )

@@ -48,6 +48,7 @@ from tonumpy.inference.values import (
     join_all,
     members,
     stronger,
+    symbol,
     tensor_facts,
     with_facts,
     without_origins,
@@ -373,7 +374,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
 def _imported(frame: Frame, name: Value | None) -> Value:
     """The module that a call imports by its name."""
     if isinstance(name, Constant) and isinstance(name.value, str) and not name.value.startswith("."):
-        return frame.analysis.import_value(frame.module, Import(name.value, 0, None))
+        return frame.analysis.names.import_value(frame.module, Import(name.value, 0, None))
     return Unknown("import")
 
 
@@ -415,7 +416,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, Unknown):
         return _call_unknown(frame, receiver, name, arguments)
     if isinstance(receiver, Symbol):
-        return call_value(frame, frame.analysis.symbol(f"{receiver.name}.{name}"), arguments)
+        return call_value(frame, symbol(f"{receiver.name}.{name}"), arguments)
     if isinstance(receiver, (ModuleValue, Class)):
         return call_value(frame, attribute_of(frame, receiver, name), arguments)
     if isinstance(receiver, Instance):

@@ -41,6 +41,7 @@ from tonumpy.inference.values import (
     mapped,
     members,
     sequence_of,
+    symbol,
     updated,
 )
 
@@ -77,9 +78,9 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         known = attribute_of_tensor(value, name)
         return Method(value, name) if known is None else known
     if isinstance(value, Symbol):
-        return frame.analysis.symbol(f"{value.name}.{name}")
+        return symbol(f"{value.name}.{name}")
     if isinstance(value, ModuleValue):
-        return frame.analysis.member_of_module(value.module, name)
+        return frame.analysis.names.member_of_module(value.module, name)
     if isinstance(value, Instance):
         return frame.analysis.attribute_of_instance(value, name)
     if isinstance(value, Class):

@@ -38,6 +38,7 @@ from tonumpy.inference.values import (
     Tensor,
     Unknown,
     Value,
+    definition,
     join,
     members,
     same,
@@ -301,14 +302,14 @@ def _definition(frame: Frame, statement: ast.FunctionDef | ast.AsyncFunctionDef 
             for base in (*statement.bases, *(keyword.value for keyword in statement.keywords)):
                 evaluate(frame, base)
     if frame.is_relevant(statement.name) or frame.relevant is None:
-        frame.bind(statement.name, frame.analysis.definition(statement, frame.module, frame.owner, frame))
+        frame.bind(statement.name, definition(statement, frame.module, frame.owner, frame))
     return True
 
 
 def _import(frame: Frame, statement: ast.Import | ast.ImportFrom) -> Continues:
     for name, imported in imports_of(statement):
         if name != "*" and frame.is_relevant(name):
-            frame.bind(name, frame.analysis.import_value(frame.module, imported))
+            frame.bind(name, frame.analysis.names.import_value(frame.module, imported))
     return True
 
 

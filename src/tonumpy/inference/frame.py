@@ -217,7 +217,7 @@ class Frame:
             if name in frame.flow.local_names:
                 return frame._as_shared(name, frame.bound.get(name) or frame.lookup(name))
             frame = frame.closure
-        return self.analysis.global_value(self.module, name)
+        return self.analysis.names.global_value(self.module, name)
 
     def _as_shared(self, name: str, value: Value) -> Value:
         """A variable that an inner function declares nonlocal holds, after any call, what that function wrote."""

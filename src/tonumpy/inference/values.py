@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tonumpy.inference.frameworks import foreign_root
+
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Callable, Iterable
 
     from tonumpy.conversions import Certainty, Fact
@@ -256,6 +258,25 @@ def join_fact(first: Fact, second: Fact) -> Fact:
 def same(first: Value | None, second: Value | None) -> bool:
     """Equality that tells Constant(1) from Plain(1): named tuples of different classes may compare equal."""
     return first is second or (type(first) is type(second) and first == second)
+
+
+def symbol(name: str) -> Value:
+    """A library's name; another framework's is foreign."""
+    root = foreign_root(name)
+    if root is not None:
+        return Foreign(root)
+    return Symbol(name)
+
+
+def definition(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+    module: Module,
+    owner: Class | None,
+    closure: object,
+) -> Value:
+    if isinstance(node, ast.ClassDef):
+        return Class(node, module)
+    return Function(node, module, owner, closure)
 
 
 def members(value: Value) -> tuple[Value, ...]:
