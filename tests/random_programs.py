@@ -1097,18 +1097,18 @@ except ValueError:
     {body}
 finally:
     {b} = {b} * 1""",
-    """count = 0
-while {a}.dim() > 1 and (count := count + 1) < 4:
+    """{count} = 0
+while {a}.dim() > 1 and ({count} := {count} + 1) < 4:
     {body}""",
-    """count = 0
+    """{count} = 0
 while True:
-    count += 1
-    if count > 3 or {a}.dim() > 2: break
+    {count} += 1
+    if {count} > 3 or {a}.dim() > 2: break
     {body}
     {a} = {b}""",
-    """count = 0
-while count < number:
-    count += 1
+    """{count} = 0
+while {count} < number:
+    {count} += 1
     {body}
 else:
     {a} = {a} * 2""",
@@ -1208,6 +1208,7 @@ class Program:
             exec(run.translated(text, "definitions"), self._names)
         self.variables: list[str] = []
         self.lines: list[str] = []
+        self._loops = 0  # so that a loop within a loop counts for itself
 
     def add(self, step: Step) -> None:
         text, bound = self._text(step, is_outermost=True)
@@ -1233,7 +1234,8 @@ class Program:
         if not is_outermost:
             bound = known[step.n % len(known)]  # what is first bound in a block may not be bound after it
         a, b = (known[number % len(known)] if known else "" for number in (step.a, step.b))
-        text = step.text.format(a=a, b=b, n=bound, body="{body}")
+        self._loops += 1
+        text = step.text.format(a=a, b=b, n=bound, count=f"count{self._loops}", body="{body}")
         if not step.body:
             shown = [bound] if "{n}" in step.text else [a]
             return "\n".join([text, *(f"{name}.numpy()" for name in shown)]), bound
