@@ -130,3 +130,14 @@ def test_a_run_finds_the_same(
         for each in json.loads(run.stdout)
     ]
     assert found == each_by_itself
+
+
+def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], monkeypatch: pytest.MonkeyPatch) -> None:
+    def repaired() -> list[str]:
+        fresh = (Source(source.data or b"", source.filename) for source in sources if ".numpy(" in source.text)
+        return [pipeline.fix(source, Settings(), Project(), unsafe=True).text for source in fresh]
+
+    monkeypatch.setattr(deferred, "MIN_LENGTH", 1)
+    on_demand = repaired()
+    monkeypatch.setattr(deferred, "parse_on_demand", lambda *_: None)
+    assert on_demand == repaired()

@@ -80,10 +80,12 @@ def _outline(part: _Part, indent: str) -> ast.Module | None:
     return tree
 
 
-def _look_into(node: ast.stmt) -> None:
-    """Make a deferred node the one that ast gives."""
+def look_into(node: ast.AST) -> None:
+    """Make a deferred node the one that ast gives; others stay as they are."""
+    plain = PLAIN.get(type(node)) if isinstance(node, ast.stmt) else None
+    if plain is None:
+        return
     part: _Part = vars(node)["_part"]
-    plain = PLAIN[type(node)]
     tree = _outline(part, _METHODS) if plain is ast.ClassDef and not part.indent else None
     whole = tree.body[0] if tree else _definition(part)
     node.__class__ = plain
@@ -182,7 +184,7 @@ _KNOWN = frozenset("name decorator_list lineno col_offset end_lineno end_col_off
 
 def _attribute(node: ast.stmt, name: str) -> object:
     if name not in _KNOWN:
-        _look_into(node)
+        look_into(node)
     return object.__getattribute__(node, name)
 
 

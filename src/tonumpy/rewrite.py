@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import chain_of
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.deferred import look_into
 from tonumpy.findings import Edit, SourceError
 from tonumpy.repairs import (
     AddLinks,
@@ -123,6 +124,8 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
     waiting: list[tuple[object, object]] = [(old, new)]
     while waiting:
         was, now = waiting.pop()
+        if isinstance(was, ast.AST):
+            look_into(was)
         if isinstance(was, ast.Call) and isinstance(now, ast.Call):
             calls[was] = now
         if not isinstance(was, ast.AST) or not isinstance(now, ast.AST):
