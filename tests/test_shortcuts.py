@@ -3,10 +3,12 @@ finds the same, in every fixture and in a real package."""
 
 import ast
 import contextlib
+import gc
 import importlib.util
 import json
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -141,3 +143,19 @@ def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], mon
     on_demand = repaired()
     monkeypatch.setattr(deferred, "parse_on_demand", lambda *_: None)
     assert on_demand == repaired()
+
+
+def test_a_tree_goes_with_its_source() -> None:
+    """Without the garbage collector, which is off during a run."""
+    body = "    x = x + 1\n" * 100
+    source = Source(f"import torch\n\n\ndef f(x):\n{body}".encode(), "long.py")
+    assert type(source.tree.body[1]) is not ast.FunctionDef, "it is deferred"
+    reference = weakref.ref(source)
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        del source
+        assert reference() is None
+    finally:
+        if was_enabled:
+            gc.enable()

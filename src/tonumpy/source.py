@@ -8,7 +8,7 @@ import gc
 import re
 import warnings
 from bisect import bisect_right
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -91,15 +91,9 @@ class Source:
     def tree(self) -> ast.Module:
         from tonumpy.deferred import parse_on_demand
 
-        return parse_on_demand(self.text, self._parse_part) or parse(self.text, self.filename)
-
-    def _parse_part(self, text: str) -> ast.Module | None:
-        try:
-            return parse(text, self.filename)
-        except SourceError:
-            if self._is_followed:
-                return None
-            raise
+        # Not a method of this object: the tree would hold what holds the tree, and stay until garbage is collected.
+        parse_part = partial(_parse_part, filename=self.filename, followed=self._is_followed)
+        return parse_on_demand(self.text, parse_part) or parse(self.text, self.filename)
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -202,6 +196,15 @@ def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:
         if not _BLANK.match(line.rstrip(b"\r")):
             break
     return "utf-8"
+
+
+def _parse_part(text: str, filename: str, *, followed: bool) -> ast.Module | None:
+    try:
+        return parse(text, filename)
+    except SourceError:
+        if followed:
+            return None
+        raise
 
 
 def parse(text: str, filename: str) -> ast.Module:
