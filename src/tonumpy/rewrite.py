@@ -43,10 +43,12 @@ class Repair(NamedTuple):
 def rewrite(source: Source, repairs: Sequence[Repair]) -> str:
     """Apply the edits of the repairs; raises RewriteError where the new text is not exactly what they intend.
 
-    SourceError where the encoding cannot promise that every byte outside the edits stays as it is.
+    SourceError where the text cannot be parsed in full, or the encoding cannot promise that every byte outside the
+    edits stays as it is.
     """
     if not source.survives_encoding:
         raise SourceError(source.filename, f"cannot be rewritten: {source.encoding} does not give the same bytes back")
+    parse(source.text, source.filename)  # the whole of it: nothing may have looked into some functions yet
     edits = sorted({edit for repair in repairs for edit in repair.edits})
     text = apply_edits(source, edits)
     verify(source, text, repairs)
