@@ -19,6 +19,7 @@ from tonumpy.consumer_shapes import Names, may_convert
 from tonumpy.harmless import Harmless
 from tonumpy.inference.libraries import gives_plain_values
 from tonumpy.inference.symbols import (
+    arguments_of,
     bindings_of,
     bound_names,
     flow_of_node,
@@ -96,7 +97,7 @@ def _is_in_trouble(site: Site, source: Source, known: dict[ast.AST, set[str]]) -
             known[scope] = _names_in_trouble(scope, source)
         if not known[scope].isdisjoint(given):
             return True
-    return any(_speaks(source, value) for value in (*site.call.args, *(each.value for each in site.call.keywords)))
+    return any(_speaks(source, value) for value in arguments_of(site.call))
 
 
 def _is_harmless(
@@ -106,9 +107,8 @@ def _is_harmless(
     scope = site.scopes[-1]
     if scope not in scopes:
         scopes[scope] = Harmless(scope, *imports, lambda node: _speaks(source, node))
-    given = (*site.call.args, *(keyword.value for keyword in site.call.keywords))
     try:
-        return all(scopes[scope].is_harmless(argument) for argument in given)
+        return all(scopes[scope].is_harmless(argument) for argument in arguments_of(site.call))
     except RecursionError:  # a chain of hundreds of calls
         return False
 

@@ -67,5 +67,6 @@ def _may_be_a_tensor(node: ast.expr, names: Names) -> bool:
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("numpy", "item", "tolist", "size"):
             return False
-        return root_name(node) not in names and root_name(node) not in _PLAIN_CALLS
+        root = root_name(node)
+        return root not in names and root not in _PLAIN_CALLS
     return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp, ast.BoolOp, ast.Await, ast.NamedExpr))

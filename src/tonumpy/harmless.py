@@ -10,7 +10,16 @@ import ast
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.symbols import bindings_of, bound_names, names_in, parameter_names, root_name, statements_of
+from tonumpy.inference.symbols import (
+    FILLING,
+    arguments_of,
+    bindings_of,
+    bound_names,
+    names_in,
+    parameter_names,
+    root_name,
+    statements_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +32,6 @@ _PLAIN_ATTRIBUTES = frozenset("shape dtype ndim size".split())
 _PLAIN_FUNCTIONS = frozenset("len range int float str bool round repr print isinstance type id ord input open".split())
 # Functions that give what they are given, or parts of it.
 _PASSING = frozenset("list tuple set dict sorted reversed zip enumerate max min sum abs iter next map filter".split())
-_FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())
 
 
 class Harmless:
@@ -53,10 +61,10 @@ class Harmless:
                 self._values.setdefault(name, []).append(None)
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
-            given = [*call.args, *(keyword.value for keyword in call.keywords)]
+            given = arguments_of(call)
             changed = root_name(call.func)
             if changed is not None and isinstance(call.func, ast.Attribute):
-                values = given if call.func.attr in _FILLING else [call]
+                values = given if call.func.attr in FILLING else [call]
                 self._values.setdefault(changed, []).extend(values)
             if changed not in self._libraries and changed != "print":
                 for argument in given:  # what is called for its effect alone may fill what it is given
@@ -135,7 +143,7 @@ class Harmless:
 
     def _is_harmless_call(self, call: ast.Call, inner: Mapping[str, bool]) -> bool:
         function = call.func
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = arguments_of(call)
         if root_name(function) in self._plain:
             return True
         if isinstance(function, ast.Name):

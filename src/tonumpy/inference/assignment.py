@@ -11,7 +11,7 @@ from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.operators import combine, with_grad_set
-from tonumpy.inference.symbols import element_path, key_path, path_of, root_name
+from tonumpy.inference.symbols import arguments_of, element_path, key_path, path_of, root_name
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
@@ -34,7 +34,7 @@ from tonumpy.inference.values import (
     Value,
     join,
     join_all,
-    mapped,
+    loosened,
     members,
     same,
     tensor_facts,
@@ -163,14 +163,7 @@ def change_owner(frame: Frame, part: ast.expr) -> None:
     owner = root_name(part)
     value = None if owner is None else frame.env.get(owner)
     if owner is not None and isinstance(value, (LibraryObject, Sequence, Mapping)):
-        frame.change(owner, _somewhere(value))
-
-
-def _somewhere(value: Value) -> Value:
-    """A module, or modules in a container, one of which has been moved, frozen or thawed."""
-    if isinstance(value, (LibraryObject, Instance)):
-        return value._replace(on_cpu=None, requires_grad=None)
-    return mapped(value, _somewhere)
+        frame.change(owner, loosened(value))
 
 
 def with_unknown_grad(value: Value) -> Value:
@@ -364,7 +357,7 @@ def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
     name = value.name.rpartition(".")[2] if isinstance(value, Symbol) else _name(function)
     if isinstance(value, Foreign) or name not in GRAD_CONTEXTS:
         return "unchanged"
-    arguments = node.args + [keyword.value for keyword in node.keywords] if isinstance(node, ast.Call) else []
+    arguments = arguments_of(node) if isinstance(node, ast.Call) else []
     return _mode_of_context(name, evaluate(frame, arguments[0]) if arguments else None)
 
 

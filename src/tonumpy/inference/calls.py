@@ -18,7 +18,7 @@ from tonumpy.inference.operators import (
     on_default_device,
     result_facts,
 )
-from tonumpy.inference.symbols import Import, element_path, key_path, path_of
+from tonumpy.inference.symbols import Import, arguments_of, element_path, key_path, path_of
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -189,7 +189,7 @@ def _give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
     name = function.name if isinstance(function, Symbol) else ""
     if name.startswith(("torch", "builtins")) and not libraries.is_module([name]):
         return
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments_of(call)
     while given:
         argument = given.pop()
         if isinstance(argument, (ast.List, ast.Tuple)):

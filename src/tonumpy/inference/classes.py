@@ -10,7 +10,7 @@ from tonumpy.inference import libraries
 from tonumpy.inference.conventions import held_by_dataset
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
-from tonumpy.inference.symbols import FunctionNode, flow_of_node, names_in, registered, statements_of
+from tonumpy.inference.symbols import FILLING, FunctionNode, flow_of_node, names_in, registered, statements_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
@@ -263,8 +263,9 @@ class ClassFacts:
         frame = self._analysis.module_scope(owner.module)
         if isinstance(field, ast.Assign):
             value = settle(evaluate(frame, field.value))
-            is_method = isinstance(value, Function) and not isinstance(field.value, ast.Call)
-            return BoundMethod(value, instance) if isinstance(value, Function) and is_method else value
+            if isinstance(value, Function) and not isinstance(field.value, ast.Call):
+                return BoundMethod(value, instance)
+            return value
         declared = self._analysis.annotated(frame, field.annotation)
         if instance.arguments is not None:
             position = [
@@ -384,9 +385,6 @@ def _members_of(node: ast.ClassDef) -> Members:
     return Members(methods, fields, functions)
 
 
-_FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())
-
-
 def _attributes_written(method: FunctionNode) -> tuple[list[str], list[str]]:
     """The attributes of `self` that a method assigns, and those that it only puts something into."""
     parameters = [*method.args.posonlyargs, *method.args.args]
@@ -406,7 +404,7 @@ def _attributes_written(method: FunctionNode) -> tuple[list[str], list[str]]:
         inner: ast.expr | None = None
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             inner = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
             inner = node.func.value
         while isinstance(inner, ast.Subscript):
             inner = inner.value

@@ -20,7 +20,7 @@ from tonumpy.inference.frameworks import (
     only_torch_says,
     shared_words,
 )
-from tonumpy.inference.symbols import Import, imports_of, root_name, statements_of
+from tonumpy.inference.symbols import FILLING, Import, imports_of, root_name, statements_of
 from tonumpy.inference.syntax import walk
 from tonumpy.source import Source
 
@@ -218,7 +218,6 @@ class Module:
 
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())
 
 
 def _all_statements(body: list[ast.stmt], rows: list[int]) -> Iterator[ast.stmt]:
@@ -249,7 +248,7 @@ def _filled_by(node: ast.AST) -> Iterator[str | None]:
         yield root_name(node)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         name = node.func.attr
-        if name in _FILLING or (name.endswith("_") and not name.endswith("__")):
+        if name in FILLING or (name.endswith("_") and not name.endswith("__")):
             yield root_name(node.func)
 
 

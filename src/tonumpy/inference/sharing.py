@@ -35,7 +35,7 @@ from tonumpy.inference.memory import (
     selected,
     steps_of_index,
 )
-from tonumpy.inference.symbols import bound_names, names_in, parameter_names
+from tonumpy.inference.symbols import arguments_of, bound_names, names_in, parameter_names
 from tonumpy.inference.writes import (
     METHODS_OF_ARRAYS,
     EffectOnModels,
@@ -481,7 +481,7 @@ class _Walk:
 
     def follow(self, call: ast.Call) -> References | None:
         """What a function of the module gives back, once it has had its effect; None for any other."""
-        nodes = _argument_nodes(call)
+        nodes = arguments_of(call)
         if self.depth >= MAX_DEPTH or any(keyword.arg is None for keyword in call.keywords):
             return None
         if any(isinstance(node, ast.Starred) for node in nodes):
@@ -558,7 +558,7 @@ class _Walk:
     def effect(self, call: ast.Call, given: list[References]) -> None:
         """What a function writes, as far as it is told by its name."""
         for place in written_arguments(call):
-            if _place(_argument_nodes(call)[place]) not in self.containers:
+            if _place(arguments_of(call)[place]) not in self.containers:
                 self.write(given[place], call.lineno)
         effect = effect_on_models(call)
         if effect is not None:
@@ -586,7 +586,7 @@ class _Walk:
         return method in _KEEPING_OF_CONTAINERS and place in self.containers
 
     def arguments(self, call: ast.Call) -> list[References]:
-        return [self.value(argument) for argument in _argument_nodes(call)]
+        return [self.value(argument) for argument in arguments_of(call)]
 
     # Statements
 
@@ -679,10 +679,6 @@ class _Walk:
     def joined(self, ends: list[Names]) -> Names:
         places = {place for end in ends for place in end}
         return {place: NOTHING.union(*(_held(end, place, self.containers) for end in ends)) for place in places}
-
-
-def _argument_nodes(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _held(names: Names, place: Place, containers: set[Place]) -> References:

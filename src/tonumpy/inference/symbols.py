@@ -284,7 +284,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
                         further_inside = _next_call(node.func)
                         if further_inside is not None:
                             roots[id(further_inside)] = changed
-                        read = {name for argument in _arguments(node) for name in names_in(argument)}
+                        read = {name for argument in arguments_of(node) for name in names_in(argument)}
                         sources.setdefault(changed, set()).update(read)
                         if _is_in_place(node.func):
                             # `y = x.requires_grad_()` is of interest where x is.
@@ -383,7 +383,7 @@ def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
             if name == "enter_context":
                 yield node
             elif name in ("set_grad_enabled", "inference_mode"):
-                yield from _arguments(node)
+                yield from arguments_of(node)
         elif isinstance(node, ast.Name) and isinstance(statement, (ast.With, ast.AsyncWith)):
             yield node
 
@@ -419,7 +419,7 @@ def names_given(call: ast.Call) -> list[str]:
     node: ast.expr = call
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript, ast.Await)):
         if isinstance(node, ast.Call):
-            found += map(path_of, _arguments(node))
+            found += map(path_of, arguments_of(node))
             node = node.func
         else:
             node = node.value
@@ -449,8 +449,9 @@ def _is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
     return isinstance(function, ast.Attribute) and function.attr.endswith("_") and not function.attr.endswith("__")
 
 
+FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())  # of containers
 # Methods that change a container, or a module, without saying so in their names.
-_IN_PLACE = frozenset("append appendleft extend extendleft insert add update setdefault cuda to cpu".split())
+_IN_PLACE = FILLING | {"cuda", "to", "cpu"}
 
 
 def _aliased(value: ast.expr | None) -> set[str]:
@@ -478,7 +479,8 @@ def _next_call(node: ast.expr) -> ast.Call | None:
     return node if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
 
 
-def _arguments(call: ast.Call) -> list[ast.expr]:
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """Those by position, and behind them those by name."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 

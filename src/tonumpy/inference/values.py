@@ -623,7 +623,7 @@ def after_part_changed(value: Value, part: LibraryObject | Instance) -> Value:
         held = value.arguments.values()
         is_concerned = any(_may_hold(each, part) for each in (*held, value.arguments.starred))
         return value._replace(on_cpu=None, requires_grad=None) if is_concerned else value
-    return mapped(value, lambda inner: _loosened(inner) if _is_like(inner, part) else after_part_changed(inner, part))
+    return mapped(value, lambda inner: loosened(inner) if _is_like(inner, part) else after_part_changed(inner, part))
 
 
 def _may_hold(value: Value, part: LibraryObject | Instance) -> bool:
@@ -641,9 +641,11 @@ def _is_like(value: Value, part: LibraryObject | Instance) -> bool:
     return isinstance(value, Instance) and isinstance(part, Instance) and value.cls == part.cls
 
 
-def _loosened(value: Value) -> Value:
-    assert isinstance(value, (LibraryObject, Instance))
-    return value._replace(on_cpu=None, requires_grad=None)
+def loosened(value: Value) -> Value:
+    """A module, or modules in a container, one of which has been moved, frozen or thawed."""
+    if isinstance(value, (LibraryObject, Instance)):
+        return value._replace(on_cpu=None, requires_grad=None)
+    return mapped(value, loosened)
 
 
 def _parts(value: Sequence | Mapping | Union) -> tuple[Value, ...]:
