@@ -17,17 +17,16 @@ from tonumpy.candidates import find_calls
 from tonumpy.consumer_places import TROUBLE_BEGINS, places_spelt
 from tonumpy.consumer_shapes import Names, may_convert
 from tonumpy.harmless import Harmless
+from tonumpy.inference.dependencies import flow_of_node, reachable
 from tonumpy.inference.libraries import gives_plain_values
 from tonumpy.inference.symbols import (
     arguments_of,
     bindings_of,
     bound_names,
-    flow_of_node,
     imports_of,
     names_in,
     names_read,
     own_expressions,
-    reachable,
     statements_of,
 )
 from tonumpy.source import CONSUMERS, TROUBLE

@@ -14,20 +14,13 @@ from tonumpy.inference import autocast, callers, classes, libraries, names
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.conventions import learnt_from_name
+from tonumpy.inference.dependencies import Flow, flow_of_node
 from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.narrowing import decided_by_class
-from tonumpy.inference.symbols import (
-    Flow,
-    FunctionNode,
-    flow_of_node,
-    mutated_names,
-    names_in,
-    names_returned,
-    parameter_names,
-)
+from tonumpy.inference.symbols import FunctionNode, mutated_names, names_in, names_returned, parameter_names
 from tonumpy.inference.values import (
     NONE,
     NOTHING,

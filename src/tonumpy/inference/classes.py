@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.candidates import spans_any
 from tonumpy.inference import libraries
 from tonumpy.inference.conventions import held_by_dataset
+from tonumpy.inference.dependencies import flow_of_node
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
-from tonumpy.inference.symbols import FILLING, FunctionNode, flow_of_node, names_in, registered, statements_of
+from tonumpy.inference.symbols import FILLING, FunctionNode, names_in, registered, statements_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,

@@ -49,8 +49,8 @@ from tonumpy.inference.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tonumpy.inference.dependencies import Closures
     from tonumpy.inference.frame import Frame
-    from tonumpy.inference.symbols import Closures
 
 # A loop's variables settle within two or three passes; what still changes after these is given up as unknown.
 MAX_PASSES = 6

@@ -25,8 +25,8 @@ from tonumpy.inference.values import (
 if TYPE_CHECKING:
     from tonumpy.conversions import Fact
     from tonumpy.inference.analysis import Analysis
+    from tonumpy.inference.dependencies import Flow
     from tonumpy.inference.project import Module
-    from tonumpy.inference.symbols import Flow
 
 
 class Observation(NamedTuple):

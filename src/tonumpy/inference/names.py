@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.inference.dependencies import flow_of_node
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame
 from tonumpy.inference.frameworks import foreign_root
-from tonumpy.inference.symbols import Import, flow_of_node
+from tonumpy.inference.symbols import Import
 from tonumpy.inference.values import (
     NOTHING,
     Mapping,

@@ -1,0 +1,285 @@
+"""The body of a function, class or module in; how its names depend on each other out, in whatever order it runs."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.inference.symbols import (
+    IN_PLACE,
+    FunctionNode,
+    arguments_of,
+    bindings_of,
+    bound_names,
+    imports_of,
+    is_in_place,
+    mutated_names,
+    names_given,
+    names_in,
+    names_read,
+    own_expressions,
+    parameter_names,
+    root_name,
+    statements_of,
+)
+from tonumpy.inference.syntax import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_NONE: frozenset[str] = frozenset()
+
+
+class Closures(NamedTuple):
+    """The inner functions that change variables of the function around them, and where they may do so."""
+
+    changes: dict[str, frozenset[str]]  # the name of an inner function -> the variables that it changes
+    at: dict[int, frozenset[str]]  # the id of a statement -> the variables that inner functions may change there
+    given_away: dict[int, list[ast.expr]]  # the id of a statement -> the inner functions that somebody else may call
+
+
+class Flow(NamedTuple):
+    """How the names of one function (or module) body depend on each other, whatever the order of its statements.
+
+    `sources` gives for each name the names that its values are made of; a name stands for its attributes too.
+    """
+
+    local_names: frozenset[str]
+    outer_names: frozenset[str]  # declared global or nonlocal
+    sources: dict[str, set[str]]
+    times_bound: dict[str, int]  # how many statements bind a name, parameters counted, `flag = False` not
+    shared_names: frozenset[str] = frozenset()  # declared nonlocal further in: these may change at any call
+    switched: frozenset[tuple[str, bool]] = frozenset()  # `flag = False`
+    setting_mode: frozenset[str] = frozenset()  # what contexts that may set grad mode are made of: always of interest
+    closures: Closures | None = None  # None where no inner function changes a variable of this one
+
+    def slice(self, names: Iterable[str]) -> set[str]:
+        """All names that the values of `names` may depend on, themselves included."""
+        return reachable({*names, *self.setting_mode}, self.sources)
+
+
+def reachable(names: Iterable[str], following: dict[str, set[str]]) -> set[str]:
+    """The names, those that follow them, those that follow these, and so on."""
+    reached = set(names)
+    waiting = list(reached)
+    while waiting:
+        new = following.get(waiting.pop(), _NONE) - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = True) -> Flow:
+    """The dependencies among the names of one body. Linear in its statements."""
+    local, outer = set(parameters), set()
+    shared: set[str] = set()
+    sources: dict[str, set[str]] = {}
+    times_bound = dict.fromkeys(parameters, 1)
+    switched: set[tuple[str, bool]] = set()
+    aliases: dict[str, set[str]] = {}
+    written: set[str] = set()
+    given: dict[str, set[str]] = {}
+    regraded: set[str] = set()
+    setting_mode: set[str] = set()
+    has_inner = False
+    for statement in statements_of(body):
+        if isinstance(statement, (ast.Global, ast.Nonlocal)):
+            outer.update(statement.names)
+            continue
+        if isinstance(statement, _SCOPES):
+            local.add(statement.name)
+            has_inner = True
+            sources.setdefault(statement.name, set()).update(names_in(statement))
+            shared.update(name for node in walk(statement) if isinstance(node, ast.Nonlocal) for name in node.names)
+            continue
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            local.update(name for name, _ in imports_of(statement))
+            continue
+        setting_mode.update(name for node in _contexts(statement) for name in names_in(node))
+        for targets, value in bindings_of(statement):
+            names = [name for target in targets for name in bound_names(target)]
+            for inner in (inner.id for target in targets for inner in _stored_names(target)):
+                local.add(inner)
+                if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+                    switched.add((inner, value.value))
+                else:
+                    times_bound[inner] = times_bound.get(inner, 0) + 1
+            read = names_in(value) if value is not None else set()
+            for target in targets:
+                read |= names_in(target)
+            for name in names:
+                sources.setdefault(name, set()).update(read)
+                aliases.setdefault(name, set()).update(_aliased(value))
+                if isinstance(value, ast.Call):
+                    given.setdefault(name, set()).update(read)
+            regraded.update(
+                name
+                for target in targets
+                if isinstance(target, ast.Attribute) and target.attr == "requires_grad"
+                for name in bound_names(target)
+            )
+            if isinstance(statement, ast.AugAssign) or any(not isinstance(target, ast.Name) for target in targets):
+                written.update(names)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
+            for name in names_given(statement.value):
+                sources.setdefault(name, set()).update(names_in(statement.value))
+                written.add(name)
+        roots: dict[int, str] = {}  # of the calls further inside a chain: they have the root of the whole
+        for expression in own_expressions(statement):
+            for node in walk(expression):
+                if isinstance(node, ast.Lambda):
+                    has_inner = True
+                elif isinstance(node, ast.NamedExpr):
+                    local.add(node.target.id)
+                    sources.setdefault(node.target.id, set()).update(names_in(node.value))
+                    aliases.setdefault(node.target.id, set()).update(_aliased(node.value))
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    # A method may change its receiver: `items.append(x)`, `out.copy_(x)`.
+                    changed = roots.pop(id(node), None) or root_name(node.func)
+                    if changed is not None:
+                        further_inside = _next_call(node.func)
+                        if further_inside is not None:
+                            roots[id(further_inside)] = changed
+                        read = {name for argument in arguments_of(node) for name in names_in(argument)}
+                        sources.setdefault(changed, set()).update(read)
+                        if is_in_place(node.func):
+                            # `y = x.requires_grad_()` is of interest where x is.
+                            sources[changed].update(_names_bound(statement))
+                            regraded.add(changed)
+                        if is_in_place(node.func) or node.func.attr in IN_PLACE:
+                            written.add(changed)
+    closures = _closures_in(body) if has_inner and is_function else None
+    for statement in statements_of(body) if closures is not None else ():
+        for name in closures.at.get(id(statement), ()) if closures is not None else ():
+            sources.setdefault(name, set()).update(names_read(statement))
+    for name in written:
+        for other in aliases.get(name, ()):
+            sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
+    for name in regraded:
+        for other in given.get(name, ()):
+            sources.setdefault(other, set()).add(name)  # a call may have handed back what it was given
+    return Flow(
+        frozenset(local - outer),
+        frozenset(outer),
+        sources,
+        times_bound,
+        frozenset(shared),
+        frozenset(switched),
+        frozenset(setting_mode),
+        closures,
+    )
+
+
+def _closures_in(body: list[ast.stmt]) -> Closures | None:
+    changes: dict[str, frozenset[str]] = {}
+    read: dict[str, set[str]] = {}
+    statements = list(statements_of(body))
+    function: FunctionNode | ast.Lambda
+    for statement in statements:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            name, function = statement.name, statement
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Lambda):
+            if not isinstance(statement.targets[0], ast.Name):
+                continue
+            name, function = statement.targets[0].id, statement.value
+        else:
+            continue
+        changes[name] = changes.get(name, _NONE) | changed_outside(function)
+        read.setdefault(name, set()).update(names_in(function))
+    # One that calls another changes what that one does.
+    changes = {
+        name: changes[name].union(*(changes[other] for other in reachable((name,), read) if other in changes))
+        for name in changes
+    }
+    changes = {name: changed for name, changed in changes.items() if changed}
+    at: dict[int, set[str]] = {}
+    given_away: dict[int, list[ast.expr]] = {}
+    for statement in statements:
+        if isinstance(statement, _SCOPES):
+            continue
+        called: set[int] = set()
+        for node in (node for expression in own_expressions(statement) for node in walk(expression)):
+            if isinstance(node, ast.Call):
+                called.add(id(node.func))
+            if isinstance(node, ast.Lambda):
+                changed = changed_outside(node).union(*(changes.get(name, _NONE) for name in names_in(node)))
+                is_bound = isinstance(statement, ast.Assign) and node is statement.value
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                changed, is_bound = changes.get(node.id, _NONE), False
+            else:
+                continue
+            if changed and not is_bound:
+                at.setdefault(id(statement), set()).update(changed)
+                if id(node) not in called:
+                    given_away.setdefault(id(statement), []).append(node)
+    if not at:
+        return None
+    return Closures(changes, {statement: frozenset(names) for statement, names in at.items()}, given_away)
+
+
+def changed_outside(function: FunctionNode | ast.Lambda) -> frozenset[str]:
+    """The variables of the functions around a function that it puts something into or changes in place."""
+    if isinstance(function, ast.Lambda):
+        called = (node.func for node in walk(function.body) if isinstance(node, ast.Call))
+        methods = (method for method in called if isinstance(method, ast.Attribute))
+        found = {root_name(method) for method in methods if is_in_place(method) or method.attr in IN_PLACE}
+        return frozenset(name for name in found if name is not None) - set(parameter_names(function.args))
+    return mutated_names(function) - flow_of_node(function).local_names
+
+
+def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
+    """Variables that hold contexts, and what decides whether one sets grad mode on or off."""
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        nodes = [item.context_expr for item in statement.items]
+    else:
+        nodes = [statement.value] if isinstance(statement, ast.Expr) else []
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", None))
+            if name == "enter_context":
+                yield node
+            elif name in ("set_grad_enabled", "inference_mode"):
+                yield from arguments_of(node)
+        elif isinstance(node, ast.Name) and isinstance(statement, (ast.With, ast.AsyncWith)):
+            yield node
+
+
+def _names_bound(statement: ast.stmt) -> Iterator[str]:
+    for targets, _ in bindings_of(statement):
+        for target in targets:
+            yield from bound_names(target)
+
+
+def flow_of_node(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> Flow:
+    if isinstance(node, ast.Lambda):
+        return Flow(frozenset(parameter_names(node.args)), frozenset(), {}, {})
+    if isinstance(node, (ast.ClassDef, ast.Module)):
+        return flow_of(node.body, [], is_function=False)
+    return flow_of(node.body, parameter_names(node.args))
+
+
+def _aliased(value: ast.expr | None) -> set[str]:
+    """The names whose object, or a part of it, an expression may be: `x` for `x`, `x[0]`, `x if flag else y`."""
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
+        name = root_name(value)
+        return set() if name is None else {name}
+    if isinstance(value, ast.NamedExpr):
+        return {value.target.id, *_aliased(value.value)}
+    if isinstance(value, ast.IfExp):
+        return _aliased(value.body) | _aliased(value.orelse)
+    return {name for part in value.values for name in _aliased(part)} if isinstance(value, ast.BoolOp) else set()
+
+
+def _stored_names(target: ast.expr) -> Iterator[ast.Name]:
+    for node in walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node
+
+
+def _next_call(node: ast.expr) -> ast.Call | None:
+    """The nearest call of a method further inside a chain."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.Await)):
+        node = node.value
+    return node if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
