@@ -20,7 +20,8 @@ from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.narrowing import decided_by_class
-from tonumpy.inference.symbols import FunctionNode, mutated_names, names_in, names_returned, parameter_names
+from tonumpy.inference.slices import Slice, Slicer
+from tonumpy.inference.symbols import FunctionNode, mutated_names, names_in, parameter_names
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -68,6 +69,7 @@ MAX_STATEMENTS = 4_000  # for the candidates of one function; what is asked beyo
 Changes = tuple[tuple[str, Value], ...]
 
 _EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
+_NOTHING_ASKED = Slice(frozenset())
 
 
 class Analysis:
@@ -129,15 +131,17 @@ class Analysis:
         """
         node = scopes[-1]
         assert isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-        flow = module.derived(flow_of_node, node)
         owner, closure = self.surroundings(module, scopes)
-        relevant = flow.slice(names)
         if isinstance(node, (ast.Module, ast.ClassDef)):
             mode = True if isinstance(node, ast.Module) else None
-            frame = Frame(self, module, flow, None, closure, mode, relevant, targets, assumed)
+            flow = module.derived(flow_of_node, node)
+            frame = Frame(self, module, flow, None, closure, mode, Slice(flow.sources_of(names)), targets, assumed)
         else:
             parameters, grad_mode = self.entry_state(module, scopes)
-            frame = Frame(self, module, flow, owner, closure, grad_mode, relevant, targets, assumed)
+            slicer = module.derived(Slicer, node)
+            names = (*names, *(assumed or ()))
+            asked = slicer.at(targets.statements, names) if targets.statements else slicer.at_end(names)
+            frame = Frame(self, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
             self._enter_autocast(frame, Function(node, module, owner, closure))
             for name, value in parameters.items():
                 frame.bind(name, value)
@@ -262,7 +266,7 @@ class Analysis:
 
     def module_scope(self, module: Module) -> Frame:
         """A frame that sees the module's names and has no variables of its own."""
-        return Frame(self, module, _EMPTY_FLOW, None, None, True, set(), NO_TARGETS)
+        return Frame(self, module, _EMPTY_FLOW, None, None, True, _NOTHING_ASKED, NO_TARGETS)
 
     # Calls
 
@@ -337,8 +341,8 @@ class Analysis:
     ) -> tuple[Value, Changes]:
         node = function.node
         mode = self._decorated_mode(function, grad_mode)
-        flow = function.module.derived(flow_of_node, node)
         if isinstance(node, ast.Lambda):
+            flow = function.module.derived(flow_of_node, node)
             around: Frame | None = function.closure
             is_seen = around is not None and id(node) in around.lambdas_called
             targets = around.targets if around is not None and is_seen else NO_TARGETS
@@ -350,10 +354,9 @@ class Analysis:
                 for call, observation in frame.observations.items():
                     around.observe(call, observation)
             return result, self._changes_left(function, frame)
-        relevant = (
-            None if self._changes_outside(function) else flow.slice(function.module.derived(names_returned, node))
-        )
-        frame = Frame(self, function.module, flow, function.owner, function.closure, mode, relevant, NO_TARGETS)
+        slicer = function.module.derived(Slicer, node)
+        asked = None if self._changes_outside(function) else slicer.at_end((), wants_result=True)
+        frame = Frame(self, function.module, slicer.flow, function.owner, function.closure, mode, asked, NO_TARGETS)
         frame.env.set(AUTOCAST, self.autocast)
         self._enter_autocast(frame, function)
         for name, value in self.bind_arguments(function, receiver, arguments).items():
@@ -435,9 +438,10 @@ class Analysis:
         key = (id(called.node), "fills", place)
         if self.is_exhausted or len(self.active) >= MAX_DEPTH or key in self.active:
             return None
-        flow = called.module.derived(flow_of_node, called.node)
+        slicer = called.module.derived(Slicer, called.node)
         mode = self._decorated_mode(called, grad_mode)
-        frame = Frame(self, called.module, flow, called.owner, called.closure, mode, flow.slice({place}), NO_TARGETS)
+        asked = slicer.at_end((place,))
+        frame = Frame(self, called.module, slicer.flow, called.owner, called.closure, mode, asked, NO_TARGETS)
         self.active.append(key)
         try:
             for name, value in self.bind_arguments(called, receiver, arguments).items():

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.candidates import spans_any
 from tonumpy.inference import libraries
 from tonumpy.inference.conventions import held_by_dataset
-from tonumpy.inference.dependencies import flow_of_node
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
+from tonumpy.inference.slices import Slicer
 from tonumpy.inference.symbols import FILLING, FunctionNode, names_in, registered, statements_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
@@ -298,14 +298,15 @@ class ClassFacts:
             else (analysis.bind_arguments(function, instance, arguments), None)
         )
         first = next(iter(parameters), "self")
-        flow = owner.module.derived(flow_of_node, writer)
+        slicer = owner.module.derived(Slicer, writer)
         path = f"{first}.{name}"
         runs = self._constructors.setdefault((id(writer), instance), []) if is_constructor else []
-        for run in runs:
-            if run.is_relevant(path):
-                return run.bound.get(path, NOTHING)
-        relevant = flow.slice({path}) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
-        frame = Frame(analysis, owner.module, flow, owner, None, grad_mode, relevant, NO_TARGETS)
+        if runs and runs[-1].relevant is None:
+            return runs[-1].bound.get(path, NOTHING)
+        asked = None
+        if len(runs) < MAX_CONSTRUCTOR_SLICES:
+            asked = slicer.at_end((path,))
+        frame = Frame(analysis, owner.module, slicer.flow, owner, None, grad_mode, asked, NO_TARGETS)
         for parameter, value in parameters.items():
             frame.bind(parameter, value)
         frame.bind(first, instance)
@@ -338,9 +339,10 @@ class ClassFacts:
             return None
         ((statement, call),) = found
         analysis = self._analysis
-        flow = cls.module.derived(flow_of_node, init)
+        slicer = cls.module.derived(Slicer, init)
         targets = Targets(frozenset((id(call),)), frozenset((id(statement),)))
-        frame = Frame(analysis, cls.module, flow, cls, None, None, flow.slice(names_in(call)), targets)
+        asked = slicer.at(targets.statements, names_in(call))
+        frame = Frame(analysis, cls.module, slicer.flow, cls, None, None, asked, targets)
         for parameter, value in analysis.bind_arguments(Function(init, cls.module, cls), instance, arguments).items():
             frame.bind(parameter, value)
         from tonumpy.inference.flow import execute

@@ -54,9 +54,9 @@ class Flow(NamedTuple):
     setting_mode: frozenset[str] = frozenset()  # what contexts that may set grad mode are made of: always of interest
     closures: Closures | None = None  # None where no inner function changes a variable of this one
 
-    def slice(self, names: Iterable[str]) -> set[str]:
+    def sources_of(self, names: Iterable[str]) -> frozenset[str]:
         """All names that the values of `names` may depend on, themselves included."""
-        return reachable({*names, *self.setting_mode}, self.sources)
+        return frozenset(reachable({*names, *self.setting_mode}, self.sources))
 
 
 def reachable(names: Iterable[str], following: dict[str, set[str]]) -> set[str]:

@@ -60,7 +60,10 @@ Continues = bool
 
 
 def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
+    kept = frame.kept
     for statement in body:
+        if kept is not None and id(statement) not in kept:
+            continue
         frame.analysis.spend()
         if frame.flow.closures is not None and id(statement) in frame.flow.closures.given_away:
             _give_away(frame, statement, frame.flow.closures)
@@ -250,8 +253,9 @@ def _enters_in_stack(frame: Frame, call: ast.Call) -> bool:
 
 
 def _return(frame: Frame, statement: ast.Return) -> Continues:
-    value = Constant(None) if statement.value is None else evaluate(frame, statement.value)
-    frame.returned = join(frame.returned, value)
+    if frame.wants_result or id(statement) in frame.targets.statements:
+        value = Constant(None) if statement.value is None else evaluate(frame, statement.value)
+        frame.returned = join(frame.returned, value)
     return False
 
 

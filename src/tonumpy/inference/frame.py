@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.analysis import Analysis
     from tonumpy.inference.dependencies import Flow
     from tonumpy.inference.project import Module
+    from tonumpy.inference.slices import Slice
 
 
 class Observation(NamedTuple):
@@ -68,7 +69,7 @@ class Frame:
         owner: Class | None,
         closure: Frame | None,
         grad_mode: Fact,
-        relevant: set[str] | None,
+        asked: Slice | None,
         targets: Targets,
         assumed: dict[str, bool] | None = None,
     ) -> None:
@@ -79,7 +80,9 @@ class Frame:
         self.flow = flow
         self.owner = owner
         self.closure = closure
-        self.relevant = relevant  # None: every name
+        self.relevant = None if asked is None else asked.names  # None: every name
+        self.kept = None if asked is None else asked.statements  # the statements to be run; None: every one
+        self.wants_result = asked is None or asked.wants_result
         self.targets = targets
         self.assumed = assumed or {}  # what flags are taken to be, throughout
         self.env = Environment()

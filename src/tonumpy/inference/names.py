@@ -10,6 +10,7 @@ from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame
 from tonumpy.inference.frameworks import foreign_root
+from tonumpy.inference.slices import Slice
 from tonumpy.inference.symbols import Import
 from tonumpy.inference.values import (
     NOTHING,
@@ -123,8 +124,8 @@ class ModuleNames:
             if known.is_relevant(name):
                 return known
         flow = module.derived(flow_of_node, module.tree)
-        relevant = flow.slice((name,)) if len(frames) < MAX_MODULE_SLICES else None
-        frame = Frame(self._analysis, module, flow, None, None, True, relevant, NO_TARGETS)
+        asked = Slice(flow.sources_of((name,))) if len(frames) < MAX_MODULE_SLICES else None
+        frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
         frames.append(frame)
         if not self._analysis.is_exhausted:
             execute(frame, module.tree.body)

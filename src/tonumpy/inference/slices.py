@@ -1,0 +1,344 @@
+"""A function's body and what is asked of it in; the statements that must be run to answer out.
+
+A program slice (Weiser, "Program Slicing", 1981): what is asked for is followed backwards through the statements. One
+that gives a name a new value counts if the value is read further down; one that changes an object in place, and any in
+a loop, if what is read further down may hang together with it, in whatever order.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.chains import last_name
+from tonumpy.inference.dependencies import flow_of_node
+from tonumpy.inference.symbols import (
+    bindings_of,
+    bound_names,
+    imports_of,
+    is_in_place,
+    names_given,
+    names_in,
+    names_read,
+    own_expressions,
+    root_name,
+    statements_of,
+)
+from tonumpy.inference.syntax import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from tonumpy.inference.dependencies import Flow
+    from tonumpy.inference.symbols import FunctionNode
+
+_NONE: frozenset[str] = frozenset()
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_OWN = ("self", "cls")
+_CLASS_TESTS = ("isinstance", "is_tensor")
+# What holds from there on, or ends the program.
+_STATE_CHANGERS = ("set_grad_enabled", "_set_grad_enabled", "enter_context", "exit")
+
+
+class Slice(NamedTuple):
+    """What of a body must be run."""
+
+    names: frozenset[str]  # all that what is asked for may depend on
+    statements: frozenset[int] | None = (
+        None  # the ids of those that must be run; None: every one that concerns the names
+    )
+    wants_result: bool = True  # whether it matters what is returned and yielded
+
+
+class Step(NamedTuple):
+    """One statement."""
+
+    statement: int  # its id
+    rebinds: frozenset[str]  # the names (or attributes of `self`) that it gives a new value
+    changes: frozenset[str]  # those whose object it may change
+    reads: frozenset[str]
+    tested: frozenset[str]  # what decides whether the statements inside it are run
+    always: bool  # it may leave the function or a loop, or changes what holds for all that follows
+    gives_result: bool
+    calls_own: bool  # it calls a method of its object, which may write attributes
+    is_loop: bool
+    blocks: tuple[tuple[Step, ...], ...]  # in the order in which they may be run
+
+
+class Slicer:
+    """The slices of one function, each worked out once."""
+
+    def __init__(self, node: FunctionNode) -> None:
+        self.flow = flow_of_node(node)
+        self._steps = _steps_of(node.body, self.flow)
+        self._inner = _read_by_inner(node.body)
+        self._making_lambdas = frozenset(
+            id(statement)
+            for statement in statements_of(node.body)
+            if any(isinstance(node, ast.Lambda) for each in own_expressions(statement) for node in walk(each))
+        )
+        self._known: dict[tuple[frozenset[str], bool], Slice] = {}
+
+    def at_end(self, names: Iterable[str], *, wants_result: bool = False) -> Slice:
+        """For what the names may ever hold, asked for when the function has returned, and for what it returns."""
+        key = (frozenset(names), wants_result)
+        known = self._known.get(key)
+        if known is None:
+            search = _Search(self.flow, self._inner, wants_result=wants_result)
+            search.ask_for(key[0])
+            known = self._known[key] = search.back_through(self._steps)
+        return known
+
+    def at(self, statements: frozenset[int], names: Iterable[str]) -> Slice:
+        """For what the names hold where these statements are run."""
+        if not self._making_lambdas.isdisjoint(statements):
+            return Slice(self.flow.sources_of(names))  # they are run wherever the lambda is called
+        search = _Search(self.flow, self._inner, statements, frozenset(names))
+        return search.back_through(self._steps)
+
+
+class _Search:
+    """One way backwards."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        inner: dict[str, frozenset[str]],
+        targets: frozenset[int] = frozenset(),
+        asked_there: frozenset[str] = _NONE,
+        *,
+        wants_result: bool = False,
+    ) -> None:
+        self._sources = flow.sources
+        self._inner = inner
+        self._targets = targets
+        self._asked_there = asked_there
+        self._wants_result = wants_result
+        self._live: set[str] = set()  # what is read further down
+        self._related: set[str] = set()  # and all that may hang together with it
+        self._kept: set[int] = set()
+        self._begun = wants_result  # whether anything further down is of interest
+        self._in_loop = False
+        self._has_own = False  # whether an attribute of `self` is read further down
+        self.ask_for(flow.setting_mode)
+
+    def back_through(self, steps: Sequence[Step]) -> Slice:
+        self._block(steps)
+        return Slice(frozenset(self._live), frozenset(self._kept), self._wants_result)
+
+    def ask_for(self, names: Iterable[str]) -> None:
+        waiting = list(names)
+        self._read(waiting)
+        while waiting:
+            name = waiting.pop()
+            if name not in self._related:
+                self._related.add(name)
+                # An inner function may be called at any time, and reads what its variables hold then.
+                inner = self._inner.get(name, _NONE)
+                self._read(inner)
+                waiting += inner | self._sources.get(name, _NONE)
+
+    def _read(self, names: Collection[str]) -> None:
+        self._live.update(names)
+        self._has_own = self._has_own or any(name.startswith(("self.", "cls.")) for name in names)
+
+    def _block(self, steps: Sequence[Step]) -> bool:
+        """Whether any of them is kept."""
+        kept = [self._step(step) for step in reversed(steps)]
+        return any(kept)
+
+    def _step(self, step: Step) -> bool:
+        keep = step.statement in self._targets
+        if keep:
+            self.ask_for(self._asked_there)
+            self._begun = True
+        if step.blocks and self._blocks(step):
+            self.ask_for(step.tested)
+            keep = True
+        if step.always and self._begun:
+            keep = True
+            if self._wants_result and step.gives_result:
+                self.ask_for(step.reads)
+        touched = step.rebinds | step.changes
+        concerned = (
+            touched & self._related if self._in_loop else (step.rebinds & self._live) | (step.changes & self._related)
+        )
+        if concerned:
+            keep = True
+            self.ask_for(touched & self._related)
+            self.ask_for(step.reads)
+            self._wants_result = self._wants_result or step.gives_result
+        elif step.calls_own and self._has_own:
+            keep = True
+        if keep:
+            self._kept.add(step.statement)
+            self._begun = True
+        return keep
+
+    def _blocks(self, step: Step) -> bool:
+        outermost = step.is_loop and not self._in_loop
+        self._in_loop = self._in_loop or outermost
+        kept = [self._block(block) for block in reversed(step.blocks)]
+        if outermost and any(kept):
+            # What one round reads the one before it may have made.
+            self.ask_for(step.tested)
+            for block in reversed(step.blocks):
+                self._block(block)
+        self._in_loop = self._in_loop and not outermost
+        return any(kept)
+
+
+def _steps_of(body: Sequence[ast.stmt], flow: Flow) -> tuple[Step, ...]:
+    return tuple(_step_of(statement, flow) for statement in body)
+
+
+def _step_of(statement: ast.stmt, flow: Flow) -> Step:
+    if isinstance(statement, _SCOPES):
+        return _simple(statement, rebinds=frozenset((statement.name,)), reads=frozenset(names_in(statement)))
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return _simple(statement, rebinds=frozenset(name for name, _ in imports_of(statement)))
+    rebinds: set[str] = set()
+    changes: set[str] = set()
+    for targets, _ in bindings_of(statement):
+        for target in targets:
+            _sort_targets(target, rebinds, changes)
+    if isinstance(statement, ast.AugAssign):
+        changes |= rebinds
+    reads = frozenset(names_read(statement))
+    gives_result = isinstance(statement, ast.Return)
+    for node in (node for expression in own_expressions(statement) for node in walk(expression)):
+        if isinstance(node, ast.NamedExpr):
+            rebinds.add(node.target.id)
+        elif isinstance(node, (ast.Yield, ast.YieldFrom)):
+            gives_result = True
+        elif isinstance(node, ast.Call) and isinstance(statement, ast.Return):
+            changes |= reads  # whatever is called may change what it is given
+        elif isinstance(node, ast.Call) and is_in_place(node.func) and rebinds:
+            changes.update(_some(root_name(node.func)))
+    call = _call_in(statement)
+    always = gives_result or isinstance(statement, (ast.Raise, ast.Assert, ast.Break, ast.Continue))
+    if isinstance(statement, ast.Expr) and call is not None:
+        changes.update(names_given(call))
+        if isinstance(call.func, ast.Attribute):
+            changes.update(_some(root_name(call.func)))
+        always = always or last_name(call.func) in _STATE_CHANGERS
+    elif call is not None:
+        always = always or last_name(call.func) in _CLASS_TESTS
+    if flow.closures is not None:
+        changes |= flow.closures.at.get(id(statement), _NONE)
+    return Step(
+        id(statement),
+        frozenset(rebinds),
+        frozenset(changes),
+        reads,
+        frozenset(_names_tested(statement)),
+        always,
+        gives_result,
+        call is not None and isinstance(call.func, ast.Attribute) and root_name(call.func.value) in _OWN,
+        isinstance(statement, _LOOPS),
+        tuple(_steps_of(block, flow) for block in _blocks_in_order(statement)),
+    )
+
+
+def _simple(statement: ast.stmt, rebinds: frozenset[str], reads: frozenset[str] = _NONE) -> Step:
+    return Step(
+        id(statement),
+        rebinds,
+        _NONE,
+        reads,
+        _NONE,
+        always=False,
+        gives_result=False,
+        calls_own=False,
+        is_loop=False,
+        blocks=(),
+    )
+
+
+def _blocks_in_order(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    handlers = [handler.body for handler in getattr(statement, "handlers", ())]
+    cases = [case.body for case in getattr(statement, "cases", ())]
+    for block in (
+        getattr(statement, "body", None),
+        getattr(statement, "orelse", None),
+        *handlers,
+        *cases,
+        getattr(statement, "finalbody", None),
+    ):
+        if block:
+            yield block
+
+
+def _sort_targets(target: ast.expr, rebinds: set[str], changes: set[str]) -> None:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            _sort_targets(item, rebinds, changes)
+    elif isinstance(target, ast.Starred):
+        _sort_targets(target.value, rebinds, changes)
+    elif isinstance(target, ast.Name):
+        rebinds.add(target.id)
+    elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in _OWN:
+        rebinds.add(f"{target.value.id}.{target.attr}")
+    else:
+        changes.update(bound_names(target))
+
+
+def _some(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)
+
+
+def _call_in(statement: ast.stmt) -> ast.Call | None:
+    """The call that a statement consists of, or whose result it assigns."""
+    if not isinstance(statement, (ast.Expr, ast.Assign)):
+        return None
+    value = statement.value.value if isinstance(statement.value, ast.Await) else statement.value
+    return value if isinstance(value, ast.Call) else None
+
+
+def _names_tested(statement: ast.stmt) -> Iterator[str]:
+    """What may be known of a test: of names, attributes and items that are compared or asked for their class."""
+    if isinstance(statement, (ast.If, ast.While)):
+        yield from _operands(statement.test)
+    elif isinstance(statement, ast.Match):
+        yield from names_in(statement.subject)
+        for case in statement.cases:
+            if case.guard is not None:
+                yield from _operands(case.guard)
+
+
+def _operands(test: ast.expr) -> Iterator[str]:
+    if isinstance(test, ast.BoolOp):
+        for part in test.values:
+            yield from _operands(part)
+    elif isinstance(test, ast.UnaryOp):
+        yield from _operands(test.operand)
+    elif isinstance(test, ast.Compare):
+        for part in (test.left, *test.comparators):
+            yield from _operands(part)
+    elif isinstance(test, ast.NamedExpr):
+        yield test.target.id
+    elif isinstance(test, ast.Call):
+        yield from _operands(test.func)
+        if last_name(test.func) in (*_CLASS_TESTS, "hasattr") and test.args:
+            yield from _operands(test.args[0])
+    else:
+        yield from _some(root_name(test))
+
+
+def _read_by_inner(body: Sequence[ast.stmt]) -> dict[str, frozenset[str]]:
+    """The names that inner functions read, by the names under which these are known."""
+    found: dict[str, frozenset[str]] = {}
+    waiting = list(body)
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, _SCOPES):
+            found[statement.name] = found.get(statement.name, _NONE) | names_in(statement)
+            continue
+        for block in _blocks_in_order(statement):
+            waiting += block
+        for targets, value in bindings_of(statement):
+            if value is not None and any(isinstance(node, ast.Lambda) for node in walk(value)):
+                for name in (name for target in targets for name in bound_names(target)):
+                    found[name] = found.get(name, _NONE) | names_in(value)
+    return found
