@@ -70,7 +70,7 @@ def _name(frame: Frame, node: ast.Name) -> Value:
 def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     """What `value.name` is."""
     if isinstance(value, Union):
-        found = [attribute_of(frame, member, name) for member in value.members if not isinstance(member, Constant)]
+        found = [attribute_of(frame, member, name) for member in _meant(value, name)]
         return join_all(found) if found else Unknown(f"attribute {name}")
     if isinstance(value, Tensor):
         if name == "grad":
@@ -103,6 +103,18 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
             return Unknown("attribute grad", value.on_cpu, _grad_of_gradients(frame))
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(value, name)
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
+
+
+def _meant(value: Union, attribute: str) -> list[Value]:
+    """The members of a union that have the attribute: None has none, and a list or dict has not what tensors have."""
+    given: list[Value] = [member for member in value.members if not isinstance(member, Constant)]
+    if torch_api.tensor_attribute(attribute) is None:
+        return given
+    return [each for each in given if not isinstance(each, (Sequence, Mapping)) or _has_field(each, attribute)] or given
+
+
+def _has_field(value: Sequence | Mapping, name: str) -> bool:
+    return isinstance(value, Sequence) and name in value.fields
 
 
 def _grad_of_gradients(frame: Frame) -> Fact:
