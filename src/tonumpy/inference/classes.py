@@ -354,7 +354,8 @@ class ClassFacts:
 
 def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
-    return (id(instance.cls.node), instance.arguments, instance.on_cpu, instance.written, instance.dtype, name)
+    facts = (instance.on_cpu, instance.requires_grad, instance.dtype)
+    return (id(instance.cls.node), instance.arguments, *facts, instance.written, name)
 
 
 def _is_super_init(statement: ast.Expr) -> bool:

@@ -185,8 +185,8 @@ def known_by_term(module: Module, owner: Unknown, term: str) -> LibraryObject | 
 def inherited_attribute(frame: Frame, bases: list[str], owner: Instance, name: str) -> Value:
     """`self.name` where no class of the repository says what it is."""
     promise = attribute_promise(bases, name)
-    if promise is not None and {promise.device, promise.grad}.isdisjoint(("self", "both")):
-        return keep(frame, promise, None, Arguments(()))
+    if promise is not None:
+        return keep(frame, promise, LibraryObject(bases[0], owner.on_cpu, owner.requires_grad), Arguments(()))
     if any(bases) and member_promise(bases, name, Arguments(())) is not None:
         return Method(owner, name)
     return Unknown(f"attribute {name}") if not bases or name in _NO_METHODS else Method(owner, name)
