@@ -163,7 +163,7 @@ def call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
     if made.name == "collections.namedtuple":
         return _named_tuple(rest[0] if rest else made.arguments.named_value("field_names"), arguments)
     given = dict((*made.arguments.named, *arguments.named))
-    merged = Arguments((*rest, *arguments.positional), tuple(given.items()), arguments.has_star)
+    merged = arguments._replace(positional=(*rest, *arguments.positional), named=tuple(given.items()))
     return call_value(frame, first, merged)
 
 

@@ -130,7 +130,7 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
     from tonumpy.inference.expressions import evaluate, item_of, settle
 
     positional: list[Value] = []
-    has_star = False
+    has_star = hides_names = False
     frame.lambdas_given.update(id(each) for each in call.args if isinstance(each, ast.Lambda))
     frame.lambdas_given.update(id(each.value) for each in call.keywords if isinstance(each.value, ast.Lambda))
     hidden: Value = NOTHING
@@ -154,8 +154,8 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
         elif isinstance(value, Mapping) and isinstance(value.other, Nothing):
             named.extend((key, entry) for key, entry in value.entries if isinstance(key, str))
         else:
-            has_star = True
-    return Arguments(tuple(positional), tuple(named), has_star, hidden)
+            has_star = hides_names = True
+    return Arguments(tuple(positional), tuple(named), has_star, hidden, hides_names)
 
 
 def settle_unless_callable(value: Value) -> Value:
@@ -354,7 +354,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return _device(arguments.get(0, "type"))
     if name.startswith("torch."):
         if name.startswith("torch.Tensor.") and arguments.positional:
-            rest = Arguments(arguments.positional[1:], arguments.named, arguments.has_star)
+            rest = arguments._replace(positional=arguments.positional[1:])
             return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
         result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu)
         if result is not None:

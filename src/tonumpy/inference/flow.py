@@ -90,7 +90,7 @@ def _changes_by_closure(frame: Frame, statement: ast.stmt, closures: Closures) -
 def _give_away(frame: Frame, statement: ast.stmt, closures: Closures) -> None:
     """Who is given an inner function may call it, with anything, now or later."""
     if _changes_by_closure(frame, statement, closures):
-        anything = Arguments((), (), has_star=True, starred=Unknown("argument"))
+        anything = Arguments((), (), has_star=True, starred=Unknown("argument"), hides_names=True)
         for node in closures.given_away[id(statement)]:
             for function in members(evaluate(frame, node)):
                 if isinstance(function, Function):

@@ -271,6 +271,8 @@ def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, defaul
         call = call._replace(operands=operands, carriers=operands)
     if operator.name in _BETWEEN_BOUNDS:
         call = call._replace(operands=tuple(value for value in call.operands if isinstance(value, Tensor)))
+    if operator.name == "torch.normal" and arguments.get(2, "size") is not None:
+        call = call._replace(operands=(), carriers=())  # the overload with a size takes numbers
     is_made_here = not any(isinstance(value, (Tensor, Unknown)) for each in call.operands for value in members(each))
     is_made_here = is_made_here or operator.name in _FROM_DATA
     if default_on_cpu is not True and is_made_here and "device" in operator.takes:
@@ -337,6 +339,8 @@ def _call_of(
 ) -> _Call:
     own: tuple[Value, ...] = () if receiver is None else (receiver,)
     places: list[tuple[int | str, Value]] = [*enumerate(arguments.positional, len(own)), *arguments.named]
+    if not isinstance(arguments.starred, Nothing):
+        places.append((len(own) + len(arguments.positional), arguments.starred))
     operands = tuple(value for place, value in places if operator.takes_tensor_at(place))
     carriers = tuple(value for place, value in places if operator.takes_grad_at(place))
     return _Call(
@@ -439,7 +443,7 @@ def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:
     given = call.arguments.named_value("device") if "device" in call.takes else None
     if given is not None and given != NONE:
         return cpu_of_device(given)
-    if "device" in call.takes and call.arguments.has_star:
+    if "device" in call.takes and (call.arguments.hides_names or not _are_no_tensors(call.arguments.starred)):
         return None
     if output.device == "cpu" or output.device == "argument":
         return True  # nobody is assumed to change the default device
@@ -467,6 +471,11 @@ def _grad_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unkno
     if output.grad == "inputs":
         return grad
     return False if output.grad == "some inputs" and grad is False else None
+
+
+def _are_no_tensors(hidden: Value) -> bool:
+    """Whether what a * hides is surely no tensor, as the sizes in `torch.zeros(*x.shape)`."""
+    return all(isinstance(value, (Plain, Constant, Nothing)) for value in members(hidden))
 
 
 def _dtype_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unknown | None) -> str | None:

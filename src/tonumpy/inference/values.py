@@ -182,13 +182,14 @@ class Union(NamedTuple):
 class Arguments(NamedTuple):
     """The arguments of a call as far as they are known; `has_star` where a * or ** hides some.
 
-    `starred` is the join of those that a * hides.
+    `starred` is the join of those that a * hides; `hides_names`: a ** may hide some that are given by name.
     """
 
     positional: tuple[Value, ...]
     named: tuple[tuple[str, Value], ...] = ()
     has_star: bool = False
     starred: Value = NOTHING
+    hides_names: bool = False
 
     def named_value(self, name: str) -> Value | None:
         return next((value for key, value in self.named if key == name), None)
@@ -555,11 +556,10 @@ def with_origin(value: Value, name: str) -> Value:
 
 def without_origins(arguments: Arguments) -> Arguments:
     """As a function sees them: what it makes of them does not depend on the names that its caller has for them."""
-    return Arguments(
-        tuple(_without_origins(value) for value in arguments.positional),
-        tuple((name, _without_origins(value)) for name, value in arguments.named),
-        arguments.has_star,
-        _without_origins(arguments.starred),
+    return arguments._replace(
+        positional=tuple(_without_origins(value) for value in arguments.positional),
+        named=tuple((name, _without_origins(value)) for name, value in arguments.named),
+        starred=_without_origins(arguments.starred),
     )
 
 
@@ -578,14 +578,15 @@ _ARGUMENT = "<argument "  # no name of a variable begins so
 
 def as_given(arguments: Arguments) -> Arguments:
     """As a function sees them: the tensors in them come from an argument, whatever its caller calls them."""
-    return Arguments(
-        tuple(
+    return arguments._replace(
+        positional=tuple(
             _with_origins(value, frozenset((f"{_ARGUMENT}{place}>",)))
             for place, value in enumerate(arguments.positional)
         ),
-        tuple((name, _with_origins(value, frozenset((f"{_ARGUMENT}{name}>",)))) for name, value in arguments.named),
-        arguments.has_star,
-        _with_origins(arguments.starred, frozenset((f"{_ARGUMENT}*>",))),
+        named=tuple(
+            (name, _with_origins(value, frozenset((f"{_ARGUMENT}{name}>",)))) for name, value in arguments.named
+        ),
+        starred=_with_origins(arguments.starred, frozenset((f"{_ARGUMENT}*>",))),
     )
 
 

@@ -134,7 +134,7 @@ def _as_constructed(owner: LibraryObject, arguments: Arguments) -> Arguments:
     """The arguments of a call with those that its object was made with: `return_indices=True` decides what it gives."""
     made = owner.arguments
     if made is None:
-        return arguments._replace(has_star=True)
+        return arguments._replace(has_star=True, hides_names=True)
     return arguments._replace(named=(*arguments.named, *made.named))
 
 
