@@ -175,12 +175,6 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
     return names + [extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra]
 
 
-def names_returned(node: FunctionNode) -> frozenset[str]:
-    """The names that a function's results are made of, those of the functions nested in it included."""
-    results = [inner for inner in walk(node) if isinstance(inner, (ast.Return, ast.Yield, ast.YieldFrom))]
-    return frozenset(name for result in results for name in names_in(result))
-
-
 def names_given(call: ast.Call) -> list[str]:
     """The variables, and attributes of `self`, that a call, or one further inside its chain, is given as they are."""
     found: list[str | None] = []
