@@ -9,8 +9,8 @@ from tonumpy.chains import last_name
 from tonumpy.inference import autocast, libraries
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
-from tonumpy.inference.expressions import evaluate, item_of, settle
-from tonumpy.inference.operators import combine, with_grad_set
+from tonumpy.inference.expressions import evaluate, item_of, operate, settle
+from tonumpy.inference.operators import with_grad_set
 from tonumpy.inference.symbols import arguments_of, element_path, key_path, path_of, root_name
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
@@ -275,7 +275,7 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
     for member in members(before):
         if isinstance(member, Tensor):
             # In place: the device and dtype stay, the grad comes from both sides.
-            result = combine((member, value), frame.grad_mode)
+            result = operate(statement.op, (member, value), frame.grad_mode)
             grad = result.requires_grad if isinstance(result, Tensor) else None
             if frame.grad_mode is not True and grad is not member.requires_grad:
                 grad = member.requires_grad if frame.grad_mode is False else None
@@ -284,7 +284,7 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
             frame.change_grad(member, written_to)
             parts.append(written_to if not _may_replace(value) else result)
         else:
-            parts.append(combine((member, value), frame.grad_mode))
+            parts.append(operate(statement.op, (member, value), frame.grad_mode))
     assign(frame, target, join_all(parts))
 
 

@@ -326,7 +326,7 @@ def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operat
         return Sequence(None, left.element if isinstance(left, Sequence) else right.element)  # type: ignore[union-attr]
     if isinstance(operator, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, str):
         return Plain("str")
-    result = combine((left, right), frame.grad_mode)
+    result = operate(operator, (left, right), frame.grad_mode)
     return autocast.cast(frame, _OPERATORS.get(type(operator), ""), (left, right), result)
 
 
@@ -339,23 +339,44 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
         return Plain("bool")
     if isinstance(value, Constant) and isinstance(value.value, (int, float)) and isinstance(node.op, ast.USub):
         return Constant(-value.value)
-    return combine((value,), frame.grad_mode)
+    return operate(node.op, (value,), frame.grad_mode)
+
+
+# Torch has these for integers and booleans only.
+_OF_INTEGERS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert)
+_COMPARISON = "comparison"
+
+
+def operate(operator: ast.operator | ast.unaryop, operands: tuple[Value, ...], grad_mode: Fact) -> Value:
+    """What an operator makes of its operands."""
+    result = combine(operands, grad_mode)
+    if not isinstance(operator, _OF_INTEGERS):
+        return result
+    parts = [part for operand in operands for part in members(operand)]
+    if isinstance(operator, ast.BitOr) and not any(isinstance(part, Tensor) or _is_comparison(part) for part in parts):
+        return result  # it may be a dict
+    is_bool = all(isinstance(part, Tensor) and part.dtype == "bool" for part in parts)
+    return _as_integers(result, "bool" if is_bool else "integral")
+
+
+def _is_comparison(value: Value) -> bool:
+    return isinstance(value, Unknown) and value.why == _COMPARISON
 
 
 def _compare(frame: Frame, node: ast.Compare) -> Value:
     values = [settle(evaluate(frame, part)) for part in (node.left, *node.comparators)]
     if any(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
         return Plain("bool")
-    return _compared(combine(tuple(values), frame.grad_mode))
+    return _as_integers(combine(tuple(values), frame.grad_mode), "bool")
 
 
-def _compared(result: Value) -> Value:
-    """What a comparison of operands gives that arithmetic would make this of."""
+def _as_integers(result: Value, dtype: str) -> Value:
+    """What a comparison, or an operator on bits, gives where arithmetic would make this of the operands."""
     if isinstance(result, Tensor):
-        return result._replace(dtype="bool", requires_grad=False)
+        return result._replace(dtype=dtype, requires_grad=False)
     if isinstance(result, Unknown):
-        return Unknown("comparison", result.on_cpu, False, result.is_no_tensor)
-    return mapped(result, _compared)
+        return Unknown(_COMPARISON, result.on_cpu, False, result.is_no_tensor)
+    return mapped(result, lambda part: _as_integers(part, dtype))
 
 
 def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
