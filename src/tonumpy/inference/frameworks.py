@@ -6,14 +6,16 @@ import re
 
 # Roots of packages whose values have a `.numpy()` that is right as it stands, or that mimic torch's API.
 # oneflow says what torch says, but its `numpy()` copies from any device and does not mind grad (framework/tensor.py in
-# github.com/Oneflow-Inc/oneflow), so it counts as foreign too.
+# github.com/Oneflow-Inc/oneflow), so it counts as foreign too. EagerPy wraps other frameworks' tensors, and its
+# `numpy()` detaches and moves them itself (tensor/pytorch.py in github.com/jonasrauber/eagerpy); that of Deep Lake
+# reads what is stored (https://docs.deeplake.ai).
 FOREIGN = frozenset(
     "tensorflow tensorflow_probability tensorflow_datasets tensorflow_hub tensorflow_addons tensorflow_text"
     " tf_keras keras tensorflow_io tensorflow_graphics tensorflow_federated tensorflow_model_optimization"
     " tf_agents keras_core keras_cv keras_nlp keras_hub paddle paddlenlp paddleseg paddledet ppdet mindspore jax"
     " jaxlib flax haiku optax brax equinox tinygrad mxnet gluonnlp gluoncv oneflow cupy megengine jittor cntk"
     " theano chainer dask polars pyarrow pyspark mlx sonnet trax t5x treex numpyro onnxruntime onnx_ir onnxscript tvm"
-    " warp open3d".split()
+    " warp open3d eagerpy deeplake".split()
 )
 # Of these, the ones whose values carry `.numpy()`: only they make an unknown receiver doubtful. Most modules that
 # import open3d use its older half, which has none.
@@ -29,10 +31,11 @@ _SAY_WHAT_TORCH_SAYS = frozenset(
 )
 
 # Of the others, those whose values have some of torch's words, which then prove nothing by themselves: TensorFlow's
-# eager tensors (tensorflow/python/framework/ops.py) and Open3D's (open3d.core.Tensor).
+# eager tensors (tensorflow/python/framework/ops.py), Open3D's (open3d.core.Tensor) and EagerPy's (tensor/tensor.py).
 _SHARED_WORDS = {
     **dict.fromkeys((root for root in FOREIGN if root.startswith(("tensorflow", "tf_"))), frozenset(("cpu",))),
     "open3d": frozenset(("cpu", "cuda", "contiguous")),
+    "eagerpy": frozenset(("softmax", "log_softmax")),
 }
 
 # Libraries whose results hold tensors and have methods `cpu`, `cuda`, `detach` and `numpy` of their own.
