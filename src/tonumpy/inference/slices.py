@@ -322,6 +322,7 @@ def _operands(test: ast.expr) -> Iterator[str]:
         yield from _operands(test.func)
         if last_name(test.func) in (*_CLASS_TESTS, "hasattr") and test.args:
             yield from _operands(test.args[0])
+            yield from (name for cls in test.args[1:] for name in names_in(cls))  # the function may import it itself
     else:
         yield from _some(root_name(test))
 
