@@ -119,3 +119,21 @@ def test_a_folder_of_tests_does_not_stand_before_the_package_it_is_named_after(
         "def test_moved(model):\n    moved(model(torch.zeros(3))).numpy()\n"
     )
     assert check(Source(test.read_bytes(), str(test)), Settings(), Project()) == []
+
+
+def test_the_nearest_conftest_counts_and_a_fixture_may_take_that_of_its_own_name(tmp_path: Path) -> None:
+    inner = tmp_path / "tests" / "unit"
+    inner.mkdir(parents=True)
+    head = "import pytest\nimport torch\n\n\n@pytest.fixture\n"
+    (tmp_path / "conftest.py").write_text(f"{head}def x():\n    return torch.zeros(3, device='cuda')\n")
+    test = inner / "test_x.py"
+    test.write_text("import torch\n\n\ndef test_x(x):\n    x.numpy()\n")
+
+    def certainties() -> list[str]:
+        return [str(found.fix and found.fix.applicability) for found in check_source(test.read_text(), str(test))]
+
+    assert certainties() == ["safe"]
+    (inner / "conftest.py").write_text(f"{head}def x(x):\n    return x.cpu()\n")
+    assert certainties() == []
+    test.write_text("import torch\n\n\ndef helper(x):\n    x.numpy()\n")
+    assert certainties() == ["unsafe"]

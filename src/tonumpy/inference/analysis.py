@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
-from tonumpy.inference import autocast, callers, classes, libraries, names
+from tonumpy.inference import autocast, callers, classes, given_by_pytest, libraries, names
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.conventions import learnt_from_name
@@ -86,6 +86,7 @@ class Analysis:
         self._entries: dict[int, tuple[dict[str, Value], Fact]] = {}
         self.classes = classes.ClassFacts(self)
         self.callers = callers.Callers(self)
+        self.given_by_pytest = given_by_pytest.GivenByPytest(self)
         self.names = names.ModuleNames(self)
 
     def close(self) -> None:
@@ -193,6 +194,7 @@ class Analysis:
             self._entries[id(node)] = (self._declared_parameters(function), self._decorated_mode(function, None))
             declared = self._entries[id(node)][0]
             arguments, caller_mode = self.callers.of(module, scopes, function)
+            arguments = arguments or self.given_by_pytest.of(function)
             parameters = {
                 name: self.combine_annotation(arguments[name], value) if name in arguments else value
                 for name, value in declared.items()

@@ -333,6 +333,11 @@ class Project:
         found = (self.module_at(os.path.join(base, root, *rest)) for base in self._root_folders(root, folder))
         return next((module for module in found if module is not None), None)
 
+    def modules_above(self, name: str, folder: str) -> Iterator[Module]:
+        """The modules of this name in a folder and in those above it, the nearest first."""
+        found = (self.module_at(os.path.join(base, name)) for base in _folders_above(folder))
+        return (module for module in found if module is not None)
+
     def _root_folders(self, root: str, folder: str) -> list[str]:
         """The folders above the file (or their `src` or `lib`) that hold the package or module `root`, nearest first.
 
@@ -362,14 +367,20 @@ def _text_of(filename: str) -> str:
 
 def _search_folders(folder: str) -> list[str]:
     found = []
+    for base in _folders_above(folder):
+        found += [base, *(os.path.join(base, name) for name in SOURCE_FOLDERS)]
+    return found
+
+
+def _folders_above(folder: str) -> Iterator[str]:
+    """A folder and those above it, up to that of the repository."""
     current = os.path.abspath(folder)
     for _ in range(MAX_ANCESTORS):
-        found += [current, *(os.path.join(current, name) for name in SOURCE_FOLDERS)]
+        yield current
         parent = os.path.dirname(current)
         if parent == current or os.path.exists(os.path.join(current, ".git")):
             break
         current = parent
-    return found
 
 
 def _is_package(folder: str) -> bool:
