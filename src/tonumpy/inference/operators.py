@@ -443,7 +443,8 @@ def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:
     given = call.arguments.named_value("device") if "device" in call.takes else None
     if given is not None and given != NONE:
         return cpu_of_device(given)
-    if "device" in call.takes and (call.arguments.hides_names or not _are_no_tensors(call.arguments.starred)):
+    hides_tensors = output.device != "argument" and not _are_no_tensors(call.arguments.starred)  # a factory takes sizes
+    if "device" in call.takes and (call.arguments.hides_names or hides_tensors):
         return None
     if output.device == "cpu" or output.device == "argument":
         return True  # nobody is assumed to change the default device
