@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
 
-_FLAG = re.compile(r"(^|_)n?(cuda|gpus?)(_|$)")
+_FLAG = re.compile(r"(^|_)n?(cuda|gpus?)(_|$)", re.IGNORECASE)
 
 
 def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
