@@ -178,7 +178,7 @@ class ClassFacts:
         function = self.method(cls, name)
         if function is not None:
             decorators = _decorators(function.node)
-            if decorators & {"property", "cached_property", "abstractproperty"}:
+            if any(name.endswith("property") for name in decorators):  # `cached_property`, `lazy_property`
                 return settle(self._analysis.call_function(function, instance, Arguments(()), None))
             if "staticmethod" in decorators:
                 return function
