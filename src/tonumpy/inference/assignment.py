@@ -126,11 +126,13 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         return
     if name in ("data", "grad") and isinstance(settle(evaluate(frame, target.value)), Tensor):
         return  # `p.data = ...` keeps the tensor and its grad; the device of what is put there is not followed
+    holder = frame.env.get(owner)
+    if isinstance(holder, Instance):
+        value = frame.analysis.classes.kept(holder, value)
     frame.bind(path, value)
     for member in members(frame.env.get(path) or value):
         if isinstance(member, Tensor):
             frame.put_into_objects |= member.origins
-    holder = frame.env.get(owner)
     if isinstance(holder, Instance) and holder.cls != frame.owner:
         frame.refine(owner, holder._replace(written=holder.written | {name}))
 

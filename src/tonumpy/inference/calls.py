@@ -15,6 +15,7 @@ from tonumpy.inference.operators import (
     call_tensor_method,
     call_torch_function,
     cpu_of_device,
+    keeps_device,
     on_default_device,
     result_facts,
 )
@@ -494,7 +495,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         if speaks_torch and frame.module.only_torch_says:
             is_shared = name in frame.module.shared_words and not _is_in_a_module(frame)
             return result._replace(certainty="possible" if is_shared else "likely")
-        return Unknown(receiver.why, result.on_cpu, result.requires_grad)
+        why = receiver.why if name != "to" or keeps_device(arguments) else "method to"
+        return Unknown(why, result.on_cpu, result.requires_grad)
     return result
 
 

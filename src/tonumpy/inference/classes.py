@@ -203,12 +203,19 @@ class ClassFacts:
         self._attributes[key] = value
         return value
 
+    def kept(self, instance: Instance, value: Value) -> Value:
+        """What an object is given to keep, as it has it."""
+        if not isinstance(value, (Tensor, Unknown, Sequence, Mapping)):
+            return value
+        return held_by_dataset(value) if libraries.is_dataset(self.library_bases(instance.cls)) else value
+
     def _as_held(self, instance: Instance, value: Value, *, is_held: bool) -> Value:
         """An attribute between two calls: whoever has the object may have moved the modules and parameters in it."""
         if isinstance(value, Union):
             return join_all(self._as_held(instance, member, is_held=is_held) for member in value.members)
-        if isinstance(value, (Unknown, Sequence, Mapping)) and libraries.is_dataset(self.library_bases(instance.cls)):
-            return held_by_dataset(value)
+        kept = self.kept(instance, value)
+        if kept is not value:
+            return kept
         is_module = self.is_module(instance.cls)
         if isinstance(value, Instance):
             moves = self.is_module(value.cls)

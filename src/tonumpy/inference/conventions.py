@@ -40,8 +40,9 @@ _BATCH = re.compile(r"(^|_)(mini)?batch$")
 _DATA = re.compile(r"(^|_)data$")
 # What `.to(dtype)` is given, which moves nothing.
 _DTYPE = re.compile(r"(^|_)dtype$")
-# A loader is taken for torch's own, whose batches are made on the CPU from what a dataset holds.
-_LOADER = re.compile(r"(^|_)(data_?)?loader(s)?$")
+# A loader (`train_dl`, as torch's own tutorial calls it) is taken for torch's, whose batches are made on the CPU from
+# what a dataset holds.
+_LOADER = re.compile(r"(^|_)((data_?)?loaders?|dl)$")
 
 
 # Keywords by which a call of `generate` is known for that of transformers, whose models generate with grad mode off.
@@ -102,7 +103,11 @@ def _is_given(value: Unknown) -> bool:
 
 def held_by_dataset(value: Value) -> Value:
     """What an object of a Dataset was given, and keeps: data on the CPU, which workers can share."""
+    if isinstance(value, Tensor):
+        is_obscure = value.on_cpu is None and value.requires_grad is not True
+        is_given = value.is_given and not value.is_sent
+        return value._replace(on_cpu=True, requires_grad=False) if is_obscure and is_given else value
     if isinstance(value, Unknown):
         is_obscure = value.on_cpu is None and value.requires_grad is not True and _is_given(value)
-        return value._replace(on_cpu=True, requires_grad=False) if is_obscure else value
+        return Unknown("what a dataset holds", True, False, value.is_no_tensor) if is_obscure else value
     return mapped(value, held_by_dataset)

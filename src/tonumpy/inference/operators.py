@@ -216,7 +216,10 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name == "to":
         moved = _to(receiver, arguments, grad_mode)
         is_chosen = _is_chosen(arguments.get(0, "device"))
-        return moved._replace(is_sent=moved.is_sent or (moved.on_cpu is None and is_chosen))
+        return moved._replace(
+            is_sent=moved.is_sent or (moved.on_cpu is None and is_chosen),
+            is_given=moved.is_given and keeps_device(arguments),
+        )
     if name == "type" and (arguments.positional or arguments.named):
         return _cast_by_type(receiver, arguments, grad_mode)
     if name in ("detach", "detach_"):
@@ -425,7 +428,8 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
         )
     )
     is_asked = grad is True or (grad is None and output.grad == "argument")
-    is_given = not is_asked and _is_given(call.operands)
+    is_placed = cpu is None and call.arguments.named_value("device") is not None
+    is_given = not is_asked and not is_placed and _is_given(call.operands)
     is_number = call.may_reduce or _are_numbers(call.operands)
     return Tensor(cpu, grad, dtype, certainty, is_number, bit=bit, is_sent=is_sent, is_given=is_given)
 
@@ -571,6 +575,11 @@ def _to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -> Te
     if not keeps_dtype and dtype is None:
         return tensor._replace(on_cpu=cpu, dtype=None, requires_grad=unless_ruled_out)
     return _moved(receiver, cpu, dtype, grad_mode)
+
+
+def keeps_device(arguments: Arguments) -> bool:
+    """Whether `.to(...)` with these arguments leaves what is on the CPU there."""
+    return device_after_to(True, arguments) is True
 
 
 def device_after_to(before: Fact, arguments: Arguments) -> Fact:

@@ -38,7 +38,7 @@ class Tensor(NamedTuple):
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
     is_item: bool = False  # of another tensor, by iteration or by an index
     is_sent: bool = False  # on one path at least to an accelerator, or to a device that is chosen at run time
-    is_given: bool = False  # made of nothing but data and the parameters and attributes that an annotation names
+    is_given: bool = False  # made of nothing but data and annotated parameters and attributes, and sent nowhere since
     origins: frozenset[str] = frozenset()  # the names under which tensors were first held that this may be, or view
 
 
