@@ -53,9 +53,13 @@ def _asks_for_tensor(test: ast.expr) -> bool:
 
 
 def _compares_with_accelerator(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Fact:
-    if isinstance(operator, ast.Gt):
-        is_count = bool(_FLAG.search(last_name(left) or "")) and isinstance(right, ast.Constant)
-        return True if is_count else None
+    counted = left.args[0] if isinstance(left, ast.Call) and last_name(left.func) == "len" and left.args else left
+    if _FLAG.search(last_name(counted) or ""):
+        comparison = (type(operator), ast.unparse(right))
+        if comparison in _SOME or (isinstance(operator, ast.Gt) and isinstance(right, ast.Constant)):
+            return True
+        if comparison in _NONE:
+            return False
     if isinstance(operator, (ast.In, ast.NotIn)):
         named = left
     elif isinstance(operator, (ast.Eq, ast.NotEq)):
@@ -66,6 +70,11 @@ def _compares_with_accelerator(left: ast.expr, operator: ast.cmpop, right: ast.e
     if isinstance(named, ast.Constant) and named.value in ("cuda", "gpu"):
         return holds_if_named
     return not holds_if_named if is_cpu_literal(named) else None
+
+
+# Of the number of accelerators, or the number of one (-1 stands for none; the first is number 0): some, or none.
+_SOME = frozenset(((ast.GtE, "0"), (ast.GtE, "1"), (ast.Gt, "-1"), (ast.NotEq, "-1"), (ast.IsNot, "None")))
+_NONE = frozenset(((ast.Lt, "0"), (ast.Lt, "1"), (ast.LtE, "-1"), (ast.Eq, "-1"), (ast.Is, "None")))
 
 
 def take_for_brought(frame: Frame, elsewhere: Iterable[ast.AST]) -> None:
