@@ -311,7 +311,7 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
         if method is not None:
             result = frame.analysis.call_function(method, function, arguments, frame.grad_mode)
             return _placed(function, arguments, result)
-    return _placed(function, arguments, _fresh("call of an object", frame))
+    return _placed(function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
 
 
 def _placed(module: Value, arguments: Arguments, result: Value) -> Value:

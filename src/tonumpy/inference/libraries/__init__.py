@@ -144,7 +144,7 @@ def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Argument
     promise = member_promise(bases, name, arguments)
     grad: Fact = False if frame.grad_mode is False else None
     if promise is None:
-        return Unknown(f"inherited method {name}", None, grad)
+        return Unknown("call of an object" if name == "__call__" else f"inherited method {name}", None, grad)
     if promise.returns == ("self",):
         return moved(owner, name, arguments)
     return keep(frame, promise, owner, arguments)
