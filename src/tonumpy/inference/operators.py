@@ -185,9 +185,14 @@ def _are_numbers(operands: Items[Value]) -> bool:
 
 
 def _is_integer_arithmetic(operands: Items[Value]) -> bool:
-    """Integer tensors and what is not known to be a tensor: `indices + self.offset`. The unknown counts as a number."""
-    tensors = [value for operand in operands for value in members(operand) if isinstance(value, Tensor)]
-    return bool(tensors) and all(is_integral(tensor.dtype) for tensor in tensors)
+    """Integer tensors and what is not known to be a tensor: `indices + self.offset`. The unknown counts as a number.
+
+    A layer counts for no number: it has parameters.
+    """
+    values = [value for operand in operands for value in members(operand)]
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    has_layer = any(isinstance(value, LibraryObject) for value in values)
+    return bool(tensors) and not has_layer and all(is_integral(tensor.dtype) for tensor in tensors)
 
 
 def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
