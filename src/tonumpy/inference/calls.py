@@ -183,12 +183,12 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
 
 
 def _give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
-    """Who is given a module may move it: `trainer.fit(model)`, `accelerator.prepare(model)`, `nn.Sequential(model)`.
+    """Who is given a module may move it, or thaw it: `trainer.fit(model)`, `accelerator.prepare(model)`.
 
-    The functions of torch itself do not.
+    The functions of torch itself do not, but who holds a module may: `nn.Sequential(model)`.
     """
     name = function.name if isinstance(function, Symbol) else ""
-    if name.startswith(("torch", "builtins")) and not libraries.is_module([name]):
+    if name.startswith(("torch", "builtins", "copy.")) and not libraries.is_module([name]):
         return
     given = arguments_of(call)
     while given:
@@ -197,8 +197,9 @@ def _give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
             given.extend(argument.elts)
         elif isinstance(argument, ast.Name):
             value = frame.env.get(argument.id)
-            if isinstance(value, (Instance, LibraryObject)) and value.on_cpu is not None:
-                frame.refine(argument.id, value._replace(on_cpu=None))
+            if isinstance(value, (Instance, LibraryObject)) and (value.on_cpu, value.requires_grad) != (None, None):
+                grad = None if libraries.is_module([getattr(value, "name", "")]) else value.requires_grad
+                frame.refine(argument.id, value._replace(on_cpu=None, requires_grad=grad))
 
 
 def _method_of(frame: Frame, receiver: Value, name: str) -> Value:
@@ -477,6 +478,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return Sequence(None, inner) if name == "values" else inner
     if generates_tokens(name, (keyword for keyword, _ in arguments.named)):
         return Unknown("generated tokens", None, False)
+    if name in ("eval", "train") and not arguments.values() and frame.module.only_torch_says:
+        return LibraryObject("torch.nn.Module", receiver.on_cpu)
     if name == "state_dict" and frame.module.only_torch_says:
         return Mapping((), Tensor(receiver.on_cpu, False))  # detached, unless keep_vars asks otherwise
     if receiver.is_no_tensor and torch_api.tensor_method(name) is not None:

@@ -158,6 +158,8 @@ def grad_of(promise: Promise, owner: Value | None, arguments: Arguments, grad_mo
     whether = promise.grad
     if whether == "derived":
         return False if grad_of(promise._replace(grad="self"), owner, arguments, True) is False else None
+    if whether == "some of both":
+        return False if grad_of(promise._replace(grad="both"), owner, arguments, grad_mode) is False else None
     if whether == "own":
         whether, grad_mode = "self", True
     if whether in ("asked", "argument"):

@@ -11,7 +11,9 @@ from tonumpy.inference import torch_api
 from tonumpy.inference.values import Arguments, Constant
 
 Where = Literal["cpu", "first", "inputs", "self", "both", "argument", "given", "default type", "unknown"]
-Whether = Literal["never", "first", "inputs", "self", "both", "own", "unknown", "asked", "argument", "derived"]
+Whether = Literal[
+    "never", "first", "inputs", "self", "both", "some of both", "own", "unknown", "asked", "argument", "derived"
+]
 
 
 Place = tuple[int, str]  # of an argument: by position, or by name
@@ -21,8 +23,9 @@ class Promise(NamedTuple):
     """One row. `device`: of what is returned; `grad`: whether it may require grad while grad mode is on.
 
     A grad of "own" is that of a tensor the object holds, such as a parameter, whatever the mode is when it is read;
-    "asked" is what `requires_grad=` (second by position) says, yes where it is not given, whatever the mode is;
-    "argument" is the same, but no where it is not given; "derived" may be held or made.
+    "some of both" is that of object and arguments, unless the result is detached from them; "asked" is what
+    `requires_grad=` (second by position) says, yes where it is not given, whatever the mode is; "argument" is the same,
+    but no where it is not given; "derived" may be held or made.
 
     `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals;
     `position` is where a device may be given without its `keyword`; `reduces`: a tensor may have no dimensions.
