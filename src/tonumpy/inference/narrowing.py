@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.inference import torch_api
 from tonumpy.inference.annotations import value_of_class
 from tonumpy.inference.operators import cpu_of_device
 from tonumpy.inference.symbols import element_path, key_path, path_of
@@ -109,6 +110,8 @@ def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
     """Whether a test of its class is known to hold, or not to, for every value that its subject may be."""
     from tonumpy.inference.expressions import evaluate, settle
 
+    if getattr(test.func, "id", None) == "hasattr" and len(test.args) == 2:
+        return True if _tensors_have(frame, *test.args) else None
     if not asks_for_class(test):
         return None
     value = settle(evaluate(frame, test.args[0]))
@@ -122,6 +125,16 @@ def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
         return None
     verdicts = {_any([_is_instance(frame, member, cls) for cls in classes]) for member in members(value)}
     return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _tensors_have(frame: Frame, subject: ast.expr, name: ast.expr) -> bool:
+    """Whether the subject is surely a tensor, and has an attribute or method of this name as tensors have."""
+    from tonumpy.inference.expressions import evaluate, settle
+
+    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+        return False
+    is_known = torch_api.tensor_attribute(name.value) or torch_api.tensor_method(name.value)
+    return is_known is not None and isinstance(settle(evaluate(frame, subject)), Tensor)
 
 
 def asks_for_class(test: ast.expr) -> bool:
