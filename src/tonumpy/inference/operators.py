@@ -544,13 +544,32 @@ def _grad_after_move(tensor: Tensor, on_cpu: Fact, dtype: str | None, grad_mode:
     return False if is_copy and grad_mode is False else None
 
 
+# A tensor type is a dtype and a device: https://docs.pytorch.org/docs/stable/tensors.html#data-types
+_OF_TENSOR_TYPES = {
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "ByteTensor": "uint8",
+    "CharTensor": "int8",
+    "ShortTensor": "int16",
+    "IntTensor": "int32",
+    "LongTensor": "int64",
+    "BoolTensor": "bool",
+}
+
+
 def _cast_by_type(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -> Tensor:
-    """`.type(torch.float32)` is a cast; `.type(torch.cuda.FloatTensor)` and a string may move the tensor as well."""
+    """`.type(torch.float32)` is a cast; `.type(torch.cuda.FloatTensor)` moves the tensor as well."""
     tensor = _as_tensor(receiver)
     asked = arguments.get(0, "dtype")
     dtype = None if asked is None else dtype_of(asked)
     if dtype is not None:
         return _moved(receiver, tensor.on_cpu, dtype, grad_mode)
+    name = asked.name if isinstance(asked, Symbol) else asked.value if isinstance(asked, Constant) else None
+    if isinstance(name, str) and name.removeprefix("torch.").removeprefix("cuda.") in _OF_TENSOR_TYPES:
+        is_cpu = not name.startswith("torch.cuda.")
+        return _moved(receiver, is_cpu, _OF_TENSOR_TYPES[name.rpartition(".")[2]], grad_mode)
     on_cpu = tensor.on_cpu if isinstance(asked, Plain) and asked.what == "dtype" else None
     return tensor._replace(on_cpu=on_cpu, dtype=None, requires_grad=False if tensor.requires_grad is False else None)
 
