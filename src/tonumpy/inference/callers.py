@@ -84,7 +84,7 @@ class Callers:
                     if self._analysis.is_exhausted:
                         return {}, None
                     continue  # the flow does not reach this call
-                receiver = Instance(function.owner) if function.owner and isinstance(call.func, ast.Attribute) else None
+                receiver = _first_argument(function) if isinstance(call.func, ast.Attribute) else None
                 for name, value in self._analysis.bind_arguments(function, receiver, seen.arguments).items():
                     joined[name] = join(joined[name], value) if name in joined else value
                 modes.append(seen.grad_mode)
@@ -94,6 +94,15 @@ class Callers:
         for other in modes[1:]:
             mode = join_fact(mode, other)
         return joined, mode
+
+
+def _first_argument(function: Function) -> Value | None:
+    """What a method is given that does not stand between the brackets of its calls."""
+    assert isinstance(function.node, _FUNCTIONS)
+    kinds = {getattr(decorator, "id", "") for decorator in function.node.decorator_list}
+    if function.owner is None or "staticmethod" in kinds:
+        return None
+    return function.owner if "classmethod" in kinds else Instance(function.owner)
 
 
 def places_that_name(module: Module, name: str) -> list[Reference]:
