@@ -1,4 +1,4 @@
-"""A test function in; what pytest gives its parameters out: what fixtures return, and what it is parametrized with.
+"""A test function in; what pytest gives its parameters out: what the fixtures of their names return or yield.
 
 Where pytest looks for a fixture: https://docs.pytest.org/en/stable/reference/fixtures.html#fixture-availability
 """
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference.callers import is_test_module
-from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.symbols import FunctionNode, own_expressions, parameter_names, statements_of
 from tonumpy.inference.syntax import walk
-from tonumpy.inference.values import Arguments, Function, Instance, Sequence, Unknown, Value, join_all
+from tonumpy.inference.values import Arguments, Function, Instance, Sequence, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,35 +35,10 @@ class GivenByPytest:
         node = function.node
         if isinstance(node, ast.Lambda) or not _is_run_by_pytest(node, function.module):
             return {}
-        found = self._parametrized(function, node)
-        for name in parameter_names(node.args):
-            fixture = None if name in found else next(self._fixtures(function, name), None)
-            if fixture is not None:
-                found[name] = self._given_by(fixture)
-        return found
-
-    def _parametrized(self, function: Function, node: FunctionNode) -> dict[str, Value]:
-        found: dict[str, Value] = {}
-        for call in (*node.decorator_list, *(() if function.owner is None else function.owner.node.decorator_list)):
-            if isinstance(call, ast.Call) and last_name(call.func) == "parametrize" and len(call.args) == 2:
-                names = _names_listed(call.args[0])
-                if not any(keyword.arg == "indirect" for keyword in call.keywords):
-                    found.update(zip(names, self._in_turn(function.module, call.args[1], len(names)), strict=True))
-        return found
-
-    def _in_turn(self, module: Module, listed: ast.expr, count: int) -> list[Value]:
-        """For each of so many parameters the join of all that is listed for it."""
-        frame = self._analysis.module_scope(module)
-        if isinstance(listed, (ast.List, ast.Tuple)):
-            rows = [_row(part, count) for part in listed.elts]
-            known = [[settle(evaluate(frame, part)) for part in row] for row in rows if row is not None]
-            if len(known) == len(rows):
-                return [join_all(values) for values in zip(*known, strict=True)] or [Unknown("parameter")] * count
-        row = item_of(frame, evaluate(frame, listed))
-        if count == 1:
-            return [row]
-        items = row.items if isinstance(row, Sequence) and row.items is not None and len(row.items) == count else None
-        return [Unknown("parameter")] * count if items is None else list(items)
+        listed = _listed(node.decorator_list + ([] if function.owner is None else function.owner.node.decorator_list))
+        asked = (name for name in parameter_names(node.args) if name not in listed)
+        found = {name: next(self._fixtures(function, name), None) for name in asked}
+        return {name: self._given_by(fixture) for name, fixture in found.items() if fixture is not None}
 
     def _fixtures(self, function: Function, name: str) -> Iterator[Function]:
         """The fixtures of this name that a function may ask for, the nearest first."""
@@ -92,6 +66,13 @@ def _is_run_by_pytest(node: FunctionNode, module: Module) -> bool:
     return is_there and (node.name.startswith("test") or _fixture_name(node) is not None)
 
 
+def _listed(decorators: list[ast.expr]) -> set[str]:
+    """The parameters that `@pytest.mark.parametrize("x, y", ...)` gives their values: no fixture is asked for these."""
+    calls = [each for each in decorators if isinstance(each, ast.Call) and last_name(each.func) == "parametrize"]
+    words = [_text(node) or "" for call in calls for argument in call.args[:1] for node in walk(argument)]
+    return {name.strip() for word in words for name in word.split(",")}
+
+
 def _fixtures_in(scope: ast.Module | ast.ClassDef) -> dict[str, FunctionNode]:
     functions = [node for node in scope.body if isinstance(node, _FUNCTIONS)]
     return {name: node for node in functions if (name := _fixture_name(node)) is not None}
@@ -107,26 +88,8 @@ def _fixture_name(node: FunctionNode) -> str | None:
     return None
 
 
-def _names_listed(node: ast.expr) -> list[str]:
-    """`"x, y"`, `("x", "y")`."""
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return [_text(part) or "" for part in node.elts]
-    return [name.strip() for name in (_text(node) or "").split(",")]
-
-
-def _text(node: ast.expr) -> str | None:
+def _text(node: ast.AST) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-def _row(node: ast.expr, count: int) -> list[ast.expr] | None:
-    """What is given to so many parameters at once: `(1, 2)`, `pytest.param(1, 2, id="small")`."""
-    if isinstance(node, ast.Call) and last_name(node.func) == "param":
-        row = node.args
-    elif count == 1:
-        row = [node]
-    else:
-        row = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
-    return row if len(row) == count and not any(isinstance(part, ast.Starred) for part in row) else None
 
 
 def _yields(node: FunctionNode) -> bool:
