@@ -83,6 +83,7 @@ class Analysis:
         self._made_by_decorators: dict[tuple[int, int], Function | Unknown] = {}
         self.active: list[tuple[object, ...]] = []
         self._closures: dict[int, Frame] = {}
+        self._declared: dict[tuple[object, ...], dict[str, Value]] = {}
         self._entries: dict[int, tuple[dict[str, Value], Fact]] = {}
         self.classes = classes.ClassFacts(self)
         self.callers = callers.Callers(self)
@@ -204,6 +205,14 @@ class Analysis:
         return known
 
     def _declared_parameters(self, function: Function) -> dict[str, Value]:
+        """What annotations, defaults and names say of the parameters of a function."""
+        key = (id(function.node), id(function.closure), function.owner)
+        known = self._declared.get(key)
+        if known is None:
+            known = self._declared[key] = self._declare_parameters(function)
+        return known
+
+    def _declare_parameters(self, function: Function) -> dict[str, Value]:
         frame = self._definition_frame(function)
         arguments = function.node.args
         found: dict[str, Value] = {}

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import spans_any
+from tonumpy.chains import last_name
 from tonumpy.inference import libraries
 from tonumpy.inference.conventions import held_by_dataset
 from tonumpy.inference.expressions import evaluate, settle
@@ -40,6 +41,7 @@ from tonumpy.inference.values import (
 
 if TYPE_CHECKING:
     from tonumpy.inference.analysis import Analysis
+    from tonumpy.inference.project import Module
 
 MAX_ANCESTORS = 12
 MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run by itself
@@ -61,6 +63,27 @@ class Writers(NamedTuple):
     is_held: bool  # it is made a parameter or a buffer of a module, which moves with it
 
 
+class WritersByName:
+    """The writers of each attribute of a class, read off its text once for all files."""
+
+    def __init__(self, node: ast.ClassDef) -> None:
+        self._functions = _members_of(node).functions
+        self._known: dict[str, Writers] = {}
+
+    def of(self, name: str, module: Module) -> Writers:
+        known = self._known.get(name)
+        if known is None:
+            rows = module.source.rows_with(name)
+            functions = [each for each in self._functions if spans_any(each, rows)]
+            writes = [(each, module.derived(_writes_of, each)) for each in functions]
+            known = self._known[name] = Writers(
+                [function for function, each in writes if name in each.assigned],
+                [function for function, each in writes if name in each.filled],
+                any(name in each.held for _, each in writes),
+            )
+        return known
+
+
 class ClassFacts:
     """Answers about classes, each worked out once."""
 
@@ -70,24 +93,12 @@ class ClassFacts:
         self._attributes: dict[tuple[object, ...], Value] = {}
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
         self._written_by: dict[tuple[int, str], frozenset[str]] = {}
-        self._writers: dict[tuple[int, str], Writers] = {}
 
     def members(self, cls: Class) -> Members:
         return cls.module.derived(_members_of, cls.node)
 
     def _writers_of(self, cls: Class, name: str) -> Writers:
-        key = (id(cls.node), name)
-        known = self._writers.get(key)
-        if known is None:
-            rows = cls.module.source.rows_with(name)
-            functions = [each for each in self.members(cls).functions if spans_any(each, rows)]
-            written = [(each, cls.module.derived(_attributes_written, each)) for each in functions]
-            known = self._writers[key] = Writers(
-                [function for function, (assigned, _) in written if name in assigned],
-                [function for function, (_, filled) in written if name in filled],
-                any(name in cls.module.derived(_attributes_held, each) for each in functions),
-            )
-        return known
+        return cls.module.derived(WritersByName, cls.node).of(name, cls.module)
 
     def ancestors(self, cls: Class) -> list[Class]:
         """The class itself and its bases in the repository, nearest first."""
@@ -137,8 +148,9 @@ class ClassFacts:
             found: set[str] = set()
             function = self.method(cls, name)
             if function is not None and not isinstance(function.node, ast.Lambda):
-                found.update(*function.module.derived(_attributes_written, function.node))
-                for called in function.module.derived(_methods_called, function.node):
+                writes = function.module.derived(_writes_of, function.node)
+                found |= writes.assigned | writes.filled
+                for called in writes.methods_called:
                     found |= self.written_by(cls, called)
             known = self._written_by[key] = frozenset(found)
         return known
@@ -396,59 +408,50 @@ def _members_of(node: ast.ClassDef) -> Members:
     return Members(methods, fields, functions)
 
 
-def _attributes_written(method: FunctionNode) -> tuple[list[str], list[str]]:
-    """The attributes of `self` that a method assigns, and those that it only puts something into."""
+class Writes(NamedTuple):
+    """What a method does with the attributes of `self`."""
+
+    assigned: frozenset[str]
+    filled: frozenset[str]  # only put something into
+    held: frozenset[str]  # made parameters or buffers
+    methods_called: tuple[str, ...]  # in the order of the text
+
+
+def _writes_of(method: FunctionNode) -> Writes:
     parameters = [*method.args.posonlyargs, *method.args.args]
-    if not parameters:
-        return [], []
-    owner = parameters[0].arg
-    assigned: dict[str, None] = {}
-    filled: dict[str, None] = {}
+    owner = parameters[0].arg if parameters else None
+    assigned: set[str] = set()
+    filled: set[str] = set()
+    held: set[str] = set()
+    methods_called: dict[str, None] = {}
     for node in walk(method):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if _is_name(node.value, owner):
-                assigned[node.attr] = None
-            continue
-        member = registered(node) if isinstance(node, ast.Call) else None
-        if member is not None and _is_name(member[0].value, owner):
-            assigned[member[0].attr] = None
         inner: ast.expr | None = None
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            inner = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
-            inner = node.func.value
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.ctx, ast.Store) and _is_name(node.value, owner):
+                assigned.add(node.attr)
+        elif isinstance(node, ast.Subscript):
+            inner = node.value if isinstance(node.ctx, ast.Store) else None
+        elif isinstance(node, ast.Assign):
+            if isinstance(node.value, ast.Call) and last_name(node.value.func) in ("Parameter", "Buffer"):
+                held.update(target.attr for target in node.targets if isinstance(target, ast.Attribute))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            member = registered(node)
+            if member is not None:
+                held.add(member[0].attr)
+                if _is_name(member[0].value, owner):
+                    assigned.add(member[0].attr)
+            if _is_name(node.func.value, owner):
+                methods_called[node.func.attr] = None
+            inner = node.func.value if node.func.attr in FILLING else None
         while isinstance(inner, ast.Subscript):
             inner = inner.value
         if isinstance(inner, ast.Attribute) and _is_name(inner.value, owner):
-            filled[inner.attr] = None
-    return list(assigned), [name for name in filled if name not in assigned]
+            filled.add(inner.attr)
+    return Writes(frozenset(assigned), frozenset(filled - assigned), frozenset(held), tuple(methods_called))
 
 
-def _attributes_held(method: FunctionNode) -> frozenset[str]:
-    """The attributes that a method makes parameters and buffers."""
-    found: set[str] = set()
-    for node in walk(method):
-        member = registered(node) if isinstance(node, ast.Call) else None
-        if member is not None:
-            found.add(member[0].attr)
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            made = node.value.func
-            if getattr(made, "attr", getattr(made, "id", None)) in ("Parameter", "Buffer"):
-                found.update(target.attr for target in node.targets if isinstance(target, ast.Attribute))
-    return frozenset(found)
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
+def _is_name(node: ast.expr, name: str | None) -> bool:
     return isinstance(node, ast.Name) and node.id == name
-
-
-def _methods_called(method: FunctionNode) -> list[str]:
-    """The methods that a method calls on `self`."""
-    parameters = [*method.args.posonlyargs, *method.args.args]
-    if not parameters:
-        return []
-    calls = [node.func for node in walk(method) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    return [function.attr for function in calls if _is_name(function.value, parameters[0].arg)]
 
 
 def _is_setter(node: FunctionNode) -> bool:

@@ -16,13 +16,13 @@ from tonumpy.inference.symbols import (
     mutated_names,
     names_given,
     names_in,
-    names_read,
     own_expressions,
     parameter_names,
+    read_name,
     root_name,
     statements_of,
 )
-from tonumpy.inference.syntax import walk
+from tonumpy.inference.syntax import children_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,6 +39,16 @@ class Closures(NamedTuple):
     given_away: dict[int, list[ast.expr]]  # the id of a statement -> the inner functions that somebody else may call
 
 
+class Use(NamedTuple):
+    """What one statement holds, those inside it not counted."""
+
+    reads: frozenset[str]
+    calls: tuple[ast.Call, ...]  # the outer before the inner
+    walruses: tuple[ast.NamedExpr, ...]
+    makes_lambda: bool
+    yields: bool
+
+
 class Flow(NamedTuple):
     """How the names of one function (or module) body depend on each other, whatever the order of its statements.
 
@@ -53,6 +63,7 @@ class Flow(NamedTuple):
     switched: frozenset[tuple[str, bool]] = frozenset()  # `flag = False`
     setting_mode: frozenset[str] = frozenset()  # what contexts that may set grad mode are made of: always of interest
     closures: Closures | None = None  # None where no inner function changes a variable of this one
+    uses: dict[int, Use] = {}  # noqa: RUF012  # by the id of a statement; definitions and imports have none
 
     def sources_of(self, names: Iterable[str]) -> frozenset[str]:
         """All names that the values of `names` may depend on, themselves included."""
@@ -83,6 +94,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
     regraded: set[str] = set()
     setting_mode: set[str] = set()
     has_inner = False
+    uses: dict[int, Use] = {}
     for statement in statements_of(body):
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             outer.update(statement.names)
@@ -96,6 +108,8 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             local.update(name for name, _ in imports_of(statement))
             continue
+        use = uses[id(statement)] = _use_of(statement)
+        has_inner = has_inner or use.makes_lambda
         setting_mode.update(name for node in _contexts(statement) for name in names_in(node))
         for targets, value in bindings_of(statement):
             names = [name for target in targets for name in bound_names(target)]
@@ -105,14 +119,11 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
                     switched.add((inner, value.value))
                 else:
                     times_bound[inner] = times_bound.get(inner, 0) + 1
-            read = names_in(value) if value is not None else set()
-            for target in targets:
-                read |= names_in(target)
             for name in names:
-                sources.setdefault(name, set()).update(read)
+                sources.setdefault(name, set()).update(use.reads)
                 aliases.setdefault(name, set()).update(_aliased(value))
                 if isinstance(value, ast.Call):
-                    given.setdefault(name, set()).update(read)
+                    given.setdefault(name, set()).update(use.reads)
             regraded.update(
                 name
                 for target in targets
@@ -124,36 +135,34 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
             for name in names_given(statement.value):
-                sources.setdefault(name, set()).update(names_in(statement.value))
+                sources.setdefault(name, set()).update(use.reads)
                 written.add(name)
         roots: dict[int, str] = {}  # of the calls further inside a chain: they have the root of the whole
-        for expression in own_expressions(statement):
-            for node in walk(expression):
-                if isinstance(node, ast.Lambda):
-                    has_inner = True
-                elif isinstance(node, ast.NamedExpr):
-                    local.add(node.target.id)
-                    sources.setdefault(node.target.id, set()).update(names_in(node.value))
-                    aliases.setdefault(node.target.id, set()).update(_aliased(node.value))
-                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                    # A method may change its receiver: `items.append(x)`, `out.copy_(x)`.
-                    changed = roots.pop(id(node), None) or root_name(node.func)
-                    if changed is not None:
-                        further_inside = _next_call(node.func)
-                        if further_inside is not None:
-                            roots[id(further_inside)] = changed
-                        read = {name for argument in arguments_of(node) for name in names_in(argument)}
-                        sources.setdefault(changed, set()).update(read)
-                        if is_in_place(node.func):
-                            # `y = x.requires_grad_()` is of interest where x is.
-                            sources[changed].update(_names_bound(statement))
-                            regraded.add(changed)
-                        if is_in_place(node.func) or node.func.attr in IN_PLACE:
-                            written.add(changed)
+        for walrus in use.walruses:
+            local.add(walrus.target.id)
+            sources.setdefault(walrus.target.id, set()).update(names_in(walrus.value))
+            aliases.setdefault(walrus.target.id, set()).update(_aliased(walrus.value))
+        for call in use.calls:
+            if not isinstance(call.func, ast.Attribute):
+                continue
+            # A method may change its receiver: `items.append(x)`, `out.copy_(x)`.
+            changed = roots.pop(id(call), None) or root_name(call.func)
+            if changed is not None:
+                further_inside = _next_call(call.func)
+                if further_inside is not None:
+                    roots[id(further_inside)] = changed
+                read = {name for argument in arguments_of(call) for name in names_in(argument)}
+                sources.setdefault(changed, set()).update(read)
+                if is_in_place(call.func):
+                    # `y = x.requires_grad_()` is of interest where x is.
+                    sources[changed].update(_names_bound(statement))
+                    regraded.add(changed)
+                if is_in_place(call.func) or call.func.attr in IN_PLACE:
+                    written.add(changed)
     closures = _closures_in(body) if has_inner and is_function else None
     for statement in statements_of(body) if closures is not None else ():
         for name in closures.at.get(id(statement), ()) if closures is not None else ():
-            sources.setdefault(name, set()).update(names_read(statement))
+            sources.setdefault(name, set()).update(uses[id(statement)].reads)
     for name in written:
         for other in aliases.get(name, ()):
             sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
@@ -169,7 +178,33 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
         frozenset(switched),
         frozenset(setting_mode),
         closures,
+        uses,
     )
+
+
+def _use_of(statement: ast.stmt) -> Use:
+    reads: set[str] = set()
+    calls: list[ast.Call] = []
+    walruses: list[ast.NamedExpr] = []
+    makes_lambda = yields = False
+    stack: list[ast.AST] = []
+    stack += reversed(list(own_expressions(statement)))
+    while stack:
+        node = stack.pop()
+        name = read_name(node)
+        if name is not None:
+            reads.add(name)
+            continue
+        if isinstance(node, ast.Call):
+            calls.append(node)
+        elif isinstance(node, ast.NamedExpr):
+            walruses.append(node)
+        elif isinstance(node, ast.Lambda):
+            makes_lambda = True
+        elif isinstance(node, (ast.Yield, ast.YieldFrom)):
+            yields = True
+        stack += children_of(node)[::-1]
+    return Use(frozenset(reads), tuple(calls), tuple(walruses), makes_lambda, yields)
 
 
 def _closures_in(body: list[ast.stmt]) -> Closures | None:

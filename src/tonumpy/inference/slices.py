@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import last_name
-from tonumpy.inference.dependencies import flow_of_node
+from tonumpy.inference.dependencies import Use, flow_of_node
 from tonumpy.inference.symbols import (
     bindings_of,
     bound_names,
@@ -19,12 +19,8 @@ from tonumpy.inference.symbols import (
     is_in_place,
     names_given,
     names_in,
-    names_read,
-    own_expressions,
     root_name,
-    statements_of,
 )
-from tonumpy.inference.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -33,6 +29,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.symbols import FunctionNode
 
 _NONE: frozenset[str] = frozenset()
+_NO_USE = Use(_NONE, (), (), makes_lambda=False, yields=False)  # of what cannot be run: `global`
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _OWN = ("self", "cls")
@@ -72,12 +69,8 @@ class Slicer:
     def __init__(self, node: FunctionNode) -> None:
         self.flow = flow_of_node(node)
         self._steps = _steps_of(node.body, self.flow)
-        self._inner = _read_by_inner(node.body)
-        self._making_lambdas = frozenset(
-            id(statement)
-            for statement in statements_of(node.body)
-            if any(isinstance(node, ast.Lambda) for each in own_expressions(statement) for node in walk(each))
-        )
+        self._inner = _read_by_inner(node.body, self.flow)
+        self._making_lambdas = frozenset(key for key, use in self.flow.uses.items() if use.makes_lambda)
         self._known: dict[tuple[frozenset[str], bool], Slice] = {}
 
     def at_end(self, names: Iterable[str], *, wants_result: bool = False) -> Slice:
@@ -205,17 +198,13 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
             _sort_targets(target, rebinds, changes)
     if isinstance(statement, ast.AugAssign):
         changes |= rebinds
-    reads = frozenset(names_read(statement))
-    gives_result = isinstance(statement, ast.Return)
-    for node in (node for expression in own_expressions(statement) for node in walk(expression)):
-        if isinstance(node, ast.NamedExpr):
-            rebinds.add(node.target.id)
-        elif isinstance(node, (ast.Yield, ast.YieldFrom)):
-            gives_result = True
-        elif isinstance(node, ast.Call) and isinstance(statement, ast.Return):
-            changes |= reads  # whatever is called may change what it is given
-        elif isinstance(node, ast.Call) and is_in_place(node.func) and rebinds:
-            changes.update(_some(root_name(node.func)))
+    use = flow.uses.get(id(statement), _NO_USE)
+    rebinds.update(walrus.target.id for walrus in use.walruses)
+    if use.calls and isinstance(statement, ast.Return):
+        changes |= use.reads  # whatever is called may change what it is given
+    elif rebinds:
+        changes.update(name for call in use.calls if is_in_place(call.func) for name in _some(root_name(call.func)))
+    gives_result = use.yields or isinstance(statement, ast.Return)
     call = _call_in(statement)
     always = gives_result or isinstance(statement, (ast.Raise, ast.Assert, ast.Break, ast.Continue))
     if isinstance(statement, ast.Expr) and call is not None:
@@ -231,7 +220,7 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
         id(statement),
         frozenset(rebinds),
         frozenset(changes),
-        reads,
+        use.reads,
         frozenset(_names_tested(statement)),
         always,
         gives_result,
@@ -327,7 +316,7 @@ def _operands(test: ast.expr) -> Iterator[str]:
         yield from _some(root_name(test))
 
 
-def _read_by_inner(body: Sequence[ast.stmt]) -> dict[str, frozenset[str]]:
+def _read_by_inner(body: Sequence[ast.stmt], flow: Flow) -> dict[str, frozenset[str]]:
     """The names that inner functions read, by the names under which these are known."""
     found: dict[str, frozenset[str]] = {}
     waiting = list(body)
@@ -338,8 +327,8 @@ def _read_by_inner(body: Sequence[ast.stmt]) -> dict[str, frozenset[str]]:
             continue
         for block in _blocks_in_order(statement):
             waiting += block
-        for targets, value in bindings_of(statement):
-            if value is not None and any(isinstance(node, ast.Lambda) for node in walk(value)):
-                for name in (name for target in targets for name in bound_names(target)):
-                    found[name] = found.get(name, _NONE) | names_in(value)
+        use = flow.uses.get(id(statement), _NO_USE)
+        for targets, _ in bindings_of(statement) if use.makes_lambda else ():
+            for name in (name for target in targets for name in bound_names(target)):
+                found[name] = found.get(name, _NONE) | use.reads
     return found

@@ -58,13 +58,21 @@ def names_in(node: ast.AST) -> set[str]:
     stack = [node]
     while stack:
         inner = stack.pop()
-        if isinstance(inner, ast.Name):
-            found.add(inner.id)
-        elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id in _OBJECTS:
-            found.add(f"{inner.value.id}.{inner.attr}")
+        name = read_name(inner)
+        if name is not None:
+            found.add(name)
         else:
             stack.extend(children_of(inner))
     return found
+
+
+def read_name(node: ast.AST) -> str | None:
+    """`a` for a name, `self.a` for an attribute of `self`, None for any other expression."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _OBJECTS:
+        return f"{node.value.id}.{node.attr}"
+    return None
 
 
 def root_name(node: ast.expr) -> str | None:
