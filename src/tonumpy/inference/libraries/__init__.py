@@ -25,7 +25,7 @@ from tonumpy.inference.libraries.rows import (
     member_promise,
     promise_of,
 )
-from tonumpy.inference.operators import dtype_of, on_default_device
+from tonumpy.inference.operators import dtype_of, on_default_device, result_facts
 from tonumpy.inference.values import (
     Arguments,
     Function,
@@ -127,7 +127,15 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
     if name == "numpy":
         return Plain("numpy")
     is_off = frame.grad_mode is False or generates_tokens(name, (keyword for keyword, _ in arguments.named))
-    return Unknown(f"method {name} of {owner.name}", None, False if is_off else None)
+    has_no_grad = is_off or _is_frozen(owner, arguments)
+    return Unknown(f"method {name} of {owner.name}", None, False if has_no_grad else None)
+
+
+def _is_frozen(owner: LibraryObject, arguments: Arguments) -> bool:
+    """Whether a module, and so its parts (`net.encoder(x)`), has nothing that requires grad, nor is given such."""
+    if owner.requires_grad is not False or arguments.has_star or not is_module([owner.name]):
+        return False
+    return result_facts(arguments.values(), True)[1] is False
 
 
 def _as_constructed(owner: LibraryObject, arguments: Arguments) -> Arguments:
