@@ -125,7 +125,8 @@ def _grad_of_gradients(frame: Frame) -> Fact:
 def settle(value: Value) -> Value:
     """An attribute that is not called is a value, no method: what is known of its owner's tensors holds for it too."""
     if isinstance(value, Union):
-        return join_all(settle(member) for member in value.members)
+        is_settled = not any(isinstance(member, Method) for member in value.members)
+        return value if is_settled else join_all(settle(member) for member in value.members)
     if isinstance(value, Method):
         if isinstance(value.receiver, Unknown):
             owner = value.receiver

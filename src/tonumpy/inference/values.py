@@ -318,10 +318,15 @@ def join_all(values: Iterable[Value]) -> Value:
     return joined
 
 
+_PLAIN = (Plain, Constant)
+
+
 def _merge(first: Value, second: Value) -> Value | None:
     """The join of two descriptions of one class; None where they stay apart."""
     if same(first, second):
         return first
+    if type(first) is not type(second) and not (isinstance(first, _PLAIN) and isinstance(second, _PLAIN)):
+        return None
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         return Tensor(
             join_fact(first.on_cpu, second.on_cpu),
@@ -343,7 +348,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             join_fact(first.requires_grad, second.requires_grad),
             first.is_no_tensor and second.is_no_tensor,
         )
-    if isinstance(first, (Plain, Constant)) and isinstance(second, (Plain, Constant)):
+    if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
         if isinstance(first, Constant) and isinstance(second, Constant) and NONE in (first, second):
             return None  # None is told apart by tests, so it stays beside other values
         if NONE in (first, second):
