@@ -40,6 +40,7 @@ from tonumpy.inference.values import (
     join_all,
     mapped,
     members,
+    same,
     sequence_of,
     symbol,
     updated,
@@ -145,6 +146,9 @@ def settle(value: Value) -> Value:
     return value
 
 
+_SHAPE = Plain("Size")  # of a tensor
+
+
 def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Value:
     if isinstance(value, Union):
         parts = [member for member in value.members if not isinstance(member, Constant)]
@@ -180,7 +184,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         getter = frame.analysis.attribute_of_instance(value, "__getitem__")
         return call_value(frame, getter, Arguments((index,)))
     if isinstance(value, (Foreign, Plain, Nothing)):
-        return value
+        return Plain("int") if same(value, _SHAPE) and not is_slice else value
     if isinstance(value, LibraryObject):
         return libraries.item(frame, value, None if is_slice else index)
     if isinstance(value, Symbol) and libraries.gives_plain_values(value.name):
@@ -221,7 +225,7 @@ def item_of(frame: Frame, value: Value) -> Value:
     if isinstance(value, Tensor):
         return _item_of_tensor(frame, value)._replace(is_item=True, is_number=True)
     if isinstance(value, (Foreign, Plain)):
-        return value
+        return Plain("int") if same(value, _SHAPE) else value
     if isinstance(value, LibraryObject):
         return libraries.item(frame, value)
     if isinstance(value, Constant):

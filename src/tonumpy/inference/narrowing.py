@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from typing import TYPE_CHECKING
 
 from tonumpy.inference import torch_api
@@ -25,6 +26,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    is_number,
     join_all,
     members,
     with_facts,
@@ -145,7 +147,7 @@ def asks_for_class(test: ast.expr) -> bool:
     return (name == "isinstance" and len(test.args) == 2) or (name == "is_tensor" and len(test.args) == 1)
 
 
-_PROVED = (Tensor, Sequence, Mapping, Plain, Instance)
+_PROVED = (Tensor, Sequence, Mapping, Plain, Constant, Instance)
 
 
 def _any(verdicts: list[Fact]) -> Fact:
@@ -222,12 +224,9 @@ def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
             return False
         if value.what.startswith("numpy"):
             return False if name.startswith("builtins.") else name.startswith("numpy.") or None
-        return None
+        return False if is_number(value) and name in _WITHOUT_NUMBERS else None
     if isinstance(value, Constant):
-        if is_tensor_class:
-            return False
-        kind = type(value.value).__name__
-        return (name.rpartition(".")[2] == kind) if name.startswith("builtins.") else False
+        return _is_literal_of(value.value, name)
     if isinstance(value, Sequence):
         return (
             name.rpartition(".")[2] in ("list", "tuple", "set", "Sequence", "Iterable", "Collection") or None
@@ -249,6 +248,19 @@ def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
     if isinstance(value, LibraryObject):
         return True if value.name == name else None if not is_tensor_class else False
     return None
+
+
+# What no number of Python is.
+_WITHOUT_NUMBERS = frozenset(f"builtins.{name}" for name in ("str", "bytes", "list", "tuple", "dict", "set"))
+
+
+def _is_literal_of(value: object, name: str) -> Fact:
+    """Whether a literal is of the class of this name, "" for one of the repository or of nobody known."""
+    if name.startswith("builtins."):
+        asked = getattr(builtins, name.removeprefix("builtins."), None)
+        return isinstance(value, asked) if isinstance(asked, type) else None
+    is_abstract = name.startswith(("numbers.", "collections.", "typing."))
+    return None if is_abstract and value is not None else False
 
 
 def _extends_nothing_else(frame: Frame, cls: Class) -> bool:

@@ -398,6 +398,8 @@ def _are_told_apart(first: Sequence, second: Sequence) -> bool:
 
 
 def _wider_plain(first: Plain | Constant, second: Plain | Constant) -> Value | None:
+    if is_number(first) and is_number(second):
+        return Plain("number")
     if isinstance(first, Constant) and isinstance(second, Constant):
         return None if type(first.value) is type(second.value) is str else Plain("constant")
     return Plain(first.what if isinstance(first, Plain) else "constant")
