@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonumpy.inference.environment import AUTOCAST
-from tonumpy.inference.operators import dtype_of
-from tonumpy.inference.values import NOTHING, Constant, Symbol, Tensor, Value, is_integral
+from tonumpy.inference.values import NOTHING, Constant, Symbol, Tensor, Value, dtype_of, is_integral
 
 if TYPE_CHECKING:
     import ast

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
-from tonumpy.inference import autocast, builtin_calls, libraries, torch_api
+from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
 from tonumpy.inference.conventions import generates_tokens, holder_of_data, learnt_from_key
 from tonumpy.inference.environment import AUTOCAST, GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
@@ -360,6 +360,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
             return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
         result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu)
         if result is not None:
+            result = representation.in_default_dtype(name, arguments, frame.default_dtype, result)
             return autocast.cast(frame, name.rpartition(".")[2], arguments.values(), result)
     short = name.rpartition(".")[2]
     if name in builtin_calls.KEPT_CALLS or (name.startswith("torch.") and short in GRAD_CONTEXTS):
@@ -369,7 +370,8 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if libraries.gives_plain_values(name):
         return Plain(name)
     if short[:1].isupper():
-        return libraries.construct(name, arguments, frame.default_on_cpu)
+        made = libraries.construct(name, arguments, frame.default_on_cpu)
+        return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
     return _fresh(f"call of {name}", frame)
 
 

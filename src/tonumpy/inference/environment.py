@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DEFAULT_DEVICE = "<default device>"  # set by `with torch.device(...)`
+DEFAULT_DTYPE = "<default dtype>"  # set by `torch.set_default_dtype(...)`
 AUTOCAST = "<autocast>"  # the dtype of `with torch.autocast(...)`
 GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
 # What torch's contexts set it to. By their own names, for a module may import torch in ways that are not followed, or

@@ -11,7 +11,7 @@ from tonumpy.deferred import PLAIN
 from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context
 from tonumpy.inference.callers import places_that_name
 from tonumpy.inference.conventions import holder_of_data
-from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
+from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
@@ -197,6 +197,8 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
             evaluate(frame, node)
         if sets_mode:
             _set_grad_mode(frame, node)
+        if name == "set_default_dtype" and node.args:
+            _set_state(frame, DEFAULT_DTYPE, evaluate(frame, node.args[0]))
         if (name == "exit" and root_name(node.func) == "sys") or (isinstance(node.func, ast.Name) and name == "exit"):
             return False
     elif id(statement) in frame.targets.statements or _binds_by_walrus(frame, node):
@@ -238,9 +240,13 @@ def _set_grad_mode(frame: Frame, call: ast.Call) -> None:
     So does, until its stack is left, `stack.enter_context(torch.no_grad())`.
     """
     enter_context(frame, call.args[0] if _enters_in_stack(frame, call) else call, evaluate_it=False)
-    mode = frame.env.get(GRAD_MODE)
+    _set_state(frame, GRAD_MODE, frame.env.get(GRAD_MODE) or NOTHING)
+
+
+def _set_state(frame: Frame, state: str, value: Value) -> None:
+    frame.env.set(state, value)
     for journal in frame.journals:
-        journal[GRAD_MODE] = join(journal.get(GRAD_MODE, NOTHING), mode or NOTHING)
+        journal[state] = join(journal.get(state, NOTHING), value)
 
 
 def _enters_in_stack(frame: Frame, call: ast.Call) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.environment import DEFAULT_DEVICE, GRAD_MODE, Environment
+from tonumpy.inference.environment import DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, Environment
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -13,11 +13,13 @@ from tonumpy.inference.values import (
     Device,
     Instance,
     LibraryObject,
+    Symbol,
     Tensor,
     Unknown,
     Value,
     after_change,
     after_part_changed,
+    dtype_of,
     join,
     with_origin,
 )
@@ -87,6 +89,9 @@ class Frame:
         self.assumed = assumed or {}  # what flags are taken to be, throughout
         self.env = Environment()
         self.set_grad_mode(grad_mode)
+        if module.sets_default_dtype:
+            dtype = module.default_dtype
+            self.env.set(DEFAULT_DTYPE, Unknown("default dtype") if dtype is None else Symbol(f"torch.{dtype}"))
         self.observations: dict[int, Observation] = {}
         self.bound: dict[str, Value] = {}  # the join of everything that a name ever held: what a closure may see
         self.returned: Value = NOTHING
@@ -116,6 +121,11 @@ class Frame:
         if device is None:
             return None if self.module.changes_default_device else True
         return device.is_cpu if isinstance(device, Device) else None
+
+    @property
+    def default_dtype(self) -> str | None:
+        """The dtype of what is made without a `dtype`, where the module sets it."""
+        return dtype_of(self.env.get(DEFAULT_DTYPE))
 
     def set_grad_mode(self, mode: Fact) -> None:
         self.env.set(GRAD_MODE, Unknown("grad mode") if mode is None else Constant(mode))

@@ -23,6 +23,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    dtype_of,
     is_complex,
     is_dtype_name,
     is_integral,
@@ -507,14 +508,6 @@ def _may_be_promoted(first: Tensor, operands: Items[Value]) -> bool:
         isinstance(value, (Unknown, Sequence)) or (isinstance(value, Tensor) and value.dtype != first.dtype)
         for value in others
     )
-
-
-def dtype_of(value: Value) -> str | None:
-    """The name of a dtype argument: `torch.long` gives "long"; None where it is not known."""
-    if isinstance(value, Symbol):
-        name = value.name.rpartition(".")[2]
-        return name if is_dtype_name(name) else None
-    return None
 
 
 def _as_tensor(receiver: Tensor | Unknown) -> Tensor:

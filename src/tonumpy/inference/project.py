@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonumpy.candidates import spans_any
+from tonumpy.chains import last_name
 from tonumpy.findings import SourceError
 from tonumpy.inference.frameworks import (
     FOREIGN,
@@ -39,6 +40,7 @@ MAX_ANCESTORS = 7
 SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 
 _DEFAULT_DEVICE = re.compile(r"""set_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
+_SETS_DEFAULT_DTYPE = "set_default_dtype("
 _MAIN_GUARD = re.compile(r"\nif\s+\(?\s*__name__\s*==")
 _INDENTED_IMPORT = re.compile(r"\n[ \t]+(?:import|from)\s")
 _GLOBAL = re.compile(r"global\s")
@@ -109,6 +111,19 @@ class Module:
     @cached_property
     def changes_default_device(self) -> bool:
         return _DEFAULT_DEVICE.search(self.source.text) is not None
+
+    @cached_property
+    def sets_default_dtype(self) -> bool:
+        return _SETS_DEFAULT_DTYPE in self.source.text
+
+    @cached_property
+    def default_dtype(self) -> str | None:
+        """The dtype that the module's own body sets, if nothing else in it sets another: `bfloat16`."""
+        if self.source.text.count(_SETS_DEFAULT_DTYPE) != 1:
+            return None
+        values = [statement.value for statement in self.tree.body if isinstance(statement, ast.Expr)]
+        calls = [value for value in values if isinstance(value, ast.Call) and value.args]
+        return next((last_name(call.args[0]) for call in calls if last_name(call.func) == "set_default_dtype"), None)
 
     @cached_property
     def speaks_of_variables(self) -> bool:

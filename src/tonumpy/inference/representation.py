@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.values import Symbol, Tensor, Unknown, Value, is_complex, is_dtype_name
+from tonumpy.inference.values import LibraryObject, Symbol, Tensor, Unknown, Value, is_complex, is_dtype_name
 
 if TYPE_CHECKING:
     from tonumpy.inference.values import Arguments
@@ -63,6 +63,11 @@ QUANTIZERS = {
     "torch.quantize_per_tensor_dynamic": 1,
 }
 
+# Functions that make what has the default dtype, where they are not asked for another.
+MADE_IN_DEFAULT_DTYPE = frozenset(
+    f"torch.{name}" for name in "empty eye linspace logspace ones rand randn zeros".split()
+)
+
 _CONJUGATING = frozenset(("conj", "adjoint", "H", "mH"))
 
 
@@ -86,6 +91,17 @@ def of_function(name: str, arguments: Arguments, result: Value | None) -> Value 
     first = arguments.get(0, "input")
     if name in ("torch.conj", "torch.adjoint") and isinstance(first, Tensor):
         return _conjugated(first, result)
+    return result
+
+
+def in_default_dtype(name: str, arguments: Arguments, dtype: str | None, result: Value) -> Value:
+    """What `torch.name(...)` made, a tensor or a module, where the default dtype is known to be set to this one."""
+    if dtype is None or arguments.has_star or arguments.named_value("dtype") is not None:
+        return result
+    if isinstance(result, LibraryObject) and name.startswith("torch.nn.") and result.dtype is None:
+        return result._replace(dtype=dtype)
+    if isinstance(result, Tensor) and name in MADE_IN_DEFAULT_DTYPE and result.dtype is None:
+        return result._replace(dtype=dtype)
     return result
 
 

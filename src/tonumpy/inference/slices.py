@@ -35,7 +35,7 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _OWN = ("self", "cls")
 _CLASS_TESTS = ("isinstance", "is_tensor")
 # What holds from there on, or ends the program.
-_STATE_CHANGERS = ("set_grad_enabled", "_set_grad_enabled", "enter_context", "exit")
+_STATE_CHANGERS = ("set_grad_enabled", "_set_grad_enabled", "enter_context", "set_default_dtype", "exit")
 
 
 class Slice(NamedTuple):

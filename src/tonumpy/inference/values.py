@@ -484,6 +484,14 @@ def is_dtype_name(name: str) -> bool:
     return name in _INTEGRAL or name in _FLOATING
 
 
+def dtype_of(value: Value | None) -> str | None:
+    """The name of a dtype argument: `torch.long` gives "long"; None where it is not known."""
+    if isinstance(value, Symbol):
+        name = value.name.rpartition(".")[2]
+        return name if is_dtype_name(name) else None
+    return None
+
+
 def is_real(dtype: str | None) -> bool:
     """A floating point dtype in which torch computes: 16 bits or more."""
     return dtype in ("float16", "float32", "float64", "bfloat16", "half", "float", "double")

@@ -5,7 +5,8 @@
 Reports a conversion of a tensor that is proved to be of a dtype without a counterpart in NumPy: `bfloat16`, the
 `float8` dtypes, `complex32`, and the quantized ones. A matrix product, a `Linear` or a convolution under
 `torch.autocast(..., dtype=torch.bfloat16)` is one, in a block, under the decorator and in the functions and modules
-that are called there; and so is what a module gives that was cast as a whole, as by `Net().to(torch.bfloat16)`.
+that are called there; so is what a module gives that was cast as a whole, as by `Net().to(torch.bfloat16)`, and what is
+made after `torch.set_default_dtype(torch.bfloat16)`.
 
 ## Why is this bad
 

@@ -25,7 +25,7 @@ from tonumpy.inference.libraries.rows import (
     member_promise,
     promise_of,
 )
-from tonumpy.inference.operators import dtype_of, on_default_device, result_facts
+from tonumpy.inference.operators import on_default_device, result_facts
 from tonumpy.inference.values import (
     Arguments,
     Function,
@@ -36,6 +36,7 @@ from tonumpy.inference.values import (
     Sequence,
     Unknown,
     Value,
+    dtype_of,
 )
 
 if TYPE_CHECKING:

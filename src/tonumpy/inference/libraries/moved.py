@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from tonumpy.inference.operators import device_after_to, dtype_of
+from tonumpy.inference.operators import device_after_to
 from tonumpy.inference.values import (
     Arguments,
     Constant,
     Device,
     Instance,
     LibraryObject,
+    dtype_of,
 )
 
 _Movable = TypeVar("_Movable", LibraryObject, Instance)
