@@ -15,6 +15,7 @@ from tonumpy.inference.slices import Slicer
 from tonumpy.inference.symbols import FILLING, FunctionNode, names_in, registered, statements_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
+    NONE,
     NOTHING,
     Arguments,
     BoundMethod,
@@ -249,7 +250,9 @@ class ClassFacts:
         assigned: Value = NOTHING
         fillers: list[tuple[Class, FunctionNode]] = []
         is_hidden = False  # by what a nearer class's body binds to the name
-        for owner in self.ancestors(cls):
+        owners = self.ancestors(cls)
+        is_made = any(each.name == "__init__" for owner in owners for each in self._writers_of(owner, name).assigning)
+        for owner in owners:
             writers = self._writers_of(owner, name)
             for writer in writers.assigning:
                 assigned = join(
@@ -258,7 +261,13 @@ class ClassFacts:
             fillers.extend((owner, filler) for filler in writers.filling)
             field = None if is_hidden else self.members(owner).fields.get(name)
             if field is not None:
-                assigned = join(assigned, self._field(instance, owner, field, name))
+                value = self._field(instance, owner, field, name)
+                is_seen = is_made and any(each not in (NONE, NOTHING) for each in members_of_union(assigned))
+                if is_seen and field.value is None:
+                    # It says what sort of thing the constructor puts there.
+                    assigned = self._analysis.combine_annotation(assigned, value)
+                else:
+                    assigned = join(assigned, value)
                 is_hidden = field.value is not None
         if not isinstance(assigned, Nothing):
             return self._filled(instance, name, assigned, fillers)
