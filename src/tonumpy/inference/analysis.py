@@ -13,6 +13,7 @@ from tonumpy.chains import last_name
 from tonumpy.inference import autocast, callers, classes, given_by_pytest, libraries, names
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
+from tonumpy.inference.callers import Entry
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.dependencies import Flow, flow_of_node
 from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
@@ -84,7 +85,7 @@ class Analysis:
         self.active: list[tuple[object, ...]] = []
         self._closures: dict[int, Frame] = {}
         self._declared: dict[tuple[object, ...], dict[str, Value]] = {}
-        self._entries: dict[int, tuple[dict[str, Value], Fact]] = {}
+        self._entries: dict[int, Entry] = {}
         self.classes = classes.ClassFacts(self)
         self.callers = callers.Callers(self)
         self.given_by_pytest = given_by_pytest.GivenByPytest(self)
@@ -139,11 +140,12 @@ class Analysis:
             flow = module.derived(flow_of_node, node)
             frame = Frame(self, module, flow, None, closure, mode, Slice(flow.sources_of(names)), targets, assumed)
         else:
-            parameters, grad_mode = self.entry_state(module, scopes)
+            parameters, grad_mode, around = self.entry_state(module, scopes)
             slicer = module.derived(Slicer, node)
             names = (*names, *(assumed or ()))
             asked = slicer.at(targets.statements, names) if targets.statements else slicer.at_end(names)
             frame = Frame(self, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
+            frame.env.set(AUTOCAST, around)
             self._enter_autocast(frame, Function(node, module, owner, closure))
             for name, value in parameters.items():
                 frame.bind(name, value)
@@ -183,8 +185,8 @@ class Analysis:
             self._closures[id(inner)] = known
         return known
 
-    def entry_state(self, module: Module, scopes: Items[ast.AST]) -> tuple[dict[str, Value], Fact]:
-        """What the parameters of a function are when it is entered, and whether grad mode is on then."""
+    def entry_state(self, module: Module, scopes: Items[ast.AST]) -> Entry:
+        """What the parameters of a function are when it is entered, and what is the state of torch inside it."""
         node = scopes[-1]
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         known = self._entries.get(id(node))
@@ -192,15 +194,15 @@ class Analysis:
             owner, closure = self.surroundings(module, scopes)
             function = Function(node, module, owner, closure)
             # While the callers are asked, a recursive question gets an answer without them.
-            self._entries[id(node)] = (self._declared_parameters(function), self._decorated_mode(function, None))
-            declared = self._entries[id(node)][0]
-            arguments, caller_mode = self.callers.of(module, scopes, function)
+            declared = self._declared_parameters(function)
+            self._entries[id(node)] = Entry(declared, self._decorated_mode(function, None))
+            arguments, caller_mode, around = self.callers.of(module, scopes, function)
             arguments = arguments or self.given_by_pytest.of(function)
             parameters = {
                 name: self.combine_annotation(arguments[name], value) if name in arguments else value
                 for name, value in declared.items()
             }
-            known = (parameters, self._decorated_mode(function, caller_mode))
+            known = Entry(parameters, self._decorated_mode(function, caller_mode), around)
             self._entries[id(node)] = known
         return known
 

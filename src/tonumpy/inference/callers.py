@@ -11,7 +11,7 @@ from tonumpy.chains import last_name
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.symbols import names_read
 from tonumpy.inference.syntax import children_of
-from tonumpy.inference.values import Function, Instance, Value, join, join_fact
+from tonumpy.inference.values import NOTHING, Function, Instance, Value, join, join_fact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Items
@@ -35,18 +35,28 @@ class Reference(NamedTuple):
     is_attribute: bool  # `model.name`, which is no function of the module
 
 
+class Entry(NamedTuple):
+    """What a function is given, by parameter, and in which state of torch it is entered."""
+
+    arguments: dict[str, Value]
+    grad_mode: Fact
+    autocast: Value = NOTHING
+
+
+OUT_OF_SIGHT = Entry({}, None)
+
+
 class Callers:
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._depth = 0
 
-    def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> tuple[dict[str, Value], Fact]:
-        """The join of the arguments of all calls by parameter, and of grad mode at them; ({}, None) where some call
-        may be out of sight."""
+    def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
+        """The join of all calls; OUT_OF_SIGHT where some call may be."""
         node = function.node
         assert isinstance(node, _FUNCTIONS)
         if self._depth >= MAX_DEPTH or not _all_calls_are_in_sight(module, scopes, node):
-            return {}, None
+            return OUT_OF_SIGHT
         is_nested = len(scopes) > 1 and isinstance(scopes[-2], _FUNCTIONS)
         is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
         references = [
@@ -58,19 +68,20 @@ class Callers:
         ]
         calls = [reference.call for reference in references if reference.call is not None]
         if not references or len(calls) != len(references) or len(calls) > MAX_CALLS:
-            return {}, None
+            return OUT_OF_SIGHT
         self._depth += 1
         try:
             return self._join(module, function, references)
         finally:
             self._depth -= 1
 
-    def _join(self, module: Module, function: Function, references: list[Reference]) -> tuple[dict[str, Value], Fact]:
+    def _join(self, module: Module, function: Function, references: list[Reference]) -> Entry:
         by_scope: dict[int, list[Reference]] = {}
         for reference in references:
             by_scope.setdefault(id(reference.scopes[-1]), []).append(reference)
         joined: dict[str, Value] = {}
         modes: list[Fact] = []
+        autocasts: list[Value] = []
         for group in by_scope.values():
             calls = [reference.call for reference in group if reference.call is not None]
             targets = Targets(
@@ -82,18 +93,19 @@ class Callers:
                 seen = frame.observations.get(id(call))
                 if seen is None:
                     if self._analysis.is_exhausted:
-                        return {}, None
+                        return OUT_OF_SIGHT
                     continue  # the flow does not reach this call
                 receiver = _first_argument(function) if isinstance(call.func, ast.Attribute) else None
                 for name, value in self._analysis.bind_arguments(function, receiver, seen.arguments).items():
                     joined[name] = join(joined[name], value) if name in joined else value
                 modes.append(seen.grad_mode)
+                autocasts.append(seen.autocast)
         if not modes:
-            return {}, None
+            return OUT_OF_SIGHT
         mode = modes[0]
         for other in modes[1:]:
             mode = join_fact(mode, other)
-        return joined, mode
+        return Entry(joined, mode, autocasts[0] if len(set(autocasts)) == 1 else NOTHING)
 
 
 def _first_argument(function: Function) -> Value | None:

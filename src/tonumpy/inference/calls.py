@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
 from tonumpy.inference.conventions import generates_tokens, holder_of_data, learnt_from_key
-from tonumpy.inference.environment import AUTOCAST, GRAD_CONTEXTS
+from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
 from tonumpy.inference.operators import (
     TORCH_WORDS,
@@ -104,7 +104,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             arguments = evaluate_arguments(frame, link)
             receiver = settle(value)
             if id(link) in frame.targets.calls:
-                frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode))
+                frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode, frame.autocast))
             called = Symbol(f"{receiver.name}.{link.func.attr}") if isinstance(receiver, Symbol) else receiver
             _give_away_modules(frame, link, called)
             _fill_containers(frame, link, _method_of(frame, receiver, link.func.attr), arguments)
@@ -175,7 +175,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         return _super(frame)
     arguments = evaluate_arguments(frame, call)
     if id(call) in frame.targets.calls:
-        frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode))
+        frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode, frame.autocast))
     result = call_value(frame, function, arguments)
     _give_away_modules(frame, call, function)
     _fill_containers(frame, call, function, arguments)
@@ -276,7 +276,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, Union):
         return join_all(call_value(frame, member, arguments) for member in function.members if member != NONE)
     if isinstance(function, (Function, BoundMethod, Instance)):
-        before, frame.analysis.autocast = frame.analysis.autocast, frame.env.get(AUTOCAST) or NOTHING
+        before, frame.analysis.autocast = frame.analysis.autocast, frame.autocast
         try:
             return _call_of_repository(frame, function, arguments)
         finally:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.inference import libraries
+from tonumpy.inference.callers import Entry
 from tonumpy.inference.conventions import held_by_dataset
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
@@ -320,10 +321,10 @@ class ClassFacts:
             return Unknown("attribute")
         function = Function(writer, owner.module, owner)
         arguments = self._constructor_arguments(instance, owner) if writer.name == "__init__" else None
-        parameters, grad_mode = (
+        parameters, grad_mode, _ = (
             analysis.entry_state(owner.module, (owner.module.tree, owner.node, writer))
             if arguments is None
-            else (analysis.bind_arguments(function, instance, arguments), None)
+            else Entry(analysis.bind_arguments(function, instance, arguments), None)
         )
         first = next(iter(parameters), "self")
         slicer = owner.module.derived(Slicer, writer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.environment import DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, Environment
+from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, Environment
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -39,6 +39,7 @@ class Observation(NamedTuple):
     links: tuple[tuple[int, Value], ...]  # id of each node of the receiver's chain, with its value
     arguments: Arguments
     grad_mode: Fact
+    autocast: Value = NOTHING
 
 
 class Targets(NamedTuple):
@@ -126,6 +127,11 @@ class Frame:
     def default_dtype(self) -> str | None:
         """The dtype of what is made without a `dtype`, where the module sets it."""
         return dtype_of(self.env.get(DEFAULT_DTYPE))
+
+    @property
+    def autocast(self) -> Value:
+        """The dtype of the block of autocast that one is in; NOTHING in none."""
+        return self.env.get(AUTOCAST) or NOTHING
 
     def set_grad_mode(self, mode: Fact) -> None:
         self.env.set(GRAD_MODE, Unknown("grad mode") if mode is None else Constant(mode))
@@ -253,6 +259,7 @@ def _join_observations(first: Observation, second: Observation) -> Observation:
         links,
         join_arguments(first.arguments, second.arguments),
         first.grad_mode if first.grad_mode is second.grad_mode else None,
+        first.autocast if first.autocast == second.autocast else NOTHING,
     )
 
 
