@@ -17,13 +17,16 @@ from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.narrowing import asks_for_class, narrow, pattern_value
 from tonumpy.inference.symbols import (
+    arguments_of,
     bound_names,
     imports_of,
     names_given,
     names_in,
+    path_of,
     registered,
     rewritten_element,
     root_name,
+    statements_of,
 )
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
@@ -31,6 +34,7 @@ from tonumpy.inference.values import (
     Arguments,
     Constant,
     Function,
+    Instance,
     LibraryObject,
     Mapping,
     Nothing,
@@ -47,7 +51,7 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tonumpy.inference.dependencies import Closures
     from tonumpy.inference.frame import Frame
@@ -436,13 +440,44 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
         return True
 
     if rewritten is None:
-        return _loop(frame, statement, start_pass)
+        goes_on = _loop(frame, statement, start_pass)
+        _regrade_module(frame, statement)
+        return goes_on
     elements: list[Value] = []
     goes_on = _loop(frame, statement, start_pass, lambda: elements.append(frame.env.get(rewritten[1]) or NOTHING))
     if frame.env.get(rewritten[0]) is not None and elements and not isinstance(elements[-1], Nothing):
         # Every element has been written, or there was none.
         frame.bind(rewritten[0], Mapping((), elements[-1]))
     return goes_on
+
+
+def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
+    """`for p in module.parameters(): p.requires_grad = False` freezes the module, as `requires_grad_(False)` does."""
+    source = loop.iter
+    if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
+        return
+    if source.func.attr not in ("parameters", "named_parameters"):
+        return
+    path = path_of(source.func.value)
+    module = None if path is None else frame.env.get(path)
+    given = [(statement, node) for statement in statements_of(loop.body) for node in _requires_grad_given(statement)]
+    if path is None or not given or not isinstance(module, (Instance, LibraryObject)):
+        return
+    every = all(isinstance(node, ast.Constant) and node.value is False for _, node in given)
+    always = any(statement in loop.body for statement, _ in given) and not source.args and not source.keywords
+    frame.change_all(path, module, module._replace(requires_grad=False if every and always else None))
+
+
+def _requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement sets a `requires_grad` to."""
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
+                yield statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        if last_name(call.func) == "requires_grad_":
+            yield next(iter(arguments_of(call)), ast.Constant(True))
 
 
 def _while(frame: Frame, statement: ast.While) -> Continues:
