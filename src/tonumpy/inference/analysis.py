@@ -22,7 +22,7 @@ from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.narrowing import decided_by_class
 from tonumpy.inference.slices import Slice, Slicer
-from tonumpy.inference.symbols import FunctionNode, mutated_names, names_in, parameter_names
+from tonumpy.inference.symbols import FunctionNode, decorator_names, mutated_names, names_in, parameter_names
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -637,14 +637,6 @@ def _is_literal(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple):
         return bool(node.elts) and all(map(_is_literal, node.elts))
     return isinstance(node, ast.Constant) and node.value is not None
-
-
-def decorator_names(node: FunctionNode) -> set[str]:
-    names = set()
-    for decorator in node.decorator_list:
-        function = decorator.func if isinstance(decorator, ast.Call) else decorator
-        names.add(function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", ""))
-    return names
 
 
 def _is_abstract(node: FunctionNode) -> bool:

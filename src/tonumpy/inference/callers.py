@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.inference.frame import Targets
-from tonumpy.inference.symbols import names_read
+from tonumpy.inference.symbols import decorator_names, names_read
 from tonumpy.inference.syntax import children_of
 from tonumpy.inference.values import NOTHING, Function, Instance, Value, join, join_fact
 
@@ -110,8 +110,7 @@ class Callers:
 
 def _first_argument(function: Function) -> Value | None:
     """What a method is given that does not stand between the brackets of its calls."""
-    assert isinstance(function.node, _FUNCTIONS)
-    kinds = {getattr(decorator, "id", "") for decorator in function.node.decorator_list}
+    kinds = decorator_names(function.node)
     if function.owner is None or "staticmethod" in kinds:
         return None
     return function.owner if "classmethod" in kinds else Instance(function.owner)

@@ -13,7 +13,7 @@ from tonumpy.inference.conventions import held_by_dataset
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.slices import Slicer
-from tonumpy.inference.symbols import FILLING, FunctionNode, names_in, registered, statements_of
+from tonumpy.inference.symbols import FILLING, FunctionNode, decorator_names, names_in, registered, statements_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NONE,
@@ -177,7 +177,7 @@ class ClassFacts:
     def class_attribute(self, cls: Class, name: str) -> Value:
         function = self.method(cls, name)
         if function is not None:
-            if "classmethod" in _decorators(function.node):
+            if "classmethod" in decorator_names(function.node):
                 return BoundMethod(function, cls)
             return function
         value = self._written(Instance(cls), name)
@@ -191,7 +191,7 @@ class ClassFacts:
             return Unknown(f"attribute {name}")
         function = self.method(cls, name)
         if function is not None:
-            decorators = _decorators(function.node)
+            decorators = decorator_names(function.node)
             if any(name.endswith("property") for name in decorators):  # `cached_property`, `lazy_property`
                 return settle(self._analysis.call_function(function, instance, Arguments(()), None))
             if "staticmethod" in decorators:
@@ -332,9 +332,7 @@ class ClassFacts:
         runs = self._constructors.setdefault((id(writer), instance), []) if is_constructor else []
         if runs and runs[-1].relevant is None:
             return runs[-1].bound.get(path, NOTHING)
-        asked = None
-        if len(runs) < MAX_CONSTRUCTOR_SLICES:
-            asked = slicer.at_end((path,))
+        asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
         frame = Frame(analysis, owner.module, slicer.flow, owner, None, grad_mode, asked, NO_TARGETS)
         for parameter, value in parameters.items():
             frame.bind(parameter, value)
@@ -466,11 +464,3 @@ def _is_name(node: ast.expr, name: str | None) -> bool:
 
 def _is_setter(node: FunctionNode) -> bool:
     return any(isinstance(each, ast.Attribute) and each.attr in ("setter", "deleter") for each in node.decorator_list)
-
-
-def _decorators(node: FunctionNode | ast.Lambda) -> set[str]:
-    if isinstance(node, ast.Lambda):
-        return set()
-    from tonumpy.inference.analysis import decorator_names
-
-    return decorator_names(node)

@@ -11,7 +11,7 @@ from tonumpy.deferred import PLAIN
 from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context
 from tonumpy.inference.callers import places_that_name
 from tonumpy.inference.conventions import holder_of_data
-from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, Environment
+from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
@@ -195,7 +195,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
     elif isinstance(node, ast.Call):
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
         name = last_name(node.func)
-        sets_mode = name in ("set_grad_enabled", "_set_grad_enabled") or _enters_in_stack(frame, node)
+        sets_mode = name in GRAD_SETTERS or _enters_in_stack(frame, node)
         names = [*names_given(node), *([changed] if changed else []), *_written_by_own_method(frame, node)]
         if sets_mode or _wanted(frame, statement, names) or _binds_by_walrus(frame, node):
             evaluate(frame, node)

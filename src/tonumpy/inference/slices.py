@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import last_name
 from tonumpy.inference.dependencies import Use, flow_of_node
+from tonumpy.inference.environment import GRAD_SETTERS
+from tonumpy.inference.narrowing import asks_for_class
 from tonumpy.inference.symbols import (
+    OBJECTS,
     bindings_of,
+    blocks_of,
     bound_names,
     imports_of,
     is_in_place,
     names_given,
     names_in,
+    read_name,
     root_name,
+    statements_of,
 )
 
 if TYPE_CHECKING:
@@ -32,19 +38,16 @@ _NONE: frozenset[str] = frozenset()
 _NO_USE = Use(_NONE, (), (), makes_lambda=False, yields=False)  # of what cannot be run: `global`
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_OWN = ("self", "cls")
-_CLASS_TESTS = ("isinstance", "is_tensor")
+_ATTRIBUTES = tuple(f"{name}." for name in OBJECTS)
 # What holds from there on, or ends the program.
-_STATE_CHANGERS = ("set_grad_enabled", "_set_grad_enabled", "enter_context", "set_default_dtype", "exit")
+_STATE_CHANGERS = (*GRAD_SETTERS, "enter_context", "set_default_dtype", "exit")
 
 
 class Slice(NamedTuple):
     """What of a body must be run."""
 
     names: frozenset[str]  # all that what is asked for may depend on
-    statements: frozenset[int] | None = (
-        None  # the ids of those that must be run; None: every one that concerns the names
-    )
+    statements: frozenset[int] | None = None  # the ids of those that must be run; None: all that concern the names
     wants_result: bool = True  # whether it matters what is returned and yielded
 
 
@@ -53,14 +56,14 @@ class Step(NamedTuple):
 
     statement: int  # its id
     rebinds: frozenset[str]  # the names (or attributes of `self`) that it gives a new value
-    changes: frozenset[str]  # those whose object it may change
-    reads: frozenset[str]
-    tested: frozenset[str]  # what decides whether the statements inside it are run
-    always: bool  # it may leave the function or a loop, or changes what holds for all that follows
-    gives_result: bool
-    calls_own: bool  # it calls a method of its object, which may write attributes
-    is_loop: bool
-    blocks: tuple[tuple[Step, ...], ...]  # in the order in which they may be run
+    changes: frozenset[str] = _NONE  # those whose object it may change
+    reads: frozenset[str] = _NONE
+    tested: frozenset[str] = _NONE  # what decides whether the statements inside it are run
+    always: bool = False  # it may leave the function or a loop, or changes what holds for all that follows
+    gives_result: bool = False
+    calls_own: bool = False  # it calls a method of its object, which may write attributes
+    is_loop: bool = False
+    blocks: tuple[tuple[Step, ...], ...] = ()  # in the order in which they may be run
 
 
 class Slicer:
@@ -134,7 +137,7 @@ class _Search:
 
     def _read(self, names: Collection[str]) -> None:
         self._live.update(names)
-        self._has_own = self._has_own or any(name.startswith(("self.", "cls.")) for name in names)
+        self._has_own = self._has_own or any(name.startswith(_ATTRIBUTES) for name in names)
 
     def _block(self, steps: Sequence[Step]) -> bool:
         """Whether any of them is kept."""
@@ -188,9 +191,9 @@ def _steps_of(body: Sequence[ast.stmt], flow: Flow) -> tuple[Step, ...]:
 
 def _step_of(statement: ast.stmt, flow: Flow) -> Step:
     if isinstance(statement, _SCOPES):
-        return _simple(statement, rebinds=frozenset((statement.name,)), reads=frozenset(names_in(statement)))
+        return Step(id(statement), rebinds=frozenset((statement.name,)), reads=frozenset(names_in(statement)))
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return _simple(statement, rebinds=frozenset(name for name, _ in imports_of(statement)))
+        return Step(id(statement), rebinds=frozenset(name for name, _ in imports_of(statement)))
     rebinds: set[str] = set()
     changes: set[str] = set()
     for targets, _ in bindings_of(statement):
@@ -213,7 +216,7 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
             changes.update(_some(root_name(call.func)))
         always = always or last_name(call.func) in _STATE_CHANGERS
     elif call is not None:
-        always = always or last_name(call.func) in _CLASS_TESTS
+        always = always or asks_for_class(call)
     if flow.closures is not None:
         changes |= flow.closures.at.get(id(statement), _NONE)
     return Step(
@@ -224,39 +227,10 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
         frozenset(_names_tested(statement)),
         always,
         gives_result,
-        call is not None and isinstance(call.func, ast.Attribute) and root_name(call.func.value) in _OWN,
+        call is not None and isinstance(call.func, ast.Attribute) and root_name(call.func.value) in OBJECTS,
         isinstance(statement, _LOOPS),
-        tuple(_steps_of(block, flow) for block in _blocks_in_order(statement)),
+        tuple(_steps_of(block, flow) for block in blocks_of(statement)),
     )
-
-
-def _simple(statement: ast.stmt, rebinds: frozenset[str], reads: frozenset[str] = _NONE) -> Step:
-    return Step(
-        id(statement),
-        rebinds,
-        _NONE,
-        reads,
-        _NONE,
-        always=False,
-        gives_result=False,
-        calls_own=False,
-        is_loop=False,
-        blocks=(),
-    )
-
-
-def _blocks_in_order(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    handlers = [handler.body for handler in getattr(statement, "handlers", ())]
-    cases = [case.body for case in getattr(statement, "cases", ())]
-    for block in (
-        getattr(statement, "body", None),
-        getattr(statement, "orelse", None),
-        *handlers,
-        *cases,
-        getattr(statement, "finalbody", None),
-    ):
-        if block:
-            yield block
 
 
 def _sort_targets(target: ast.expr, rebinds: set[str], changes: set[str]) -> None:
@@ -265,10 +239,8 @@ def _sort_targets(target: ast.expr, rebinds: set[str], changes: set[str]) -> Non
             _sort_targets(item, rebinds, changes)
     elif isinstance(target, ast.Starred):
         _sort_targets(target.value, rebinds, changes)
-    elif isinstance(target, ast.Name):
-        rebinds.add(target.id)
-    elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in _OWN:
-        rebinds.add(f"{target.value.id}.{target.attr}")
+    elif (name := read_name(target)) is not None:
+        rebinds.add(name)
     else:
         changes.update(bound_names(target))
 
@@ -309,24 +281,20 @@ def _operands(test: ast.expr) -> Iterator[str]:
         yield test.target.id
     elif isinstance(test, ast.Call):
         yield from _operands(test.func)
-        if last_name(test.func) in (*_CLASS_TESTS, "hasattr") and test.args:
+        if test.args and (asks_for_class(test) or last_name(test.func) == "hasattr"):
             yield from _operands(test.args[0])
             yield from (name for cls in test.args[1:] for name in names_in(cls))  # the function may import it itself
     else:
         yield from _some(root_name(test))
 
 
-def _read_by_inner(body: Sequence[ast.stmt], flow: Flow) -> dict[str, frozenset[str]]:
+def _read_by_inner(body: list[ast.stmt], flow: Flow) -> dict[str, frozenset[str]]:
     """The names that inner functions read, by the names under which these are known."""
     found: dict[str, frozenset[str]] = {}
-    waiting = list(body)
-    while waiting:
-        statement = waiting.pop()
+    for statement in statements_of(body):
         if isinstance(statement, _SCOPES):
             found[statement.name] = found.get(statement.name, _NONE) | names_in(statement)
             continue
-        for block in _blocks_in_order(statement):
-            waiting += block
         use = flow.uses.get(id(statement), _NO_USE)
         for targets, _ in bindings_of(statement) if use.makes_lambda else ():
             for name in (name for target in targets for name in bound_names(target)):

@@ -36,17 +36,14 @@ def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(statement, field, None)
-        if block:
-            yield block
-    for handler in getattr(statement, "handlers", ()):
-        yield handler.body
-    for case in getattr(statement, "cases", ()):
-        yield case.body
+    """Those that are not empty, in the order in which they may be run."""
+    blocks = [getattr(statement, "body", None), getattr(statement, "orelse", None)]
+    blocks += [part.body for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]
+    blocks.append(getattr(statement, "finalbody", None))
+    yield from filter(None, blocks)
 
 
-_OBJECTS = ("self", "cls")
+OBJECTS = ("self", "cls")
 
 
 def names_in(node: ast.AST) -> set[str]:
@@ -70,7 +67,7 @@ def read_name(node: ast.AST) -> str | None:
     """`a` for a name, `self.a` for an attribute of `self`, None for any other expression."""
     if isinstance(node, ast.Name):
         return node.id
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _OBJECTS:
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in OBJECTS:
         return f"{node.value.id}.{node.attr}"
     return None
 
@@ -80,7 +77,7 @@ def root_name(node: ast.expr) -> str | None:
     while True:
         if isinstance(node, ast.Name):
             return node.id
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _OBJECTS:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in OBJECTS:
             return f"{node.value.id}.{node.attr}"
         if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.Await)):
             node = node.value
@@ -194,6 +191,15 @@ def names_given(call: ast.Call) -> list[str]:
         else:
             node = node.value
     return [path for path in found if path is not None]
+
+
+def decorator_names(node: FunctionNode | ast.Lambda) -> set[str]:
+    """The last part of each decorator's name; none of a lambda."""
+    names = set()
+    for decorator in () if isinstance(node, ast.Lambda) else node.decorator_list:
+        function = decorator.func if isinstance(decorator, ast.Call) else decorator
+        names.add(function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", ""))
+    return names
 
 
 def mutated_names(function: FunctionNode) -> frozenset[str]:
