@@ -236,7 +236,7 @@ class Analysis:
                 found[name] = Plain("literal")
         first = self._first_parameter(function)
         if first is not None and function.owner is not None:
-            found[first] = Instance(function.owner)
+            found[first] = self.classes.while_constructed(Instance(function.owner), function.node)
         library = libraries.hook_parameters(self, function)
         found.update({name: value for name, value in library.items() if name in found})
         return found

@@ -212,10 +212,19 @@ class ClassFacts:
         if known is not None:
             return known
         self._attributes[key] = NOTHING  # an attribute made from itself adds nothing
-        is_held = any(self._writers_of(owner, name).is_held for owner in self.ancestors(instance.cls))
+        is_held = self._is_held(instance.cls, name)
         value = self._as_held(instance, self._join_of_writes(instance, name), is_held=is_held)
         self._attributes[key] = value
         return value
+
+    def while_constructed(self, instance: Instance, method: FunctionNode | ast.Lambda) -> Instance:
+        """The object as a method finds it when it begins: where the constructor of a module does, nothing has moved it.
+
+        Not where the repository has bases of it, whose constructors may.
+        """
+        if isinstance(method, ast.Lambda) or method.name != "__init__" or not self.is_module(instance.cls):
+            return instance
+        return instance if len(self.ancestors(instance.cls)) > 1 else instance._replace(on_cpu=True)
 
     def kept(self, instance: Instance, value: Value) -> Value:
         """What an object is given to keep, as it has it."""
@@ -230,21 +239,32 @@ class ClassFacts:
         kept = self.kept(instance, value)
         if kept is not value:
             return kept
-        is_module = self.is_module(instance.cls)
-        if isinstance(value, Instance):
-            moves = self.is_module(value.cls)
-        elif isinstance(value, LibraryObject):
-            moves = libraries.is_module([value.name])
-        else:
-            moves = is_module and isinstance(value, Tensor) and (is_held or value.requires_grad is not False)
-        if not moves or not isinstance(value, (Instance, LibraryObject, Tensor)):
+        if not isinstance(value, (Instance, LibraryObject, Tensor)) or not self._may_move(
+            instance, value, is_held=is_held
+        ):
             return value
+        is_module = self.is_module(instance.cls)
         is_float = is_held and (value.requires_grad or is_real(value.dtype)) if isinstance(value, Tensor) else is_module
         if instance.dtype is not None and is_float:
             value = value._replace(dtype=instance.dtype)
         if value.on_cpu is False:
             return value
         return value._replace(on_cpu=instance.on_cpu if is_module else None)
+
+    def may_move(self, instance: Instance, name: str, value: Value) -> bool:
+        """Whether an attribute that holds this may go where its object is sent."""
+        return self._may_move(instance, value, is_held=self._is_held(instance.cls, name))
+
+    def _is_held(self, cls: Class, name: str) -> bool:
+        return any(self._writers_of(owner, name).is_held for owner in self.ancestors(cls))
+
+    def _may_move(self, instance: Instance, value: Value, *, is_held: bool) -> bool:
+        if isinstance(value, Instance):
+            return self.is_module(value.cls)
+        if isinstance(value, LibraryObject):
+            return libraries.is_module([value.name])
+        is_tensor = isinstance(value, Tensor) and (is_held or value.requires_grad is not False)
+        return is_tensor and self.is_module(instance.cls)
 
     def _join_of_writes(self, instance: Instance, name: str) -> Value:
         cls = instance.cls
@@ -336,7 +356,7 @@ class ClassFacts:
         frame = Frame(analysis, owner.module, slicer.flow, owner, None, grad_mode, asked, NO_TARGETS)
         for parameter, value in parameters.items():
             frame.bind(parameter, value)
-        frame.bind(first, instance)
+        frame.bind(first, self.while_constructed(instance, writer))
         from tonumpy.inference.flow import execute
 
         execute(frame, writer.body)

@@ -13,6 +13,7 @@ from tonumpy.inference.values import (
     SAVED,
     Arguments,
     Constant,
+    Device,
     Foreign,
     Function,
     Instance,
@@ -84,6 +85,8 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         return NOTHING
     if kind == "object":
         return LibraryObject(detail, cpu, grad)
+    if kind == "device":
+        return Device(cpu, is_chosen=cpu is None)
     if kind == "outputs" and isinstance(owner, LibraryObject) and owner.dtype is not None:
         return LibraryObject(detail, cpu, grad, dtype=owner.dtype)
     if kind == "self" and owner is not None:
