@@ -554,6 +554,8 @@ def _change_receiver(
     elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
         if libraries.changes_module_in_place(name):
             frame.change_all(path, receiver, result)
+            if isinstance(receiver, Instance):
+                _change_parts(frame, path, receiver, name, arguments)
     elif isinstance(receiver, Instance) and path in frame.path_roots:
         for attribute in frame.analysis.classes.written_by(receiver.cls, name):
             frame.forget(f"{path}.{attribute}")
@@ -562,6 +564,18 @@ def _change_receiver(
         _store_back(
             frame, call.func.value, path, builtin_calls.changed_container(frame, first, name, arguments) or first
         )
+
+
+def _change_parts(frame: Frame, path: str, module: Instance, method: str, arguments: Arguments) -> None:
+    """The parameters, buffers and layers of a module go with it: `self.to(device)`."""
+    for name, value in frame.env.items():
+        owner, _, attribute = name.rpartition(".")
+        if owner == path and frame.analysis.classes.may_move(module, attribute, value):
+            after = call_method(frame, value, method, arguments)
+            # A tensor may be a parameter, or one that is only kept there.
+            frame.change(name, join(value, after) if isinstance(value, Tensor) else after)
+        elif owner.startswith(f"{path}."):
+            frame.forget(name)
 
 
 def _change_member(frame: Frame, call: ast.Call, receiver: Union, path: str | None, arguments: Arguments) -> None:

@@ -167,6 +167,7 @@ class _Search:
             self._wants_result = self._wants_result or step.gives_result
         elif step.calls_own and self._has_own:
             keep = True
+            self.ask_for(step.reads)
         if keep:
             self._kept.add(step.statement)
             self._begun = True
