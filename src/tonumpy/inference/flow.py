@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.deferred import PLAIN
-from tonumpy.inference import libraries
 from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context
 from tonumpy.inference.callers import places_that_name
 from tonumpy.inference.conventions import holder_of_data
@@ -17,8 +16,8 @@ from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_o
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.narrowing import asks_for_class, narrow, pattern_value
+from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
-    OBJECTS,
     arguments_of,
     bound_names,
     imports_of,
@@ -199,7 +198,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         name = last_name(node.func)
         sets_mode = name in GRAD_SETTERS or _enters_in_stack(frame, node)
         names = [*names_given(node), *([changed] if changed else []), *_written_by_own_method(frame, node)]
-        if sets_mode or _moves_own_module(node) or _wanted(frame, statement, names) or _binds_by_walrus(frame, node):
+        if sets_mode or moves_own_module(node) or _wanted(frame, statement, names) or _binds_by_walrus(frame, node):
             evaluate(frame, node)
         if sets_mode:
             _set_grad_mode(frame, node)
@@ -234,14 +233,6 @@ def _written_by_own_method(frame: Frame, node: ast.expr) -> list[str]:
         return []
     owner = function.value.id
     return [f"{owner}.{name}" for name in frame.analysis.classes.written_by(frame.owner, function.attr)]
-
-
-def _moves_own_module(call: ast.Call) -> bool:
-    """`self.to(device)`"""
-    function = call.func
-    if not isinstance(function, ast.Attribute) or not libraries.changes_module_in_place(function.attr):
-        return False
-    return isinstance(function.value, ast.Name) and function.value.id in OBJECTS
 
 
 def _binds_by_walrus(frame: Frame, node: ast.expr) -> bool:

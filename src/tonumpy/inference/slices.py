@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.chains import last_name
 from tonumpy.inference.dependencies import Use, flow_of_node
 from tonumpy.inference.environment import GRAD_SETTERS
+from tonumpy.inference.libraries.moved import changes_module_in_place
 from tonumpy.inference.narrowing import asks_for_class
 from tonumpy.inference.symbols import (
     OBJECTS,
@@ -62,6 +63,7 @@ class Step(NamedTuple):
     always: bool = False  # it may leave the function or a loop, or changes what holds for all that follows
     gives_result: bool = False
     calls_own: bool = False  # it calls a method of its object, which may write attributes
+    moves_own: bool = False  # `self.to(device)`
     is_loop: bool = False
     blocks: tuple[tuple[Step, ...], ...] = ()  # in the order in which they may be run
 
@@ -167,7 +169,8 @@ class _Search:
             self._wants_result = self._wants_result or step.gives_result
         elif step.calls_own and self._has_own:
             keep = True
-            self.ask_for(step.reads)
+            if step.moves_own:
+                self.ask_for(step.reads)
         if keep:
             self._kept.add(step.statement)
             self._begun = True
@@ -229,9 +232,18 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
         always,
         gives_result,
         call is not None and isinstance(call.func, ast.Attribute) and root_name(call.func.value) in OBJECTS,
+        call is not None and moves_own_module(call),
         isinstance(statement, _LOOPS),
         tuple(_steps_of(block, flow) for block in blocks_of(statement)),
     )
+
+
+def moves_own_module(call: ast.Call) -> bool:
+    """`self.to(device)`"""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or not changes_module_in_place(function.attr):
+        return False
+    return isinstance(function.value, ast.Name) and function.value.id in OBJECTS
 
 
 def _sort_targets(target: ast.expr, rebinds: set[str], changes: set[str]) -> None:
