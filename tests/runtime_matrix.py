@@ -173,6 +173,10 @@ def same(one: object, other: object) -> bool:
         return list(one) == list(other) and all(map(same, one.values(), other.values()))
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(map(same, one, other))
+    if hasattr(one, "toarray") and hasattr(other, "toarray"):  # SciPy's sparse matrices
+        return same(one.toarray(), other.toarray())
+    if hasattr(one, "equals"):  # tables, which compare item by item otherwise
+        return bool(one.equals(other))
     return one == other or callable(one)  # functions are compared by what they do, not here
 
 
