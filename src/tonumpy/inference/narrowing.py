@@ -319,7 +319,7 @@ def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
         if current is not None:
             path, value = current
             if positive is holds:
-                if NONE in members(value):
+                if any(member == NONE or isinstance(member, Unknown) for member in members(value)):
                     frame.refine(path, NONE)
             else:
                 _keep(frame, path, [member for member in members(value) if member != NONE])
