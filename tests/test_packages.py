@@ -8,6 +8,7 @@ import pytest
 
 from tonumpy import check_source
 from tonumpy.config import Settings
+from tonumpy.inference.analysis import Analysis
 from tonumpy.inference.project import Project
 from tonumpy.pipeline import check
 from tonumpy.source import Source
@@ -137,3 +138,26 @@ def test_the_nearest_conftest_counts_and_a_fixture_may_take_that_of_its_own_name
     assert certainties() == []
     test.write_text("import torch\n\n\ndef helper(x):\n    x.numpy()\n")
     assert certainties() == ["unsafe"]
+
+
+LAZY = b"""
+torch = None
+FIRST = 0
+
+
+def load():
+    global torch
+    if torch is None:
+        import torch
+
+
+def zeros(x):
+    x = x[FIRST]
+    return torch.zeros_like(x).cpu().numpy()
+"""
+
+
+def test_what_a_function_imports_for_all_is_known_without_running_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuel = Analysis.refuel
+    monkeypatch.setattr(Analysis, "refuel", lambda self, _: refuel(self, 2))  # what zeros() itself needs
+    assert check_source(LAZY, "lazy.py") == []

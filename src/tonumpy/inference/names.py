@@ -11,7 +11,7 @@ from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame
 from tonumpy.inference.frameworks import foreign_root
 from tonumpy.inference.slices import Slice
-from tonumpy.inference.symbols import Import
+from tonumpy.inference.symbols import Import, bindings_of, bound_names, imports_of, statements_of
 from tonumpy.inference.values import (
     NOTHING,
     Mapping,
@@ -91,7 +91,10 @@ class ModuleNames:
     def _written_by_functions(self, module: Module, name: str) -> Iterator[Value]:
         """What the functions that declare a name global give it."""
         for scopes in module.global_writers.get(name, ()):
-            if self._analysis.is_exhausted:
+            imported = _only_imported(scopes[-1], name)
+            if imported is not None:
+                yield self.import_value(module, imported)
+            elif self._analysis.is_exhausted:
                 yield Unknown(f"name {name} that a function writes")
             else:
                 yield self._analysis.entry_frame(module, scopes, NO_TARGETS, {name}).bound.get(name, NOTHING)
@@ -202,6 +205,17 @@ class ModuleNames:
             return self.member_of_module(source, imported.name)
         finally:
             self._analysis.active.pop()
+
+
+def _only_imported(scope: ast.AST, name: str) -> Import | None:
+    """The import that is all that a function binds a name by: `global torch`, `import torch`."""
+    found: list[Import] = []
+    for statement in statements_of(scope.body) if isinstance(scope, _FUNCTIONS) else ():
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            found += [imported for bound, imported in imports_of(statement) if bound == name]
+        elif any(name in bound_names(target) for targets, _ in bindings_of(statement) for target in targets):
+            return None
+    return found[0] if len(found) == 1 else None
 
 
 def _filled_out_of_sight(value: Value) -> Value:
