@@ -65,17 +65,15 @@ def api(measurements: Measurements) -> dict[str, Any]:
         for name in public_attributes()
         if f"torch.Tensor.{name}" in claims
     }
+    everywhere = plain_keywords(overloads[name] for name in claims if name in overloads)
+    plain = [keyword for keyword in everywhere if keyword not in tensors]
     return {
         "torch": torch.__version__.partition("+")[0],
         "aliases": {alias: name for alias, name in aliases.items() if name in claims},
         "attributes": {name: _trimmed(each) for name, each in attributes.items() if each.kind != "NoneType"},
         "modules": {name: _trimmed(each) for name, each in measurements.modules.items()},
-        "plain_keywords": [
-            keyword
-            for keyword in plain_keywords(overloads[name] for name in claims if name in overloads)
-            if keyword not in tensors
-        ],
-        "callables": {name: _entry(each) for name, each in claims.items()},
+        "plain_keywords": plain,
+        "callables": {name: _entry(each, plain) for name, each in claims.items()},
     }
 
 
@@ -85,7 +83,9 @@ def _attribute(claims: Claims) -> OutputClaims:
     return output._replace(memory=None) if output.memory == "new" else output
 
 
-def _entry(claims: Claims) -> dict[str, Any]:
+def _entry(claims: Claims, plain: Sequence[str]) -> dict[str, Any]:
+    """What is claimed, without the names in `plain`, under which no function at all takes a tensor."""
+    claims = claims._replace(plain=tuple(name for name in claims.plain if name not in plain))
     results = [
         {
             key: value

@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_calls import Observation, Output
-from torch_stubs import Signature, admits_tensors, first_plain_position, may_alias
+from torch_stubs import Signature, admits_tensors, first_plain_position, may_alias, plain_keywords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -40,8 +40,9 @@ class Decider(NamedTuple):
 
 class Claims(NamedTuple):
     """`deciders` are the parameters (with their positions, and what counts as given) that choose among the results;
-    `plain_from` is the position from which on no overload takes a tensor, `gradless` are the places of tensors that
-    bring no grad, and `may_reduce` says that a result may have no dimensions though the tensors do."""
+    `plain_from` is the position from which on no overload takes a tensor, and `plain` are the names under which none
+    does, `gradless` are the places of tensors that bring no grad, and `may_reduce` says that a result may have no
+    dimensions though the tensors do."""
 
     results: tuple[ResultClaims, ...]
     deciders: tuple[Decider, ...]
@@ -49,6 +50,7 @@ class Claims(NamedTuple):
     writes: tuple[str, ...]
     may_write: tuple[str, ...]
     plain_from: int | None
+    plain: tuple[str, ...]
     gradless: tuple[int | str, ...]
     may_reduce: bool
 
@@ -77,6 +79,7 @@ def claims_of(name: str, observations: Sequence[Observation], signatures: Sequen
         always,
         sometimes,
         _plain_from(observations, signatures),
+        _plain(observations, signatures),
         _gradless(observations, signatures),
         may_reduce,
     )
@@ -99,6 +102,12 @@ def _plain_from(observations: Iterable[Observation], signatures: Sequence[Signat
     told = first_plain_position(signatures)
     seen = [place for o in observations for place, what in o.given if is_tensor(what) and isinstance(place, int)]
     return None if told is None else max([told, *(place + 1 for place in seen)])
+
+
+def _plain(observations: Iterable[Observation], signatures: Sequence[Signature]) -> tuple[str, ...]:
+    """As the stubs say, too; by position or by name, a tensor was not seen there either."""
+    seen = {place for o in observations for place, what in o.given if is_tensor(what)}
+    return tuple(sorted({*plain_keywords([signatures])} - _both_ways(seen, signatures)))
 
 
 def is_tensor(what: str) -> bool:
@@ -165,7 +174,7 @@ def claims_without_calls(signatures: Sequence[Signature]) -> Claims | None:
     if kind is None:
         return None
     result = ResultClaims((), "", (), (OutputClaims(kind, None, None, None, None),))
-    return Claims((result,), (), (), (), (), first_plain_position(signatures), (), may_reduce=True)
+    return Claims((result,), (), (), (), (), first_plain_position(signatures), (), (), may_reduce=True)
 
 
 Groups = dict[tuple[str, ...], list[Observation]]

@@ -62,6 +62,13 @@ def test_an_index_brings_no_grad() -> None:
     assert add.takes_grad_at("other")
 
 
+def test_what_takes_no_tensor_under_a_name_of_its_own() -> None:
+    interpolate = function("torch.nn.functional.interpolate")
+    assert interpolate is not None
+    assert "size" not in torch_api.plain_keywords()
+    assert [interpolate.takes_tensor_at(name) for name in ("input", "size", "mode")] == [True, False, False]
+
+
 def test_a_sum_may_have_no_dimensions() -> None:
     total, mse = function("torch.sum"), module("torch.nn.MSELoss")
     assert total is not None
@@ -190,9 +197,11 @@ def test_a_false_claim_is_seen(observations: Path, monkeypatch: pytest.MonkeyPat
         assert [what for call in seen for what in broken_by(lie, call)], false
     for lie in (add._replace(plain_from=1), add._replace(gradless=(1,))):
         assert [what for call in seen for what in broken_by(lie, call)]
-    total, calls = function("torch.sum"), pickle.loads(observations.read_bytes())[0]["torch.sum"]
-    assert total is not None
-    assert [what for call in calls for what in broken_by(total._replace(may_reduce=False), call)]
+    everything = pickle.loads(observations.read_bytes())[0]
+    for name, false in (("torch.sum", {"may_reduce": False}), ("torch.searchsorted", {"plain": ("sorter",)})):
+        known = function(name)
+        assert known is not None
+        assert [what for call in everything[name] for what in broken_by(known._replace(**false), call)]
 
 
 def broken_by(known: Callable, call: Any) -> Iterator[str]:  # noqa: ANN401 - an Observation of the scripts
@@ -211,7 +220,7 @@ def broken_by(known: Callable, call: Any) -> Iterator[str]:  # noqa: ANN401 - an
         return
     for place, what in call.given:
         is_plain = (
-            place in torch_api.plain_keywords()
+            place in torch_api.plain_keywords() or place in known.plain
             if isinstance(place, str)
             else known.plain_from is not None and place >= known.plain_from
         )

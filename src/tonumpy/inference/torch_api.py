@@ -63,6 +63,7 @@ class Callable(NamedTuple):
     takes      of "device", "dtype", "requires_grad" and "inplace", the keywords that are understood
     writes     the parameters whose tensors are written, "self" in a method; `may_write`: depending on other arguments
     plain_from the position from which on no tensor can be given
+    plain      the names under which none can, though some other function takes one under such a name
     gradless   where a tensor can be given whose grad the result never takes over, by position and by name: an index
     may_reduce whether a result may have no dimensions, though the tensors given have some
     """
@@ -74,13 +75,14 @@ class Callable(NamedTuple):
     writes: tuple[str, ...] = ()
     may_write: tuple[str, ...] = ()
     plain_from: int | None = None
+    plain: tuple[str, ...] = ()
     gradless: tuple[int | str, ...] = ()
     may_reduce: bool = False
 
     def takes_tensor_at(self, place: int | str) -> bool:
         """Whether a tensor can be given there: nothing in sizes, dimensions and flags brings a grad or a device."""
         if isinstance(place, str):
-            return place not in plain_keywords()
+            return place not in plain_keywords() and place not in self.plain
         return self.plain_from is None or place < self.plain_from
 
     def takes_grad_at(self, place: int | str) -> bool:
@@ -169,6 +171,7 @@ def _callable(name: str, entry: dict[str, Any]) -> Callable:
         tuple(entry.get("writes", ())),
         tuple(entry.get("may_write", ())),
         entry.get("plain_from"),
+        tuple(entry.get("plain", ())),
         tuple(entry.get("gradless", ())),
         entry.get("may_reduce", False),
     )
