@@ -320,9 +320,10 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
 
 
 def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operator) -> Value:
-    if isinstance(operator, ast.Add) and isinstance(left, Sequence) and isinstance(right, Sequence):
-        items = None if left.items is None or right.items is None else left.items + right.items
-        return Sequence(items, join(left.element, right.element))
+    if isinstance(operator, ast.Add):
+        whole = _concatenated(frame, left, right)
+        if whole is not None:
+            return whole
     if isinstance(operator, ast.BitOr) and isinstance(left, Mapping):
         return updated(left, right)
     if isinstance(operator, ast.BitOr) and isinstance(left, Sequence):
@@ -333,6 +334,16 @@ def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operat
         return Plain("str")
     result = operate(operator, (left, right), frame.grad_mode)
     return autocast.cast(frame, _OPERATORS.get(type(operator), ""), (left, right), result)
+
+
+def _concatenated(frame: Frame, left: Value, right: Value) -> Sequence | None:
+    """A list, or the like, that another is added to; what is unknown beside it is no tensor, as torch adds no list."""
+    if isinstance(left, Sequence) and isinstance(right, Sequence):
+        items = None if left.items is None or right.items is None else left.items + right.items
+        return Sequence(items, join(left.element, right.element))
+    if {type(left), type(right)} == {Sequence, Unknown}:
+        return Sequence(None, join(item_of(frame, left), item_of(frame, right)))
+    return None
 
 
 _OPERATORS = {ast.MatMult: "@", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
