@@ -450,13 +450,14 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
 def _meant(receiver: Union, method: str) -> list[Value]:
     """The members of a union that have the method: None has none, and a list or dict has not what tensors have."""
     given = [member for member in receiver.members if member != NONE]
-    if method not in TORCH_WORDS and (torch_api.tensor_method(method) is None or method in _OF_CONTAINERS):
+    if method not in TORCH_WORDS and torch_api.tensor_method(method) is None:
         return given
-    return [member for member in given if not isinstance(member, (Sequence, Mapping))] or given
+    without = tuple(kind for kind, methods in _OF_CONTAINERS.items() if method not in methods)
+    return [member for member in given if not isinstance(member, without)] or given
 
 
-# Methods of tensors that lists and dicts have as well; a batch of texts, which is read as a dict, can be moved.
-_OF_CONTAINERS = frozenset(("add", "sort", "values", "to"))
+# Methods of tensors that these have as well; a batch of texts, which is read as a dict, can be moved.
+_OF_CONTAINERS: dict[type, tuple[str, ...]] = {Sequence: ("add", "sort"), Mapping: ("values", "to")}
 
 
 _PLAIN_METHODS = frozenset(
