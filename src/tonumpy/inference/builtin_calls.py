@@ -149,10 +149,6 @@ def collection(frame: Frame, name: str, arguments: Arguments) -> Value:
     return Plain(name) if name == "Counter" else Unknown(f"call of collections.{name}")
 
 
-# What they give is a function, or a class, that is made of their arguments.
-KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
-
-
 def call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
     """A call of `partial(f, x)`, or of `namedtuple("Point", "x y")`."""
     from tonumpy.inference.calls import call_value
@@ -176,6 +172,16 @@ def _named_tuple(fields: Value | None, arguments: Arguments) -> Value:
     items = [arguments.get(position, str(name)) for position, name in enumerate(names)]
     known = tuple(Unknown("field of a named tuple") if item is None else item for item in items)
     return Sequence(known, join_all(known), tuple(map(str, names))) if names else Unknown("named tuple")
+
+
+PARAMETER_SET = ("values", "marks", "id")
+
+
+def parameter_set(arguments: Arguments) -> Sequence:
+    """`pytest.param(1, 2, id="small")`."""
+    values = Unknown("parameter") if arguments.has_star else sequence_of(arguments.positional)
+    items = (values, Plain("marks"), Plain("str"))
+    return Sequence(items, join_all(items), PARAMETER_SET)
 
 
 def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:

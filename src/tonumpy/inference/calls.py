@@ -21,6 +21,7 @@ from tonumpy.inference.operators import (
 )
 from tonumpy.inference.symbols import Import, arguments_of, element_path, key_path, path_of
 from tonumpy.inference.values import (
+    KEPT_CALLS,
     NONE,
     NOTHING,
     SAVED,
@@ -287,7 +288,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         return call_symbol(frame, function.name, arguments)
     if isinstance(function, Method):
         return call_method(frame, function.receiver, function.name, arguments)
-    if isinstance(function, LibraryObject) and function.name in builtin_calls.KEPT_CALLS:
+    if isinstance(function, LibraryObject) and function.name in KEPT_CALLS:
         return builtin_calls.call_kept(frame, function, arguments)
     if isinstance(function, LibraryObject):
         result = libraries.call_object(frame, function, "__call__", arguments)
@@ -352,6 +353,8 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return promised
     if name in ("importlib.import_module", "pytest.importorskip"):
         return _imported(frame, arguments.get(0, "name"))
+    if name == "pytest.param":
+        return builtin_calls.parameter_set(arguments)
     if name == "torch.device":
         return _device(arguments.get(0, "type"))
     if name.startswith("torch."):
@@ -363,7 +366,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
             result = representation.in_default_dtype(name, arguments, frame.default_dtype, result)
             return autocast.cast(frame, name.rpartition(".")[2], arguments.values(), result)
     short = name.rpartition(".")[2]
-    if name in builtin_calls.KEPT_CALLS or (name.startswith("torch.") and short in GRAD_CONTEXTS):
+    if name in KEPT_CALLS or (name.startswith("torch.") and short in GRAD_CONTEXTS):
         return LibraryObject(name, arguments=None if arguments.has_star else arguments)
     if name.startswith("collections."):
         return builtin_calls.collection(frame, name[len("collections.") :], arguments)

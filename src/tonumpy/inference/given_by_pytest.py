@@ -1,6 +1,8 @@
-"""A test function in; what pytest gives its parameters out: what the fixtures of their names return or yield.
+"""A test function in; what pytest gives its parameters out: what is listed for them, or what the fixtures of their
+names return or yield.
 
 Where pytest looks for a fixture: https://docs.pytest.org/en/stable/reference/fixtures.html#fixture-availability
+What is listed for a parameter: https://docs.pytest.org/en/stable/reference/reference.html#pytest-mark-parametrize
 """
 
 from __future__ import annotations
@@ -10,15 +12,27 @@ import os
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
+from tonumpy.inference.builtin_calls import PARAMETER_SET
 from tonumpy.inference.callers import is_test_module
+from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.symbols import FunctionNode, own_expressions, parameter_names, statements_of
 from tonumpy.inference.syntax import walk
-from tonumpy.inference.values import Arguments, Function, Instance, Sequence, Value
+from tonumpy.inference.values import (
+    Arguments,
+    Function,
+    Instance,
+    Plain,
+    Sequence,
+    Unknown,
+    Value,
+    join_all,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.inference.analysis import Analysis
+    from tonumpy.inference.frame import Frame
     from tonumpy.inference.project import Module
 
 _CONFTEST = "conftest"
@@ -35,10 +49,15 @@ class GivenByPytest:
         node = function.node
         if isinstance(node, ast.Lambda) or not _is_run_by_pytest(node, function.module):
             return {}
-        listed = _listed(node.decorator_list + ([] if function.owner is None else function.owner.node.decorator_list))
+        decorators = node.decorator_list + ([] if function.owner is None else function.owner.node.decorator_list)
+        calls = [each for each in decorators if isinstance(each, ast.Call) and last_name(each.func) == "parametrize"]
+        frame = self._analysis.module_scope(function.module)
+        listed = {name: value for call in calls for name, value in _listed(frame, call)}
         asked = (name for name in parameter_names(node.args) if name not in listed)
         found = {name: next(self._fixtures(function, name), None) for name in asked}
-        return {name: self._given_by(fixture) for name, fixture in found.items() if fixture is not None}
+        given = {name: self._given_by(fixture) for name, fixture in found.items() if fixture is not None}
+        # Numbers and strings say nothing of where tensors are: a suite may be run on another default device.
+        return given | {name: value for name, value in listed.items() if not isinstance(value, (Unknown, Plain))}
 
     def _fixtures(self, function: Function, name: str) -> Iterator[Function]:
         """The fixtures of this name that a function may ask for, the nearest first."""
@@ -66,11 +85,33 @@ def _is_run_by_pytest(node: FunctionNode, module: Module) -> bool:
     return is_there and (node.name.startswith("test") or _fixture_name(node) is not None)
 
 
-def _listed(decorators: list[ast.expr]) -> set[str]:
+def _listed(frame: Frame, call: ast.Call) -> Iterator[tuple[str, Value]]:
     """The parameters that `@pytest.mark.parametrize("x, y", ...)` gives their values: no fixture is asked for these."""
-    calls = [each for each in decorators if isinstance(each, ast.Call) and last_name(each.func) == "parametrize"]
-    words = [_text(node) or "" for call in calls for argument in call.args[:1] for node in walk(argument)]
-    return {name.strip() for word in words for name in word.split(",")}
+    arguments = {keyword.arg: keyword.value for keyword in call.keywords}
+    arguments.update(zip(("argnames", "argvalues", "indirect"), call.args, strict=False))
+    words = [_text(node) or "" for node in walk(arguments["argnames"])] if "argnames" in arguments else []
+    names = [name.strip() for word in words for name in word.split(",") if name.strip()]
+    if "argvalues" not in arguments or "indirect" in arguments:  # fixtures may make something else of the values
+        yield from ((name, Unknown("parameter")) for name in names)
+        return
+    listed = settle(evaluate(frame, arguments["argvalues"]))
+    sets = _counted(listed) or (item_of(frame, listed),)
+    for position, name in enumerate(names):
+        yield name, join_all(_value_in(frame, each, position, len(names)) for each in sets)
+
+
+def _value_in(frame: Frame, values: Value, position: int, count: int) -> Value:
+    """What one of the values of a set is: of several in a tuple, of one by itself, of any in a `pytest.param`."""
+    if isinstance(values, Sequence) and values.fields == PARAMETER_SET:
+        values = (_counted(values) or (values,))[0]
+    elif count == 1:
+        return values
+    items = _counted(values)
+    return items[position] if len(items) == count else item_of(frame, values)
+
+
+def _counted(value: Value) -> tuple[Value, ...]:
+    return (value.items or ()) if isinstance(value, Sequence) else ()
 
 
 def _fixtures_in(scope: ast.Module | ast.ClassDef) -> dict[str, FunctionNode]:

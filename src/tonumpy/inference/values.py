@@ -319,6 +319,8 @@ def join_all(values: Iterable[Value]) -> Value:
 
 
 _PLAIN = (Plain, Constant)
+# What they give is a function, or a class, that is made of their arguments.
+KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
 
 
 def _merge(first: Value, second: Value) -> Value | None:
@@ -369,6 +371,8 @@ def _merge(first: Value, second: Value) -> Value | None:
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return _join_mappings(first, second)
     if isinstance(first, LibraryObject) and isinstance(second, LibraryObject) and first.name == second.name:
+        if first.name in KEPT_CALLS:
+            return None
         return LibraryObject(
             first.name,
             join_fact(first.on_cpu, second.on_cpu),
