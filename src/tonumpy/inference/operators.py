@@ -250,11 +250,21 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     result = representation.of_method(receiver, name, arguments, result)
     if name == "copy_" and isinstance(result, Tensor):
         result = result._replace(on_cpu=receiver.on_cpu)  # it takes from any device
+    if name.endswith("_") and not name.endswith("__") and isinstance(receiver, Tensor) and isinstance(result, Tensor):
+        result = _written_in_place(receiver, result)
     if "self" in operator.writes and isinstance(result, Tensor) and grad_mode is not True:
         # What is written in place while grad mode is off stays the leaf, or the part of a graph, that it was.
         grad = receiver.requires_grad if grad_mode is False else join_fact(result.requires_grad, receiver.requires_grad)
         return result._replace(requires_grad=grad)
     return result
+
+
+def _written_in_place(tensor: Tensor, result: Tensor) -> Tensor:
+    """What `tensor.set_(...)` gives: the tensor, which has kept its device and its dtype."""
+    grad = False if is_integral(tensor.dtype) else result.requires_grad
+    on_cpu = tensor.on_cpu if result.on_cpu is None else result.on_cpu
+    origins = tensor.origins | result.origins
+    return result._replace(on_cpu=on_cpu, dtype=tensor.dtype, requires_grad=grad, origins=origins)
 
 
 # The mark of a view that was made while grad mode was off: it has the grad of its base, and nothing changes that.
