@@ -462,11 +462,14 @@ def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
     path = path_of(source.func.value)
     module = None if path is None else frame.env.get(path)
     given = [(statement, node) for statement in statements_of(loop.body) for node in _requires_grad_given(statement)]
-    if path is None or not given or not isinstance(module, (Instance, LibraryObject)):
+    if path is None or not given:
         return
     every = all(isinstance(node, ast.Constant) and node.value is False for _, node in given)
     always = any(statement in loop.body for statement, _ in given) and not source.args and not source.keywords
-    frame.change_all(path, module, module._replace(requires_grad=False if every and always else None))
+    if every and always and isinstance(module, Unknown) and frame.module.only_torch_says:
+        module = LibraryObject("torch.nn.Module", module.on_cpu)  # what else has parameters
+    if isinstance(module, (Instance, LibraryObject)):
+        frame.change_all(path, module, module._replace(requires_grad=False if every and always else None))
 
 
 def _requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:
