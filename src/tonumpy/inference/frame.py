@@ -21,6 +21,7 @@ from tonumpy.inference.values import (
     after_part_changed,
     dtype_of,
     join,
+    join_arguments,
     with_origin,
 )
 
@@ -261,14 +262,3 @@ def _join_observations(first: Observation, second: Observation) -> Observation:
         first.grad_mode if first.grad_mode is second.grad_mode else None,
         first.autocast if first.autocast == second.autocast else NOTHING,
     )
-
-
-def join_arguments(first: Arguments, second: Arguments) -> Arguments:
-    """Both are arguments of the same call, so they have the same shape, unless a * took them apart differently."""
-    if len(first.positional) != len(second.positional) or [k for k, _ in first.named] != [k for k, _ in second.named]:
-        return Arguments((), (), has_star=True, hides_names=True)
-    positional = tuple(join(one, other) for one, other in zip(first.positional, second.positional, strict=True))
-    named = tuple((name, join(one, other)) for (name, one), (_, other) in zip(first.named, second.named, strict=True))
-    has_star = first.has_star or second.has_star
-    hides_names = first.hides_names or second.hides_names
-    return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names)

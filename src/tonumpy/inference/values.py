@@ -377,7 +377,8 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.name,
             join_fact(first.on_cpu, second.on_cpu),
             join_fact(first.requires_grad, second.requires_grad),
-            dtype=first.dtype if first.dtype == second.dtype else None,
+            _join_made_from(first, second),
+            first.dtype if first.dtype == second.dtype else None,
         )
     if isinstance(first, Instance) and isinstance(second, Instance) and first.cls == second.cls:
         arguments = first.arguments if first.arguments == second.arguments else None
@@ -390,6 +391,33 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.dtype if first.dtype == second.dtype else None,
         )
     return None
+
+
+def join_arguments(first: Arguments, second: Arguments) -> Arguments:
+    """Both are arguments of the same call, so they have the same shape, unless a * took them apart differently."""
+    if len(first.positional) != len(second.positional) or [k for k, _ in first.named] != [k for k, _ in second.named]:
+        return Arguments((), (), has_star=True, hides_names=True)
+    positional = tuple(join(one, other) for one, other in zip(first.positional, second.positional, strict=True))
+    named = tuple((name, join(one, other)) for (name, one), (_, other) in zip(first.named, second.named, strict=True))
+    has_star = first.has_star or second.has_star
+    hides_names = first.hides_names or second.hides_names
+    return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names)
+
+
+def _join_made_from(first: LibraryObject, second: LibraryObject) -> Arguments | None:
+    """What one of two objects of a class was made from; None of one that is wrapped again and again, as in a loop."""
+    if first.arguments is None or second.arguments is None:
+        return None
+    joined = join_arguments(first.arguments, second.arguments)
+    return None if joined.has_star or any(_holds(value, first.name) for value in joined.values()) else joined
+
+
+def _holds(value: Value, name: str) -> bool:
+    """Whether there is an object of this class in a value."""
+    if isinstance(value, LibraryObject):
+        held = () if value.arguments is None else value.arguments.values()
+        return value.name == name or any(_holds(each, name) for each in held)
+    return isinstance(value, (Sequence, Mapping, Union)) and any(_holds(each, name) for each in _parts(value))
 
 
 def _are_told_apart(first: Sequence, second: Sequence) -> bool:

@@ -27,6 +27,7 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     is_real,
+    join,
     join_all,
     mapped,
     same,
@@ -252,12 +253,29 @@ def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value
     from tonumpy.inference.calls import call_value
 
     steps = None if owner.arguments is None else owner.arguments.get(0, "transforms")
-    if not isinstance(steps, Sequence) or steps.items is None or len(arguments.positional) != 1:
+    if not isinstance(steps, Sequence) or len(arguments.positional) != 1:
         return None
     value = arguments.positional[0]
+    if steps.items is None:
+        return _composed_anyhow(frame, steps.element, value)
     for step in steps.items:
         value = call_value(frame, step, Arguments((value,)))
     return value
+
+
+_MAX_STEPS = 4  # one makes a tensor, one an image of it again: what comes of the rest is the same
+
+
+def _composed_anyhow(frame: Frame, step: Value, value: Value) -> Value | None:
+    """What any number of steps make of a value, of which each is one of several; None where that does not settle."""
+    from tonumpy.inference.calls import call_value
+
+    for _ in range(_MAX_STEPS):
+        after = join(value, call_value(frame, step, Arguments((value,))))
+        if same(after, value):
+            return value
+        value = after
+    return None
 
 
 def _transformed(frame: Frame, owner: LibraryObject) -> Value:
