@@ -63,6 +63,10 @@ def overlap(one: Memory, other: Memory) -> bool:
     """Whether a write to one may show in the other."""
     if one[0] != other[0]:
         return False
+    for all_of_them, each in ((one, other), (other, one)):
+        if PARAMETERS in all_of_them and PARAMETERS not in each:
+            module = module_of(all_of_them)
+            return each[: len(module)] == module and is_parameter(each)
     if list(filter(is_member, one[1:])) != list(filter(is_member, other[1:])):
         return False
     for step, its_step in zip(one[1:], other[1:], strict=False):

@@ -375,7 +375,8 @@ class _Walk:
             if not writes:
                 self.arguments(node)
             return _viewed(base, node.func.attr, node.args)
-        return NOTHING if writes else self.value(node)
+        is_in_place = isinstance(node, ast.Call) and writes_itself(last_name(node.func) or "")  # `x.mul_(2).add_(1)`
+        return self.value(node) if is_in_place or not writes else NOTHING
 
     def value(self, node: ast.expr | None) -> References:
         """The memory that a value may refer to; everything that is read on the way is noted."""
