@@ -10,6 +10,7 @@ from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.edits import plan_edits, plan_fix
 from tonumpy.findings import Applicability, Finding, Position
 from tonumpy.inference import infer
+from tonumpy.inference.project import Module
 from tonumpy.noqa import suppress
 from tonumpy.repairs import compose
 from tonumpy.rules import all_rules
@@ -83,32 +84,33 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     project.begin_file()
     rules = [rule for rule in all_rules() if settings.selects(rule)]
     of_receivers = [rule for rule in rules if rule.judges == "receivers"]
-    conversions = _receivers(source, project, of_receivers) if of_receivers else []
+    module = Module(source, project)
+    conversions = _receivers(module, of_receivers) if of_receivers else []
     found = list(_judgements(conversions, of_receivers, source, settings))
     of_arguments = [rule for rule in rules if rule.judges == "arguments"]
     if of_arguments and may_hold_consumers(source.text):
-        found += _judgements(_arguments(source, project), of_arguments, source, settings)
+        found += _judgements(_arguments(module), of_arguments, source, settings)
         found.sort(key=lambda judgement: judgement.finding.start)
     return found
 
 
-def _receivers(source: Source, project: Project, rules: list[Rule]) -> list[Conversion]:
+def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:
     """Nothing is inferred about conversions that are complete as they stand and of no concern to a selected rule."""
-    candidates = find_candidates(source)
-    complete = complete_candidates(source, candidates)
+    candidates = find_candidates(module.source)
+    complete = complete_candidates(module.source, candidates)
     if complete:
-        concerned = {id(each) for rule in rules for each in rule.concerns(source, complete)}
+        concerned = {id(each) for rule in rules for each in rule.concerns(module, complete)}
         passed_over = {id(candidate) for candidate in complete} - concerned
         candidates = [candidate for candidate in candidates if id(candidate) not in passed_over]
-    return infer(source, candidates, project) if candidates else []
+    return infer(module, candidates) if candidates else []
 
 
-def _arguments(source: Source, project: Project) -> list[ImplicitConversion]:
+def _arguments(module: Module) -> list[ImplicitConversion]:
     from tonumpy.consumer_calls import find_consumers
     from tonumpy.inference.implicit import infer_implicit
 
-    sites = find_consumers(source)
-    return infer_implicit(source, sites, project) if sites else []
+    sites = find_consumers(module.source)
+    return infer_implicit(module, sites) if sites else []
 
 
 def _judgements(

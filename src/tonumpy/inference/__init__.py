@@ -10,7 +10,6 @@ from tonumpy.conversions import Certainty, Conversion, Fact
 from tonumpy.inference.analysis import MAX_STATEMENTS, Analysis
 from tonumpy.inference.copies import copies_in
 from tonumpy.inference.frame import Observation, Targets
-from tonumpy.inference.project import Module, Project
 from tonumpy.inference.sharing import sharing_of
 from tonumpy.inference.symbols import names_read
 from tonumpy.inference.values import (
@@ -30,16 +29,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonumpy.candidates import Candidate, Guard, Site
+    from tonumpy.inference.project import Module
     from tonumpy.inference.sharing import Overwritten
-    from tonumpy.source import Source
 
 _UNREACHED = Observation(Unknown("code that is not reached"), (), Arguments(()), None)
 _TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)
 
 
-def infer(source: Source, candidates: Sequence[Candidate], project: Project) -> list[Conversion]:
+def infer(module: Module, candidates: Sequence[Candidate]) -> list[Conversion]:
     """Conversions in the order of the candidates; those of values that are surely no torch tensors are left out."""
-    module = Module(source, project)
     if module.has_rivals and not module.imports_torch:
         return []  # another framework's code: what it converts is its own
     observed = observe(module, candidates)
@@ -50,7 +48,7 @@ def infer(source: Source, candidates: Sequence[Candidate], project: Project) -> 
 def _with_sharing(module: Module, conversions: list[Conversion]) -> list[Conversion]:
     """The same with what is written through shared memory, for the conversions that may share it."""
     sharing = sharing_of(
-        module.source,
+        module,
         [
             each.candidate
             for each in conversions

@@ -1,4 +1,4 @@
-"""A call of a function of the same module in; what that writes of what it is given, and what it gives back, out.
+"""A call of a function of the repository in; what that writes of what it is given, and what it gives back, out.
 
 Each function is run over once, by sharing.py, with its parameters for names of memory; what is found of these is read
 as said of the arguments here.
@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.chains import last_name
 from tonumpy.inference.memory import Memory, Names, Place, Reference, References, further
 from tonumpy.inference.symbols import parameter_names, path_of
+from tonumpy.inference.values import Function, ModuleValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tonumpy.inference.names import ModuleNames
+    from tonumpy.inference.project import Module
     from tonumpy.inference.writes import EffectOnModels
 
 _DECORATORS = frozenset("staticmethod classmethod no_grad inference_mode enable_grad".split())  # others may do anything
@@ -42,10 +45,11 @@ class Effects(NamedTuple):
 
 
 class Callee(NamedTuple):
-    """A function of the module, and the class whose method it is."""
+    """A function, the class whose method it is, and the module that it is imported from: None for the caller's own."""
 
     node: ast.FunctionDef
     owner: ast.ClassDef | None
+    module: Module | None = None
 
 
 class Given(NamedTuple):
@@ -62,9 +66,24 @@ def callee_of(call: ast.Call, functions: Mapping[str, ast.FunctionDef], owner: a
         owner, found = None, functions.get(function.id)
     elif isinstance(function, ast.Attribute) and owner is not None and path_of(function.value) in ("self", "cls"):
         found = functions_in(owner.body).get(function.attr)
-    if found is None or any(_name_of(decorator) not in _DECORATORS for decorator in found.decorator_list):
+    return None if found is None or not is_called_as_it_is(found) else Callee(found, owner)
+
+
+def is_called_as_it_is(function: ast.FunctionDef) -> bool:
+    """Whether a call of its name runs its body, whatever decorates it."""
+    return all(_name_of(decorator) in _DECORATORS for decorator in function.decorator_list)
+
+
+def imported_callee(call: ast.Call, module: Module, names: ModuleNames) -> Callee | None:
+    """`helper(x)` and `utils.helper(x)`, where the function is one of another module of the repository."""
+    root, *rest = (path_of(call.func) or "").split(".")
+    value = names.global_value(module, root) if root else None
+    for name in rest:
+        value = names.member_of_module(value.module, name) if isinstance(value, ModuleValue) else None
+    if not isinstance(value, Function) or value.module is module or value.owner is not None:
         return None
-    return Callee(found, owner)
+    node = value.node
+    return Callee(node, None, value.module) if isinstance(node, ast.FunctionDef) and is_called_as_it_is(node) else None
 
 
 def functions_in(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:

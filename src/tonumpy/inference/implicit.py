@@ -9,7 +9,6 @@ from tonumpy.chains import chain_of
 from tonumpy.consumers import Argument, Consumer, consumer_of, converting_arguments
 from tonumpy.conversions import Certainty, Fact, ImplicitConversion
 from tonumpy.inference import observe
-from tonumpy.inference.project import Module, Project
 from tonumpy.inference.values import Plain, Sequence, Symbol, Tensor, Unknown, Value, is_number, members
 
 if TYPE_CHECKING:
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 
     from tonumpy.candidates import Site
     from tonumpy.inference.frame import Observation
+    from tonumpy.inference.project import Module
     from tonumpy.inference.values import Arguments
-    from tonumpy.source import Source
 
 # Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
 MAX_STATEMENTS = 400
@@ -36,9 +35,9 @@ class _Facts(NamedTuple):
     is_sole: bool  # it is nothing else on any path
 
 
-def infer_implicit(source: Source, sites: Items[Site], project: Project) -> list[ImplicitConversion]:
+def infer_implicit(module: Module, sites: Items[Site]) -> list[ImplicitConversion]:
     """Conversions in the order of the sites; those that are proved to need no repair among them."""
-    observed = observe(Module(source, project), sites, MAX_STATEMENTS)
+    observed = observe(module, sites, MAX_STATEMENTS)
     return [
         conversion
         for site in sites

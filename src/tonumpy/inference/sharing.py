@@ -2,8 +2,8 @@
 
 The function is run over in order, loops until nothing new comes round, with nothing known but which names may refer to
 the same memory (memory.py): by assignment, by views, and by `.numpy()` and `torch.from_numpy` on the CPU. What a
-function of the same module does with what it is given is followed (effects.py); and so is what those do that call one
-which hands on an array.
+function of the repository does with what it is given is followed (effects.py); and so is what those do that call one of
+the same module which hands on an array.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import find_calls
 from tonumpy.chains import Role, chain_of, last_name
-from tonumpy.inference.effects import Callee, Effects, Given, as_given, callee_of, functions_in, given_by
+from tonumpy.inference.analysis import Analysis
+from tonumpy.inference.effects import (
+    Callee,
+    Effects,
+    Given,
+    as_given,
+    callee_of,
+    functions_in,
+    given_by,
+    imported_callee,
+)
 from tonumpy.inference.memory import (
     GRAD,
     NOTHING,
@@ -50,6 +60,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tonumpy.candidates import Candidate, Scope, Site
+    from tonumpy.inference.names import ModuleNames
+    from tonumpy.inference.project import Module
     from tonumpy.source import Source
 
 _Handed = tuple[ast.Call, ast.Call | None]  # a conversion, and the call through which its array has come
@@ -105,9 +117,17 @@ _CALL = re.compile(r"(\w+)[ \t]*\(")
 _PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and what it stands for
 
 
-def sharing_of(source: Source, candidates: Sequence[Candidate]) -> Sharing:
+def sharing_of(module: Module, candidates: Sequence[Candidate]) -> Sharing:
     """What is written through the memory that each candidate may share."""
-    functions = _Functions(source.tree, frozenset(candidate.call for candidate in candidates))
+    analysis = Analysis()
+    try:
+        conversions = frozenset(candidate.call for candidate in candidates)
+        return _sharing_of(_Functions(module, conversions, analysis.names), candidates, module.source)
+    finally:
+        analysis.close()
+
+
+def _sharing_of(functions: _Functions, candidates: Sequence[Candidate], source: Source) -> Sharing:
     whole = Sharing({}, {})
     waiting = {id(each.scopes[-1]): each.scopes for each in candidates}
     done: set[int] = set()
@@ -148,17 +168,22 @@ def _calls_of(names: set[str], source: Source) -> list[Site]:
 class _Functions:
     """The functions of a module, each run over when its effects are asked for."""
 
-    def __init__(self, tree: ast.Module, conversions: frozenset[ast.Call]) -> None:
+    def __init__(self, module: Module, conversions: frozenset[ast.Call], names: ModuleNames) -> None:
         self.conversions = conversions
-        self._tree = tree
+        self._module = module
+        self._names = names
+        self._elsewhere: dict[str, _Functions] = {}
         self._by_name: dict[str, ast.FunctionDef] | None = None
         self._walks: dict[tuple[int, int], _Walk] = {}
         self._effects: dict[tuple[int, int], Effects] = {}
 
     def callee(self, call: ast.Call, owner: ast.ClassDef | None) -> Callee | None:
         if self._by_name is None:
-            self._by_name = functions_in(self._tree.body)
+            self._by_name = functions_in(self._module.tree.body)
         return callee_of(call, self._by_name, owner)
+
+    def imported(self, call: ast.Call) -> Callee | None:
+        return imported_callee(call, self._module, self._names)
 
     def walk(self, node: Scope, owner: ast.ClassDef | None, depth: int) -> _Walk:
         """`depth` counts the calls that have led here."""
@@ -172,8 +197,18 @@ class _Functions:
     def effects(self, callee: Callee, depth: int) -> Effects:
         key = id(callee.node), depth
         if key not in self._effects:
-            self._effects[key] = self.walk(callee.node, callee.owner, depth).effects(callee.node)
+            home = self._functions_of(callee.module)
+            self._effects[key] = home.walk(callee.node, callee.owner, depth).effects(callee.node)
         return self._effects[key]
+
+    def _functions_of(self, module: Module | None) -> _Functions:
+        """What another module converts is its own: an array that comes from there is new memory here."""
+        if module is None:
+            return self
+        known = self._elsewhere.get(module.filename)
+        if known is None:
+            known = self._elsewhere[module.filename] = _Functions(module, frozenset(), self._names)
+        return known
 
 
 class _Walk:
@@ -490,11 +525,13 @@ class _Walk:
         if isinstance(call.func, ast.Name) and (call.func.id,) in self.names:
             return None  # another function of that name
         callee = self.functions.callee(call, self.owner)
+        if callee is None and self.shares(nodes):
+            callee = self.functions.imported(call)
         if callee is None:
             return None
         effects = self.functions.effects(callee, self.depth + 1)
         values = [Given(value, _place(node)) for node, value in zip(nodes, self.arguments(call), strict=True)]
-        if isinstance(call.func, ast.Attribute):
+        if isinstance(call.func, ast.Attribute) and callee.owner is not None:
             values.insert(0, Given(self.refer(call.func.value, writes=True), _place(call.func.value)))
         given = given_by(callee, call, values)
 
@@ -515,6 +552,12 @@ class _Walk:
                 else:
                     self.names[target] = self.names.get(target, NOTHING) | here(held)
         return here(effects.returned)
+
+    def shares(self, nodes: Iterable[ast.expr]) -> bool:
+        """Whether an array is held that shares memory with some of what a call is given."""
+        given = {each.memory[0] for node in nodes for each in self.refer(node, writes=True)}
+        held = (each for held in self.names.values() for each in held if each.conversion is not None)
+        return bool(given) and any(each.memory[0] in given for each in held)
 
     def method(self, call: ast.Call, function: ast.Attribute) -> References:
         name, place = function.attr, _place(function.value)

@@ -61,18 +61,18 @@ if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
+    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
-    from tonumpy.source import Source
 
 CODE = "TNP201"
 ON_BY_DEFAULT = True
 FIX_IS_UNSAFE = True
 
 
-def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
+def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:
     from tonumpy.inference.sharing import sharing_of
 
-    written = sharing_of(source, complete).of_tensors
+    written = sharing_of(module, complete).of_tensors
     return [candidate for candidate in complete if candidate.call in written]
 
 

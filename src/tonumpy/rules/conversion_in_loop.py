@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
+    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
-    from tonumpy.source import Source
 
 CODE = "TNP304"
 ON_BY_DEFAULT = False
 
 
-def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
+def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
     return complete
 
 

@@ -44,14 +44,14 @@ from tonumpy.repairs import complete_chain
 if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
-    from tonumpy.source import Source
+    from tonumpy.inference.project import Module
 
 CODE = "TNP300"
 ON_BY_DEFAULT = False
 repair = complete_chain
 
 
-def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
+def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
     return [candidate for candidate in complete if not has_complete_chain(candidate)]
 
 

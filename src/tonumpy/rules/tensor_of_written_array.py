@@ -51,18 +51,18 @@ if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
+    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
-    from tonumpy.source import Source
 
 CODE = "TNP202"
 ON_BY_DEFAULT = False
 FIX_IS_UNSAFE = True
 
 
-def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
+def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:
     from tonumpy.inference.sharing import sharing_of
 
-    written = sharing_of(source, complete).of_arrays
+    written = sharing_of(module, complete).of_arrays
     return [candidate for candidate in complete if candidate.call in written]
 
 

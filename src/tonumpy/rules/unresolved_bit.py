@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
+    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
-    from tonumpy.source import Source
 
 CODE = "TNP107"
 ON_BY_DEFAULT = True
@@ -61,8 +61,8 @@ ON_BY_DEFAULT = True
 _NAMED = re.compile(r"conj|adjoint|\.m?H\b")
 
 
-def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
-    return complete if source.says(_NAMED) else []
+def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:
+    return complete if module.source.says(_NAMED) else []
 
 
 def check(conversion: Conversion) -> str | None:

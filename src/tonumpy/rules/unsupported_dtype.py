@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
+    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
-    from tonumpy.source import Source
 
 CODE = "TNP105"
 ON_BY_DEFAULT = True
@@ -64,8 +64,8 @@ ON_BY_DEFAULT = True
 _NAMED = re.compile(r"bfloat16|autocast|float8|float4|complex32|chalf|quantize_per_|\bqu?int")
 
 
-def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
-    return complete if source.says(_NAMED) else []
+def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:
+    return complete if module.source.says(_NAMED) else []
 
 
 def check(conversion: Conversion) -> str | None:

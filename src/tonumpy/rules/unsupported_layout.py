@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
+    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
-    from tonumpy.source import Source
 
 CODE = "TNP106"
 ON_BY_DEFAULT = True
@@ -59,8 +59,8 @@ ON_BY_DEFAULT = True
 _NAMED = re.compile(r"sparse|mkldnn")
 
 
-def concerns(source: Source, complete: list[Candidate]) -> list[Candidate]:
-    return complete if source.says(_NAMED) else []
+def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:
+    return complete if module.source.says(_NAMED) else []
 
 
 def check(conversion: Conversion) -> str | None:
