@@ -13,6 +13,7 @@ from tonumpy.inference.values import (
     Constant,
     Device,
     Foreign,
+    Instance,
     LibraryObject,
     Mapping,
     Nothing,
@@ -131,11 +132,12 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
                 is_data |= value.requires_grad is False and not is_integral(value.dtype)
             if isinstance(value, (Plain, Constant, Symbol, Device, Foreign, Nothing)):
                 continue
-            cpu, grad = (
-                tensor_facts(value)
-                if isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject))
-                else (None, None)
-            )
+            if isinstance(value, Instance):
+                cpu, grad = value.on_cpu, value.requires_grad
+            elif isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject)):
+                cpu, grad = tensor_facts(value)
+            else:
+                cpu, grad = None, None
             cpus.append(cpu if is_sure else cpu or None)
             (obscure if _is_obscure(value) else grads).append(grad if is_sure or not grad else None)
     if not (speaks_for_all and is_data):  # what is worked on together with data on the CPU is taken for data too
