@@ -340,8 +340,8 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
     if not frame.analysis.classes.is_module(cls):
         return Instance(cls, known)
     device = on_default_device(arguments, frame.default_on_cpu).named_value("device")
-    on_cpu = None if arguments.has_star else cpu_of_device(device)
-    return Instance(cls, known, on_cpu)
+    is_obscure = arguments.has_star or frame.analysis.classes.moves_itself(cls)
+    return Instance(cls, known, None if is_obscure else cpu_of_device(device))
 
 
 def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:

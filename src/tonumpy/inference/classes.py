@@ -160,6 +160,10 @@ class ClassFacts:
     def is_module(self, cls: Class) -> bool:
         return libraries.is_module(self.library_bases(cls))
 
+    def moves_itself(self, cls: Class) -> bool:
+        """Whether a constructor of the class brings the object somewhere: `self.cuda()`, `self.to(device)`."""
+        return any(owner.module.derived(_moves_itself, owner.node) for owner in self.ancestors(cls))
+
     def is_foreign(self, cls: Class) -> str | None:
         """The framework whose class it extends, if that is not torch."""
         from tonumpy.inference.frameworks import FOREIGN
@@ -403,6 +407,27 @@ def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
     facts = (instance.on_cpu, instance.requires_grad, instance.dtype)
     return (id(instance.cls.node), instance.arguments, *facts, instance.written, name)
+
+
+def _moves_itself(node: ast.ClassDef) -> bool:
+    init = _members_of(node).methods.get("__init__")
+    return init is not None and any(isinstance(each, ast.Call) and _is_move(each) for each in walk(init))
+
+
+def _is_move(call: ast.Call) -> bool:
+    """`self.cuda()`, or `self.to(...)` with anything that may be a device other than the CPU."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or getattr(function.value, "id", None) != "self":
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "dtype")]
+    return function.attr in ("cuda", "xpu", "npu") or (function.attr == "to" and any(map(_may_be_device, given)))
+
+
+def _may_be_device(node: ast.expr) -> bool:
+    """Neither the name of the CPU, nor a flag or a dtype."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value != "cpu"
+    return not isinstance(node, ast.Attribute) or getattr(node.value, "id", None) != "torch"
 
 
 def _is_super_init(statement: ast.Expr) -> bool:
