@@ -11,7 +11,7 @@ from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, operate, settle
 from tonumpy.inference.operators import with_grad_set
-from tonumpy.inference.symbols import arguments_of, element_path, key_path, path_of, root_name
+from tonumpy.inference.symbols import arguments_of, element_path, key_path, names_in, path_of, root_name
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
@@ -119,6 +119,8 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     if path is None:
         if target.attr == "requires_grad":
             change_owner(frame, target)
+            if not same(value, Constant(False)):
+                thaw(frame, target.value)
         return
     owner, _, name = path.rpartition(".")
     if name == "requires_grad":
@@ -126,6 +128,8 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         return
     if name in ("data", "grad") and isinstance(settle(evaluate(frame, target.value)), Tensor):
         return  # `p.data = ...` keeps the tensor and its grad; the device of what is put there is not followed
+    if _may_train(frame, value):
+        thaw_owners(frame, path)
     holder = frame.env.get(owner)
     if isinstance(holder, Instance):
         value = frame.analysis.classes.kept(holder, value)
@@ -154,10 +158,29 @@ def thaw_owners(frame: Frame, path: str) -> None:
     """A frozen module is no longer known to be so when one of its parameters has been set by itself."""
     owner, dot, _ = path.rpartition(".")
     while dot:
-        value = frame.env.get(owner)
-        if isinstance(value, LibraryObject) and value.requires_grad is False:
-            frame.refine(owner, value._replace(requires_grad=None))
+        _thaw(frame, owner)
         owner, dot, _ = owner.rpartition(".")
+
+
+def thaw(frame: Frame, part: ast.expr) -> None:
+    """Nor is one that is read where something requires grad from there on: `list(net.parameters())[-1]`."""
+    for name in names_in(part):
+        _thaw(frame, name)
+
+
+def _thaw(frame: Frame, name: str) -> None:
+    value = frame.env.get(name)
+    if isinstance(value, (LibraryObject, Instance)) and value.requires_grad is False:
+        frame.change_all(name, value, value._replace(requires_grad=None))
+
+
+def _may_train(frame: Frame, value: Value) -> bool:
+    """Whether it is a module that is not known to be frozen, or a parameter."""
+    if isinstance(value, LibraryObject):
+        return value.requires_grad is not False and libraries.is_module([value.name])
+    if isinstance(value, Instance):
+        return value.requires_grad is not False and frame.analysis.classes.is_module(value.cls)
+    return isinstance(value, Tensor) and value.requires_grad is not False
 
 
 def change_owner(frame: Frame, part: ast.expr) -> None:
@@ -184,6 +207,8 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     path = path_of(inner)
     if path is None:
         return
+    if _may_train(frame, value):
+        thaw_owners(frame, path)
     nested = len(keys) > 1
     element = None if nested else element_path(path, target.slice)
     if element is not None and frame.env.get(element) is not None:

@@ -49,6 +49,7 @@ from tonumpy.inference.values import (
     join,
     join_all,
     members,
+    same,
     stronger,
     symbol,
     tensor_facts,
@@ -521,10 +522,12 @@ def _change_receiver(
     frame: Frame, call: ast.Call, receiver: Value, path: str | None, arguments: Arguments, result: Value
 ) -> None:
     """What a method call does to the variable it is called on: `items.append(x)`, `t.detach_()`, `model.cuda()`."""
-    from tonumpy.inference.assignment import change_owner, thaw_owners
+    from tonumpy.inference.assignment import change_owner, thaw, thaw_owners
 
     assert isinstance(call.func, ast.Attribute)
     name = call.func.attr
+    if name == "requires_grad_" and not same(arguments.get(0, "requires_grad"), Constant(False)):
+        thaw(frame, call.func.value)
     if path is not None and name in _REPLACES_KEYS:
         frame.env.forget_keys(path)
     if isinstance(receiver, Union):

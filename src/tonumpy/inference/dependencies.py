@@ -166,9 +166,15 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
     for name in written:
         for other in aliases.get(name, ()):
             sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
-    for name in regraded:
-        for other in given.get(name, ()):
-            sources.setdefault(other, set()).add(name)  # a call may have handed back what it was given
+    waiting = list(regraded)
+    while waiting:
+        name = waiting.pop()
+        # A call may have handed back what it was given, and a loop goes through what it goes through.
+        for other in given.get(name, _NONE) | aliases.get(name, _NONE):
+            sources.setdefault(other, set()).add(name)
+            if other not in regraded:
+                regraded.add(other)
+                waiting.append(other)
     return Flow(
         frozenset(local - outer),
         frozenset(outer),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.deferred import PLAIN
-from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context
+from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context, thaw
 from tonumpy.inference.callers import places_that_name
 from tonumpy.inference.conventions import holder_of_data
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, Environment
@@ -453,22 +453,27 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
 
 
 def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
-    """`for p in module.parameters(): p.requires_grad = False` freezes the module, as `requires_grad_(False)` does."""
+    """`for p in module.parameters(): p.requires_grad = False` freezes the module, as `requires_grad_(False)` does.
+
+    What a loop goes through is no longer known to be frozen where it sets anything to what is not False.
+    """
+    if not frame.module.speaks_of_grad:
+        return
+    given = [(statement, node) for statement in statements_of(loop.body) for node in _requires_grad_given(statement)]
+    every = all(isinstance(node, ast.Constant) and node.value is False for _, node in given)
     source = loop.iter
-    if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
+    if not every:
+        thaw(frame, source)
+    if not given or not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
         return
     if source.func.attr not in ("parameters", "named_parameters"):
         return
     path = path_of(source.func.value)
     module = None if path is None else frame.env.get(path)
-    given = [(statement, node) for statement in statements_of(loop.body) for node in _requires_grad_given(statement)]
-    if path is None or not given:
-        return
-    every = all(isinstance(node, ast.Constant) and node.value is False for _, node in given)
     always = any(statement in loop.body for statement, _ in given) and not source.args and not source.keywords
     if every and always and isinstance(module, Unknown) and frame.module.only_torch_says:
         module = LibraryObject("torch.nn.Module", module.on_cpu)  # what else has parameters
-    if isinstance(module, (Instance, LibraryObject)):
+    if path is not None and isinstance(module, (Instance, LibraryObject)):
         frame.change_all(path, module, module._replace(requires_grad=False if every and always else None))
 
 

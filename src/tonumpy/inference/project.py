@@ -131,6 +131,10 @@ class Module:
         return "Variable(" in self.source.text
 
     @cached_property
+    def speaks_of_grad(self) -> bool:
+        return "requires_grad" in self.source.text
+
+    @cached_property
     def is_in_package(self) -> bool:
         return _is_package(self.folder)
 
