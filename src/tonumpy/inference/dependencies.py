@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.symbols import (
     IN_PLACE,
+    MOVES,
     FunctionNode,
     arguments_of,
     bindings_of,
     bound_names,
     imports_of,
     is_in_place,
+    moved_when_made,
     mutated_names,
     names_given,
     names_in,
@@ -27,6 +29,7 @@ from tonumpy.inference.syntax import children_of, walk
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+_LOOPS = (ast.For, ast.AsyncFor)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _NONE: frozenset[str] = frozenset()
 
@@ -91,7 +94,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
     aliases: dict[str, set[str]] = {}
     written: set[str] = set()
     given: dict[str, set[str]] = {}
-    regraded: set[str] = set()
+    altered: set[str] = set()
     setting_mode: set[str] = set()
     has_inner = False
     uses: dict[int, Use] = {}
@@ -119,12 +122,13 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
                     switched.add((inner, value.value))
                 else:
                     times_bound[inner] = times_bound.get(inner, 0) + 1
+            of_items = value.elts if isinstance(value, (ast.Tuple, ast.List)) and isinstance(statement, _LOOPS) else ()
             for name in names:
                 sources.setdefault(name, set()).update(use.reads)
-                aliases.setdefault(name, set()).update(_aliased(value))
+                aliases.setdefault(name, set()).update(_aliased(value), *map(_aliased, of_items))
                 if isinstance(value, ast.Call):
                     given.setdefault(name, set()).update(use.reads)
-            regraded.update(
+            altered.update(
                 name
                 for target in targets
                 if isinstance(target, ast.Attribute) and target.attr == "requires_grad"
@@ -156,9 +160,13 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
                 if is_in_place(call.func):
                     # `y = x.requires_grad_()` is of interest where x is.
                     sources[changed].update(_names_bound(statement))
-                    regraded.add(changed)
+                    altered.add(changed)
                 if is_in_place(call.func) or call.func.attr in IN_PLACE:
                     written.add(changed)
+                if call.func.attr in MOVES and isinstance(statement, ast.Expr):
+                    altered.add(changed)
+                for name in moved_when_made(call):
+                    sources.setdefault(name, set()).update(_names_bound(statement))
     closures = _closures_in(body) if has_inner and is_function else None
     for statement in statements_of(body) if closures is not None else ():
         for name in closures.at.get(id(statement), ()) if closures is not None else ():
@@ -166,14 +174,14 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
     for name in written:
         for other in aliases.get(name, ()):
             sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
-    waiting = list(regraded)
+    waiting = list(altered)
     while waiting:
         name = waiting.pop()
         # A call may have handed back what it was given, and a loop goes through what it goes through.
         for other in given.get(name, _NONE) | aliases.get(name, _NONE):
             sources.setdefault(other, set()).add(name)
-            if other not in regraded:
-                regraded.add(other)
+            if other not in altered:
+                altered.add(other)
                 waiting.append(other)
     return Flow(
         frozenset(local - outer),

@@ -10,11 +10,13 @@ from tonumpy.chains import last_name
 from tonumpy.deferred import PLAIN
 from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context, thaw
 from tonumpy.inference.callers import places_that_name
+from tonumpy.inference.calls import call_method, evaluate_arguments
 from tonumpy.inference.conventions import holder_of_data
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
+from tonumpy.inference.libraries.moved import changes_module_in_place
 from tonumpy.inference.narrowing import asks_for_class, narrow, pattern_value
 from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
@@ -443,6 +445,7 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
     if rewritten is None:
         goes_on = _loop(frame, statement, start_pass)
         _regrade_module(frame, statement)
+        _move_modules(frame, statement)
         return goes_on
     elements: list[Value] = []
     goes_on = _loop(frame, statement, start_pass, lambda: elements.append(frame.env.get(rewritten[1]) or NOTHING))
@@ -475,6 +478,24 @@ def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
         module = LibraryObject("torch.nn.Module", module.on_cpu)  # what else has parameters
     if path is not None and isinstance(module, (Instance, LibraryObject)):
         frame.change_all(path, module, module._replace(requires_grad=False if every and always else None))
+
+
+def _move_modules(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
+    """`for net in (actor, critic): net.to(device)` moves each of them."""
+    if not isinstance(loop.iter, (ast.Tuple, ast.List)) or not isinstance(loop.target, ast.Name):
+        return
+    for statement in statements_of(loop.body):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        name = call.func.attr
+        if path_of(call.func.value) != loop.target.id or not changes_module_in_place(name):
+            continue
+        for path in filter(None, map(path_of, loop.iter.elts)):
+            module = settle(frame.env.get(path) or NOTHING)
+            if isinstance(module, (Instance, LibraryObject)):
+                after = call_method(frame, module, name, evaluate_arguments(frame, call))
+                frame.change_all(path, module, after if statement in loop.body else join(module, after))
 
 
 def _requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:

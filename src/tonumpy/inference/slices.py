@@ -22,6 +22,7 @@ from tonumpy.inference.symbols import (
     bound_names,
     imports_of,
     is_in_place,
+    moved_when_made,
     names_given,
     names_in,
     read_name,
@@ -211,6 +212,7 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
         changes |= use.reads  # whatever is called may change what it is given
     elif rebinds:
         changes.update(name for call in use.calls if is_in_place(call.func) for name in _some(root_name(call.func)))
+        changes.update(name for call in use.calls for name in moved_when_made(call))
     gives_result = use.yields or isinstance(statement, ast.Return)
     call = _call_in(statement)
     always = gives_result or isinstance(statement, (ast.Raise, ast.Assert, ast.Break, ast.Continue))

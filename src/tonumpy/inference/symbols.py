@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
+from tonumpy.chains import last_name
 from tonumpy.inference.syntax import children_of, walk
 
 if TYPE_CHECKING:
@@ -226,8 +227,17 @@ def is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
 
 
 FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())  # of containers
+MOVES = frozenset(("cuda", "to", "cpu"))  # of modules
 # Methods that change a container, or a module, without saying so in their names.
-IN_PLACE = FILLING | {"cuda", "to", "cpu"}
+IN_PLACE = FILLING | MOVES
+
+
+def moved_when_made(call: ast.Call) -> list[str]:
+    """What an object that is moved at once was made of: `Autoencoder(encoder, decoder).cuda()`."""
+    made = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in MOVES else None
+    if not isinstance(made, ast.Call) or not (last_name(made.func) or "")[:1].isupper():
+        return []
+    return names_given(made)
 
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:
