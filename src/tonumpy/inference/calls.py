@@ -53,6 +53,7 @@ from tonumpy.inference.values import (
     stronger,
     symbol,
     tensor_facts,
+    unless_it_requires_grad,
     with_facts,
     without_origins,
 )
@@ -115,9 +116,21 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             else:
                 value = call_method(frame, receiver, link.func.attr, arguments)
                 _change_receiver(frame, link, receiver, path, arguments, value)
-            path = None
+            if known is not None or not _gives_itself(receiver, link.func.attr, value):
+                path = None
         seen.append((id(link), value))
     return value
+
+
+def _gives_itself(receiver: Value, method: str, result: Value) -> bool:
+    """Whether a method has given the module that it was called on: `net.eval().requires_grad_(False)`."""
+    if method not in ("eval", "train") and not libraries.changes_module_in_place(method):
+        return False
+    if isinstance(receiver, Instance):
+        return isinstance(result, Instance) and result.cls == receiver.cls
+    if not isinstance(result, LibraryObject) or not libraries.is_module([result.name]):
+        return False
+    return isinstance(receiver, Unknown) or (isinstance(receiver, LibraryObject) and receiver.name == result.name)
 
 
 def _part_of_data(value: Unknown, owner: ast.expr, link: ast.Attribute | ast.Subscript) -> Unknown:
@@ -308,20 +321,24 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
         return frame.analysis.call_function(function, None, arguments, frame.grad_mode)
     if isinstance(function, BoundMethod):
         result = frame.analysis.call_function(function.function, function.receiver, arguments, frame.grad_mode)
-        return _placed(function.receiver, arguments, result)
+        return _made_by(frame, function.receiver, arguments, result)
     for name in ("__call__", "forward"):
         method = frame.analysis.classes.method(function.cls, name)
         if method is not None:
             result = frame.analysis.call_function(method, function, arguments, frame.grad_mode)
-            return _placed(function, arguments, result)
-    return _placed(function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
+            return _made_by(frame, function, arguments, result)
+    return _made_by(frame, function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
 
 
-def _placed(module: Value, arguments: Arguments, result: Value) -> Value:
-    """What a module on the CPU makes of arguments on the CPU is there too, if nothing else is known of the result."""
-    if not isinstance(module, Instance) or not module.on_cpu or arguments.has_star:
+def _made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -> Value:
+    """What a module makes of its arguments, where nothing else is known of the result: a module on the CPU makes it
+    there of what is there, and a frozen one without grad of what has none."""
+    if not isinstance(module, Instance) or arguments.has_star:
         return result
-    if tensor_facts(result)[0] is None and result_facts(arguments.values(), None, mixes=True)[0]:
+    is_frozen = module.requires_grad is False and frame.analysis.classes.is_module(module.cls)
+    if is_frozen and result_facts(arguments.values(), True)[1] is False:
+        result = unless_it_requires_grad(result)
+    if module.on_cpu and tensor_facts(result)[0] is None and result_facts(arguments.values(), None, mixes=True)[0]:
         return with_facts(result, on_cpu=True)
     return result
 

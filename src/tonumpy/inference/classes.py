@@ -237,7 +237,8 @@ class ClassFacts:
         return held_by_dataset(value) if libraries.is_dataset(self.library_bases(instance.cls)) else value
 
     def _as_held(self, instance: Instance, value: Value, *, is_held: bool) -> Value:
-        """An attribute between two calls: whoever has the object may have moved the modules and parameters in it."""
+        """An attribute between two calls: whoever has the object may have moved the modules and parameters in it, and
+        has frozen these where the object is frozen."""
         if isinstance(value, Union):
             return join_all(self._as_held(instance, member, is_held=is_held) for member in value.members)
         kept = self.kept(instance, value)
@@ -251,6 +252,8 @@ class ClassFacts:
         is_float = is_held and (value.requires_grad or is_real(value.dtype)) if isinstance(value, Tensor) else is_module
         if instance.dtype is not None and is_float:
             value = value._replace(dtype=instance.dtype)
+        if is_module and instance.requires_grad is False and (is_held or not isinstance(value, Tensor)):
+            value = value._replace(requires_grad=False)
         if value.on_cpu is False:
             return value
         return value._replace(on_cpu=instance.on_cpu if is_module else None)
