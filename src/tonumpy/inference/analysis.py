@@ -505,9 +505,9 @@ class Analysis:
 
         def resolve(node: ast.expr) -> Value:
             value = evaluate(frame, node)
-            if isinstance(value, Class) and self.extends_tensor(value):
-                return Symbol("torch.Tensor")
-            return value
+            if not isinstance(value, Class):
+                return value
+            return Symbol("torch.Tensor") if self.extends_tensor(value) else self.classes.typed_dict(value) or value
 
         return value_of_annotation(annotation, resolve)
 

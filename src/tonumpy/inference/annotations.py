@@ -82,7 +82,7 @@ def value_of_class(cls: Value) -> Value:
     """An object of a class, given what the class's name evaluates to."""
     if isinstance(cls, Class):
         return Instance(cls)
-    if isinstance(cls, Foreign):
+    if isinstance(cls, (Foreign, Mapping)):  # a dict stands for its TypedDict
         return cls
     if not isinstance(cls, Symbol):
         return Unknown("annotation")

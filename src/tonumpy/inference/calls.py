@@ -354,12 +354,23 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
         return Foreign(root)
     if frame.analysis.extends_tensor(cls):
         return Tensor()
+    declared = frame.analysis.classes.typed_dict(cls)
+    if declared is not None:
+        return _typed(frame, declared, builtin_calls.call(frame, "dict", arguments))
     known = None if arguments.has_star else without_origins(arguments)
     if not frame.analysis.classes.is_module(cls):
         return Instance(cls, known)
     device = on_default_device(arguments, frame.default_on_cpu).named_value("device")
     is_obscure = arguments.has_star or frame.analysis.classes.moves_itself(cls)
     return Instance(cls, known, None if is_obscure else cpu_of_device(device))
+
+
+def _typed(frame: Frame, declared: Mapping, made: Value) -> Mapping:
+    """A dict of a TypedDict: what it was made of, with the kinds that the class says."""
+    entries = dict(declared.entries)
+    for key, value in made.entries if isinstance(made, Mapping) else ():
+        entries[key] = frame.analysis.combine_annotation(value, entries.get(key, value))
+    return Mapping(tuple(entries.items()))
 
 
 def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:

@@ -9,7 +9,7 @@ from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.inference import libraries
 from tonumpy.inference.callers import Entry
-from tonumpy.inference.conventions import held_by_dataset
+from tonumpy.inference.conventions import held_by_dataset, learnt_from_name
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.slices import Slicer
@@ -95,6 +95,7 @@ class ClassFacts:
         self._attributes: dict[tuple[object, ...], Value] = {}
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
         self._written_by: dict[tuple[int, str], frozenset[str]] = {}
+        self._typed_dicts: dict[int, Mapping] = {}
 
     def members(self, cls: Class) -> Members:
         return cls.module.derived(_members_of, cls.node)
@@ -177,6 +178,23 @@ class ClassFacts:
         names = tuple(self.members(instance.cls).fields)
         items = tuple(self.attribute(instance, name) for name in names)
         return Sequence(items, join_all(items), names)
+
+    def typed_dict(self, cls: Class) -> Mapping | None:
+        """What stands in a dict of a class that extends TypedDict, as the class has it; None for other classes."""
+        if not any(name.endswith("TypedDict") for name in self.library_bases(cls)):
+            return None
+        known = self._typed_dicts.get(id(cls.node))
+        if known is None:
+            self._typed_dicts[id(cls.node)] = Mapping((), Unknown("value of a dict"))  # it may hold others of its class
+            entries = {
+                key: learnt_from_name(self._analysis.annotated(frame, field.annotation), key)
+                for owner in reversed(self.ancestors(cls))
+                for frame in (self._analysis.module_scope(owner.module),)
+                for key, field in self.members(owner).fields.items()
+                if isinstance(field, ast.AnnAssign)
+            }
+            known = self._typed_dicts[id(cls.node)] = Mapping(tuple(entries.items()))
+        return known
 
     def class_attribute(self, cls: Class, name: str) -> Value:
         function = self.method(cls, name)
