@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
@@ -294,7 +295,7 @@ class Analysis:
                 passed = arguments._replace(positional=(*own, *arguments.positional))
                 return self.call_function(decorated, None, passed, grad_mode)
         given = as_given(arguments)
-        key = (id(function.node), id(function.closure), receiver, given, grad_mode, self.autocast)
+        key = (id(function.node), self._captured(function), receiver, given, grad_mode, self.autocast)
         try:
             known = self._calls.get(key)
         except TypeError:  # a literal that cannot be hashed
@@ -321,6 +322,22 @@ class Analysis:
             self._first_changed = min(before, self._first_changed)
         self._change_closures(function, changes, arguments)
         return handed_back(result, arguments)
+
+    def _captured(self, function: Function) -> tuple[object, ...]:
+        """What the variables of the functions around hold that it reads, or an inner function that it calls."""
+        found: dict[str, Value | None] = {}
+        waiting = [] if function.closure is None else list(function.module.derived(names_in, function.node))
+        while waiting:
+            name = waiting.pop()
+            frame: Frame | None = function.closure
+            while frame is not None and name not in frame.flow.local_names:
+                frame = frame.closure
+            if frame is None or name in found:
+                continue
+            value = found[name] = frame.bound.get(name)
+            if isinstance(value, Function):
+                waiting += value.module.derived(names_in, value.node)
+        return (id(function.closure), *sorted(found.items(), key=itemgetter(0)))
 
     def _change_closures(self, function: Function, changes: Changes, arguments: Arguments) -> None:
         """What an inner function leaves in the variables of those around it, when it has been called."""
