@@ -6,8 +6,8 @@ Reports a conversion whose array is still read after the tensor that it came fro
 `x[...] =` or `x +=`, by a method that ends in `_`, by `out=x`, by a collective of `torch.distributed`, or, where it is
 a parameter, by an optimizer's `step()`, by `load_state_dict()` or by a function of `torch.nn.init`; its grad also by
 `clip_grad_norm_()` and `zero_grad(set_to_none=False)`. All three are in sight: the conversion, the write and the read,
-each in the function itself or in one of the same module that it calls. In a loop the write may stand above the
-conversion: the next round writes what this one keeps.
+each in the function itself or in one of the same module that it calls; the write also in one that is imported from the
+same repository. In a loop the write may stand above the conversion: the next round writes what this one keeps.
 
 ## Why is this bad
 

@@ -4,8 +4,9 @@
 
 Reports a conversion whose array is written in place (`a[...] =`, `a +=`, `a.sort()`, `np.copyto(a, b)`,
 `np.add.at(a, ...)`, `rng.shuffle(a)`, `out=a`) before the tensor that it came from is read again. All three are in
-sight, in the function itself or in one of the same module that it calls. What is written as `x.numpy()[0] = 1` or
-`rng.shuffle(x.numpy())` is meant for the tensor. Off by default.
+sight, in the function itself or in one of the same module that it calls; the write also in one that is imported from
+the same repository. What is written as `x.numpy()[0] = 1` or `rng.shuffle(x.numpy())` is meant for the tensor. Off by
+default.
 
 ## Why is this bad
 
