@@ -21,6 +21,7 @@ from tonumpy.inference.narrowing import asks_for_class, narrow, pattern_value
 from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
     arguments_of,
+    blocks_of,
     bound_names,
     imports_of,
     names_given,
@@ -458,14 +459,14 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
 def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
     """`for p in module.parameters(): p.requires_grad = False` freezes the module, as `requires_grad_(False)` does.
 
-    What a loop goes through is no longer known to be frozen where it sets anything to what is not False.
+    What a loop goes through is no longer known to be frozen where it leaves anything set to what is not False.
     """
     if not frame.module.speaks_of_grad:
         return
     given = [(statement, node) for statement in statements_of(loop.body) for node in _requires_grad_given(statement)]
-    every = all(isinstance(node, ast.Constant) and node.value is False for _, node in given)
+    every = all(_is_false(node) for _, node in given)
     source = loop.iter
-    if not every:
+    if _leaves_thawed(loop.body):
         thaw(frame, source)
     if not given or not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
         return
@@ -496,6 +497,20 @@ def _move_modules(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
             if isinstance(module, (Instance, LibraryObject)):
                 after = call_method(frame, module, name, evaluate_arguments(frame, call))
                 frame.change_all(path, module, after if statement in loop.body else join(module, after))
+
+
+def _leaves_thawed(block: Sequence[ast.stmt]) -> bool:
+    """Whether something is set to what is not False in a block, and not to False again further down in it."""
+    is_thawed = False
+    for statement in block:
+        for node in _requires_grad_given(statement):
+            is_thawed = not _is_false(node)
+        is_thawed = is_thawed or any(_leaves_thawed(inner) for inner in blocks_of(statement))
+    return is_thawed
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:
