@@ -10,6 +10,7 @@ from tonumpy.inference import autocast, builtin_calls, libraries, representation
 from tonumpy.inference.conventions import generates_tokens, holder_of_data, learnt_from_key
 from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
+from tonumpy.inference.frameworks import IMPORTING
 from tonumpy.inference.operators import (
     TORCH_WORDS,
     call_tensor_method,
@@ -380,7 +381,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     promised = libraries.call_function(frame, name, arguments)
     if promised is not None:
         return promised
-    if name in ("importlib.import_module", "pytest.importorskip"):
+    if name.rpartition(".")[2] in IMPORTING:
         return _imported(frame, arguments.get(0, "name"))
     if name == "pytest.param":
         return builtin_calls.parameter_set(arguments)

@@ -49,8 +49,10 @@ _IMPORTS = (
     re.compile(r"import[ \t]+([A-Za-z_][\w.]*(?:[ \t]*(?:as[ \t]+\w+)?[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)"),
     re.compile(r"from[ \t]+([A-Za-z_]\w*)"),
 )
-# `pytest.importorskip("torch")` and `importlib.import_module("torch.nn")` bind a module as an import does.
-_CALLS = re.compile(r"""import(?:orskip|_module)\([ \t]*["']([A-Za-z_]\w*)""")
+# `pytest.importorskip("torch")` and `importlib.import_module("torch.nn")` bind a module as an import does, and so does
+# `_safe_import("torch.nn")` of skbase, which sktime and others are built on.
+IMPORTING = frozenset(("importorskip", "import_module", "_safe_import"))
+_CALLS = re.compile(r"""import(?:orskip|_module|)\([ \t]*["']([A-Za-z_]\w*)""")
 _TORCH = re.compile(r"torch|pytorch_lightning|lightning|pyro|gpytorch|botorch|fastai|timm|kornia|monai|accelerate")
 
 
