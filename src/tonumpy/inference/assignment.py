@@ -126,8 +126,13 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     if name == "requires_grad":
         _set_requires_grad(frame, target.value, owner, value)
         return
-    if name in ("data", "grad") and isinstance(settle(evaluate(frame, target.value)), Tensor):
-        return  # `p.data = ...` keeps the tensor and its grad; the device of what is put there is not followed
+    if name in ("data", "grad"):
+        known = settle(evaluate(frame, target.value))
+        if isinstance(known, Tensor):
+            if name == "data":  # the tensor is still the same, and requires grad as before
+                dtype = value.dtype if isinstance(value, Tensor) else None
+                frame.change(owner, known._replace(on_cpu=tensor_facts(value)[0], dtype=dtype))
+            return
     if _may_train(frame, value):
         thaw_owners(frame, path)
     holder = frame.env.get(owner)

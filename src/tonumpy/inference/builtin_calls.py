@@ -196,7 +196,7 @@ def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Ar
             return Sequence(None, Plain("key"))
         if name in ("get", "pop", "setdefault") and given:
             found = receiver.get(given[0].value) if isinstance(given[0], Constant) else inner
-            if isinstance(found, Nothing):
+            if isinstance(found, Nothing) and (name != "setdefault" or len(given) == 1):
                 found = Unknown("value of a dict")
             return join_all((found, *given[1:2]))
         if name == "copy":

@@ -615,14 +615,22 @@ def _change_parts(frame: Frame, path: str, module: Instance, method: str, argume
 
 
 def _change_member(frame: Frame, call: ast.Call, receiver: Union, path: str | None, arguments: Arguments) -> None:
-    """The tensor among the things that a name may hold: `x = a if flag else None`, `x.requires_grad_()`."""
+    """The tensor or container among what a name may hold: `x = a if flag else None`, `x.requires_grad_()`."""
     assert isinstance(call.func, ast.Attribute)
+    after: list[Value] = []
+    for member in receiver.members:
+        changed: Value | None = None
+        if isinstance(member, (Sequence, Mapping)):
+            changed = builtin_calls.changed_container(frame, member, call.func.attr, arguments)
+        after.append(member if changed is None else changed)
+    if any(one is not other for one, other in zip(after, receiver.members, strict=True)):
+        _store_back(frame, call.func.value, path, join_all(after))
     others = [member for member in receiver.members if not isinstance(member, Tensor)]
     for tensor in (member for member in receiver.members if isinstance(member, Tensor)):
         _change_receiver(frame, call, tensor, path, arguments, call_method(frame, tensor, call.func.attr, arguments))
-        after = None if path is None else frame.env.get(path)
-        if path is not None and isinstance(after, Tensor):
-            frame.change(path, join_all((after, *others)))
+        left = None if path is None else frame.env.get(path)
+        if path is not None and isinstance(left, Tensor):
+            frame.change(path, join_all((left, *others)))
 
 
 def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) -> None:
@@ -632,3 +640,6 @@ def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) 
         frame.change(path, changed)
     elif isinstance(node, ast.Subscript):
         assign(frame, node, changed)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
+        for key in node.args[:1]:  # `groups.setdefault(key, []).append(x)`
+            assign(frame, ast.Subscript(node.func.value, key, ast.Store()), changed)
