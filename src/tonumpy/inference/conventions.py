@@ -24,10 +24,12 @@ from tonumpy.inference.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Class labels, ids, indices and the lengths of sequences (not of edges) count something, ground truth comes from a
-# dataset, and the running statistics of a normalization are buffers: none requires grad.
+# Class labels, ids, indices and the lengths of sequences (not of edges) count something, the faces of a mesh are the
+# indices of its vertices, ground truth comes from a dataset, and the running statistics of a normalization are buffers:
+# none requires grad.
 _NEVER_REQUIRES_GRAD = re.compile(
-    r"(^|_)(label|labels|classes|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth|row|col)$"
+    r"(^|_)(label|labels|classes|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth|row|col"
+    r"|faces)$"
     r"|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|[a-z_]len$"
     r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$|^running_(mean|var)$"
 )
