@@ -341,7 +341,7 @@ class ClassFacts:
             if isinstance(value, Function) and not isinstance(field.value, ast.Call):
                 return BoundMethod(value, instance)
             return value
-        declared = self._analysis.annotated(frame, field.annotation)
+        declared = learnt_from_name(self._analysis.annotated(frame, field.annotation), name)
         if instance.arguments is not None:
             position = [
                 key for key, value in self.members(owner).fields.items() if isinstance(value, ast.AnnAssign)
