@@ -33,6 +33,7 @@ class Reference(NamedTuple):
     scopes: tuple[ast.AST, ...]
     statement: ast.stmt
     is_attribute: bool  # `model.name`, which is no function of the module
+    is_submitted: bool = False  # to an executor, which calls it with the other arguments: `pool.submit(f, x)`
 
 
 class Entry(NamedTuple):
@@ -83,23 +84,27 @@ class Callers:
         modes: list[Fact] = []
         autocasts: list[Value] = []
         for group in by_scope.values():
-            calls = [reference.call for reference in group if reference.call is not None]
+            calls = {reference.call: reference for reference in group if reference.call is not None}
             targets = Targets(
                 frozenset(id(call) for call in calls), frozenset(id(reference.statement) for reference in group)
             )
             names = {name for reference in group for name in names_read(reference.statement)}
             frame = self._analysis.entry_frame(module, group[0].scopes, targets, names)
-            for call in calls:
+            for call, reference in calls.items():
                 seen = frame.observations.get(id(call))
                 if seen is None:
                     if self._analysis.is_exhausted:
                         return OUT_OF_SIGHT
                     continue  # the flow does not reach this call
-                receiver = _first_argument(function) if isinstance(call.func, ast.Attribute) else None
-                for name, value in self._analysis.bind_arguments(function, receiver, seen.arguments).items():
+                receiver = _first_argument(function) if reference.is_attribute else None
+                given = seen.arguments
+                if reference.is_submitted:
+                    given = given._replace(positional=given.positional[1:])
+                for name, value in self._analysis.bind_arguments(function, receiver, given).items():
                     joined[name] = join(joined[name], value) if name in joined else value
-                modes.append(seen.grad_mode)
-                autocasts.append(seen.autocast)
+                # Each thread has a grad mode of its own, which is on when it begins.
+                modes.append(True if reference.is_submitted else seen.grad_mode)
+                autocasts.append(NOTHING if reference.is_submitted else seen.autocast)
         if not modes:
             return OUT_OF_SIGHT
         mode = modes[0]
@@ -189,9 +194,13 @@ def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: a
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Call):
-            if last_name(node.func) == search.name:
-                called.add(id(node.func))
-                search.found.append(Reference(node, scopes, statement, isinstance(node.func, ast.Attribute)))
+            function, is_submitted = node.func, False
+            if node.args and last_name(function) == "submit" and last_name(node.args[0]) == search.name:
+                function, is_submitted = node.args[0], True
+            if last_name(function) == search.name:
+                called.add(id(function))
+                is_attribute = isinstance(function, ast.Attribute)
+                search.found.append(Reference(node, scopes, statement, is_attribute, is_submitted))
         elif (
             isinstance(node, (ast.Name, ast.Attribute))
             and last_name(node) == search.name

@@ -152,7 +152,7 @@ def _is_only_called(frame: Frame, statement: ast.Assign) -> bool:
             for scope in place.scopes
         )
     ]
-    return bool(places) and all(place.call is not None for place in places)
+    return bool(places) and all(place.call is not None and not place.is_submitted for place in places)
 
 
 def _narrow_by_assumption(frame: Frame, target: ast.expr, value: ast.expr) -> None:
