@@ -187,6 +187,8 @@ def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Valu
             if rules_out_tensors and isinstance(member, Unknown):
                 member = member._replace(is_no_tensor=True)
             kept.append(member)
+    if not holds and not kept and any(isinstance(member, Tensor) for member in members(value)):
+        kept = [Plain("what no tensor is")]  # whoever asks expects others, whatever is declared
     if holds and not kept:
         kept = [_as_instance(frame, Unknown("isinstance"), cls) for cls in classes]
     _keep(frame, path, kept)
