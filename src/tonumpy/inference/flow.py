@@ -364,9 +364,17 @@ def _if(frame: Frame, statement: ast.If) -> Continues:
             take_for_brought(frame, statement.body)
         return execute(frame, statement.orelse)
 
-    if known is not None:
-        return then() if known else otherwise()
-    return _branches(frame, (then, otherwise))
+    if known is None:
+        return _branches(frame, (then, otherwise))
+    taken, other, passed_over = (then, otherwise, statement.orelse) if known else (otherwise, then, statement.body)
+    targets = frame.targets.statements
+    if targets and any(id(each) in targets for each in statements_of(passed_over)):
+        # Whoever wrote a conversion there means it to be run some day; nothing that follows comes from there.
+        base = frame.env
+        frame.env = Environment(base)
+        other()
+        frame.env = base
+    return taken()
 
 
 def _loop(
