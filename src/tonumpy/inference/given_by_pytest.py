@@ -56,8 +56,7 @@ class GivenByPytest:
         asked = (name for name in parameter_names(node.args) if name not in listed)
         found = {name: next(self._fixtures(function, name), None) for name in asked}
         given = {name: self._given_by(fixture) for name, fixture in found.items() if fixture is not None}
-        # Numbers and strings say nothing of where tensors are: a suite may be run on another default device.
-        return given | {name: value for name, value in listed.items() if not isinstance(value, (Unknown, Plain))}
+        return given | {name: value for name, value in listed.items() if _tells_of_tensors(value)}
 
     def _fixtures(self, function: Function, name: str) -> Iterator[Function]:
         """The fixtures of this name that a function may ask for, the nearest first."""
@@ -83,6 +82,11 @@ class GivenByPytest:
 def _is_run_by_pytest(node: FunctionNode, module: Module) -> bool:
     is_there = is_test_module(module.filename) or os.path.basename(module.filename) == f"{_CONFTEST}.py"
     return is_there and (node.name.startswith("test") or _fixture_name(node) is not None)
+
+
+def _tells_of_tensors(value: Value) -> bool:
+    """Numbers and strings do not: a suite may be run on another default device. Those of an array are on the CPU."""
+    return value.what.startswith("numpy") if isinstance(value, Plain) else not isinstance(value, Unknown)
 
 
 def _listed(frame: Frame, call: ast.Call) -> Iterator[tuple[str, Value]]:
