@@ -131,8 +131,8 @@ def _item(frame: Frame, value: Value) -> Value:
 
 
 def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
-    if promise.device == "cpu":
-        return True
+    if promise.device in ("cpu", "accelerator"):
+        return promise.device == "cpu"
     if promise.device in ("unknown", "default type"):
         return None
     given = arguments.named_value(promise.keyword)

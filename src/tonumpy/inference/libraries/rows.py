@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from tonumpy.inference import torch_api
 from tonumpy.inference.values import Arguments, Constant
 
-Where = Literal["cpu", "first", "inputs", "self", "both", "argument", "given", "default type", "unknown"]
+Where = Literal["cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "default type", "unknown"]
 Whether = Literal[
     "never", "first", "inputs", "self", "both", "some of both", "own", "unknown", "asked", "argument", "derived"
 ]
