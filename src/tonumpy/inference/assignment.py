@@ -44,6 +44,7 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
+    from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
 
 
@@ -119,6 +120,9 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     if path is None:
         if target.attr == "requires_grad":
             change_owner(frame, target)
+            known = settle(evaluate(frame, target.value))
+            if isinstance(known, Tensor):
+                frame.change_grad(known, with_grad_set(known, _truth_of(value)))
             if not same(value, Constant(False)):
                 thaw(frame, target.value)
         return
@@ -150,13 +154,17 @@ def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -
     known = settle(evaluate(frame, node))
     if isinstance(known, (Instance, LibraryObject)):
         return  # to a module an attribute like any other: its parameters stay as they are
-    truth = value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
+    truth = _truth_of(value)
     after = with_unknown_grad(known) if truth is None else with_facts(known, requires_grad=truth)
     if isinstance(known, Tensor):
         after = with_grad_set(known, truth)
         frame.change_grad(known, after)
     frame.change(owner, after)
     thaw_owners(frame, owner)
+
+
+def _truth_of(value: Value) -> Fact:
+    return value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
 
 
 def thaw_owners(frame: Frame, path: str) -> None:

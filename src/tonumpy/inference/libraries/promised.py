@@ -212,23 +212,25 @@ def _as_data(item: Value) -> Value:
     return item._replace(on_cpu=cpu, requires_grad=item.requires_grad or False)
 
 
-def _collate(item: Value, unknown: Unknown, grad_mode: Fact) -> Value:
-    if isinstance(item, Tensor):
-        return item._replace(requires_grad=result_facts([item], grad_mode)[1])  # stacked
+def _collate(item: Value, unknown: Unknown, grad_mode: Fact, place: str = "<batch>") -> Value:
+    """Each tensor is a new one, whatever the dataset made it of: `place` is the only name that has held it."""
+    if isinstance(item, Tensor):  # stacked
+        return item._replace(requires_grad=result_facts([item], grad_mode)[1], origins=frozenset((place,)))
     if isinstance(item, Plain):
         return Plain("list of str") if item.what == "str" else Tensor(True, False)
     if isinstance(item, Constant):
         return Tensor(True, False) if isinstance(item.value, (int, float)) else Plain("list of str")
+    if isinstance(item, Sequence) and item.items:
+        items = [_collate(each, unknown, grad_mode, f"{place}[{position}]") for position, each in enumerate(item.items)]
+        return Sequence(tuple(items), join_all(items), item.fields)
     if isinstance(item, Sequence):
-        items = None if item.items is None else tuple(_collate(each, unknown, grad_mode) for each in item.items)
-        return Sequence(items, _collate(item.element, unknown, grad_mode), item.fields)
+        return Sequence(item.items, _collate(item.element, unknown, grad_mode, f"{place}[]"), item.fields)
     if isinstance(item, Mapping):
-        entries = tuple((key, _collate(value, unknown, grad_mode)) for key, value in item.entries)
-        return Mapping(
-            entries, item.other if isinstance(item.other, Nothing) else _collate(item.other, unknown, grad_mode)
-        )
+        entries = tuple((key, _collate(value, unknown, grad_mode, f"{place}[{key!r}]")) for key, value in item.entries)
+        is_whole = isinstance(item.other, Nothing)
+        return Mapping(entries, item.other if is_whole else _collate(item.other, unknown, grad_mode, f"{place}[]"))
     if isinstance(item, Union):
-        return join_all(_collate(member, unknown, grad_mode) for member in item.members)
+        return join_all(_collate(member, unknown, grad_mode, place) for member in item.members)
     return unknown
 
 
