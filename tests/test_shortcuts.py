@@ -145,6 +145,25 @@ def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], mon
     assert on_demand == repaired()
 
 
+def test_nothing_is_left_of_a_file_that_has_been_checked() -> None:
+    """Without the garbage collector, which is off during a run. What a file imports is kept, so none does here."""
+    texts = {path: path.read_bytes() for path in Path(FIXTURES).glob("*/*.py")}
+    settings, project = Settings(select=("TNP1", "TNP2", "TNP3")), Project()
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(each, ast.Module) for each in gc.get_objects())
+        for path, text in texts.items():
+            if b"clean_writers" not in text:
+                with contextlib.suppress(SourceError):
+                    pipeline.check(Source(text, str(path)), settings, project)
+        assert sum(isinstance(each, ast.Module) for each in gc.get_objects()) <= before
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def test_a_tree_goes_with_its_source() -> None:
     """Without the garbage collector, which is off during a run."""
     body = "    x = x + 1\n" * 100

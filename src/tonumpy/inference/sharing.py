@@ -120,10 +120,11 @@ _PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name 
 def sharing_of(module: Module, candidates: Sequence[Candidate]) -> Sharing:
     """What is written through the memory that each candidate may share."""
     analysis = Analysis()
+    functions = _Functions(module, frozenset(candidate.call for candidate in candidates), analysis.names)
     try:
-        conversions = frozenset(candidate.call for candidate in candidates)
-        return _sharing_of(_Functions(module, conversions, analysis.names), candidates, module.source)
+        return _sharing_of(functions, candidates, module.source)
     finally:
+        functions.close()
         analysis.close()
 
 
@@ -176,6 +177,12 @@ class _Functions:
         self._by_name: dict[str, ast.FunctionDef] | None = None
         self._walks: dict[tuple[int, int], _Walk] = {}
         self._effects: dict[tuple[int, int], Effects] = {}
+
+    def close(self) -> None:
+        """Drop what was found, which refers back to this object, as `Analysis.close` does and for the same reason."""
+        for each in self._elsewhere.values():
+            each.close()
+        vars(self).clear()
 
     def callee(self, call: ast.Call, owner: ast.ClassDef | None) -> Callee | None:
         if self._by_name is None:
