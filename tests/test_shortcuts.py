@@ -153,12 +153,12 @@ def test_nothing_is_left_of_a_file_that_has_been_checked() -> None:
     gc.collect()
     gc.disable()
     try:
-        before = sum(isinstance(each, ast.Module) for each in gc.get_objects())
+        before = sum(type(each) is ast.Module for each in gc.get_objects())
         for path, text in texts.items():
             if b"clean_writers" not in text:
                 with contextlib.suppress(SourceError):
                     pipeline.check(Source(text, str(path)), settings, project)
-        assert sum(isinstance(each, ast.Module) for each in gc.get_objects()) <= before
+        assert sum(type(each) is ast.Module for each in gc.get_objects()) <= before
     finally:
         if was_enabled:
             gc.enable()
