@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import spans_any
@@ -145,17 +144,11 @@ def _all_calls_are_in_sight(
         return False
     if node.name.startswith("_") and not node.name.endswith("__"):
         return True
-    if is_test_module(module.filename):
+    if module.is_test:
         return True
     # A class in a package is there for others too, whatever the module shows when it is run.
     is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
     return module.is_script and not (is_method and module.is_in_package)
-
-
-def is_test_module(filename: str) -> bool:
-    """Nobody imports the module of a test but the test runner."""
-    name = os.path.basename(filename)
-    return (name.startswith("test_") and name.endswith(".py")) or name.endswith("_test.py")
 
 
 def _keeps_calls_in_sight(decorator: ast.expr) -> bool:

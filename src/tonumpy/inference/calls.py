@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
-from tonumpy.inference.conventions import generates_tokens, holder_of_data, learnt_from_key
+from tonumpy.inference.conventions import generates_tokens, holder_of_data, learnt_from_key, left_on_cpu
 from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
 from tonumpy.inference.frameworks import IMPORTING
@@ -46,6 +46,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    held_in,
     is_integral,
     join,
     join_all,
@@ -294,7 +295,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, (Function, BoundMethod, Instance)):
         before, frame.analysis.autocast = frame.analysis.autocast, frame.autocast
         try:
-            return _call_of_repository(frame, function, arguments)
+            return _made_in_test(frame, arguments, _call_of_repository(frame, function, arguments))
         finally:
             frame.analysis.autocast = before
     if isinstance(function, Class):
@@ -306,15 +307,16 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, LibraryObject) and function.name in KEPT_CALLS:
         return builtin_calls.call_kept(frame, function, arguments)
     if isinstance(function, LibraryObject):
-        result = libraries.call_object(frame, function, "__call__", arguments)
+        result = _made_in_test(frame, arguments, libraries.call_object(frame, function, "__call__", arguments))
         return autocast.cast(frame, function.name.rpartition(".")[2], arguments.values(), result)
     if isinstance(function, (Foreign, Plain)):
         return function
     if isinstance(function, Nothing):
         return NOTHING
     if isinstance(function, Unknown):
-        return _fresh(f"call of {function.why}" if not function.why.startswith("call") else function.why, frame)
-    return _fresh("call", frame)
+        why = f"call of {function.why}" if not function.why.startswith("call") else function.why
+        return _fresh(why, frame, arguments)
+    return _fresh("call", frame, arguments)
 
 
 def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instance, arguments: Arguments) -> Value:
@@ -344,9 +346,18 @@ def _made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -
     return result
 
 
-def _fresh(why: str, frame: Frame) -> Unknown:
+def _fresh(why: str, frame: Frame, arguments: Arguments) -> Value:
     """The result of a call of which nothing is known: what is computed while grad mode is off does not require grad."""
-    return Unknown(why, None, False if frame.grad_mode is False else None)
+    return _made_in_test(frame, arguments, Unknown(why, None, False if frame.grad_mode is False else None))
+
+
+def _made_in_test(frame: Frame, arguments: Arguments, result: Value) -> Value:
+    """What a test gets for tensors on the CPU: they are where the test wants to be, unless it speaks of devices."""
+    if arguments.has_star or not frame.module.is_test_on_cpu:
+        return result
+    tensors = [value for value in held_in(*arguments.values()) if isinstance(value, (Tensor, Unknown))]
+    is_elsewhere = any(isinstance(tensor, Tensor) and not tensor.on_cpu for tensor in tensors)
+    return left_on_cpu(result) if not is_elsewhere and any(tensor.on_cpu for tensor in tensors) else result
 
 
 def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
@@ -405,7 +416,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if short[:1].isupper():
         made = libraries.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
-    return _fresh(f"call of {name}", frame)
+    return _fresh(f"call of {name}", frame, arguments)
 
 
 def _imported(frame: Frame, name: Value | None) -> Value:
@@ -446,7 +457,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, Tensor):
         result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
         if result is None:
-            return _fresh(f"method {name} of a tensor", frame)
+            return _fresh(f"method {name} of a tensor", frame, arguments)
         if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.shared_words:
             result = result._replace(certainty=stronger(result.certainty, "likely"))
         return autocast.cast(frame, name, (receiver, *arguments.values()), result)
@@ -464,7 +475,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, (Sequence, Mapping)):
         return builtin_calls.call_container_method(receiver, name, arguments)
     if isinstance(receiver, LibraryObject):
-        return libraries.call_object(frame, receiver, name, arguments)
+        return _made_in_test(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
     if isinstance(receiver, Foreign):
         if receiver.root == "keras" and name == "detach":
             return Tensor(None, False, None, "likely")  # of Keras's backends, only torch has such a method
@@ -477,7 +488,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         return NOTHING
     if name in ("__next__", "next"):
         return item_of(frame, receiver)
-    return _fresh(f"method {name}", frame)
+    return _fresh(f"method {name}", frame, arguments)
 
 
 def _meant(receiver: Union, method: str) -> list[Value]:
@@ -521,10 +532,11 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
     if receiver.is_no_tensor and torch_api.tensor_method(name) is not None:
         return Unknown(receiver.why, None, None, is_no_tensor=True)  # a method that is called as one of a tensor's
     if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
-        return _fresh(f"method {name} of {receiver.why}" if "method" not in receiver.why else receiver.why, frame)
+        why = f"method {name} of {receiver.why}" if "method" not in receiver.why else receiver.why
+        return _fresh(why, frame, arguments)
     result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
     if result is None:
-        return _fresh(f"method {name}", frame)
+        return _fresh(f"method {name}", frame, arguments)
     if isinstance(result, Tensor):
         speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
         if (name == "cpu" and not frame.module.imports_torch) or (

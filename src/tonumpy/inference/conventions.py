@@ -113,3 +113,10 @@ def held_by_dataset(value: Value) -> Value:
         is_obscure = value.on_cpu is None and value.requires_grad is not True and _is_given(value)
         return Unknown("what a dataset holds", True, False, value.is_no_tensor) if is_obscure else value
     return mapped(value, held_by_dataset)
+
+
+def left_on_cpu(value: Value) -> Value:
+    """What was made of tensors on the CPU where nobody speaks of devices; not what was sent to one all the same."""
+    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.is_sent):
+        return value._replace(on_cpu=True) if value.on_cpu is None else value
+    return mapped(value, left_on_cpu)

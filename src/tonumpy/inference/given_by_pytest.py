@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference.builtin_calls import PARAMETER_SET
-from tonumpy.inference.callers import is_test_module
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.symbols import FunctionNode, own_expressions, parameter_names, statements_of
 from tonumpy.inference.syntax import walk
@@ -80,7 +79,7 @@ class GivenByPytest:
 
 
 def _is_run_by_pytest(node: FunctionNode, module: Module) -> bool:
-    is_there = is_test_module(module.filename) or os.path.basename(module.filename) == f"{_CONFTEST}.py"
+    is_there = module.is_test or os.path.basename(module.filename) == f"{_CONFTEST}.py"
     return is_there and (node.name.startswith("test") or _fixture_name(node) is not None)
 
 

@@ -40,6 +40,7 @@ MAX_ANCESTORS = 7
 SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 
 _DEFAULT_DEVICE = re.compile(r"""set_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
+_OTHER_DEVICES = re.compile(r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|\bmps\b|[xnth]pu\b""", re.IGNORECASE)
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
 _MAIN_GUARD = re.compile(r"\nif\s+\(?\s*__name__\s*==")
 _INDENTED_IMPORT = re.compile(r"\n[ \t]+(?:import|from)\s")
@@ -124,6 +125,18 @@ class Module:
         values = [statement.value for statement in self.tree.body if isinstance(statement, ast.Expr)]
         calls = [value for value in values if isinstance(value, ast.Call) and value.args]
         return next((last_name(call.args[0]) for call in calls if last_name(call.func) == "set_default_dtype"), None)
+
+    @cached_property
+    def is_test(self) -> bool:
+        """Nobody imports the module of a test but the test runner."""
+        name = os.path.basename(self.filename)
+        return (name.startswith("test_") and name.endswith(".py")) or name.endswith("_test.py")
+
+    @cached_property
+    def is_test_on_cpu(self) -> bool:
+        """Whether it is a test that names no device but the CPU, not even by the default type of its tensors."""
+        names_others = self.speaks_of_variables or _OTHER_DEVICES.search(self.source.text) is not None
+        return self.is_test and not names_others
 
     @cached_property
     def speaks_of_variables(self) -> bool:

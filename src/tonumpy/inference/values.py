@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from tonumpy.inference.frameworks import foreign_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from tonumpy.conversions import Certainty, Fact
     from tonumpy.inference.project import Module
@@ -409,15 +409,8 @@ def _join_made_from(first: LibraryObject, second: LibraryObject) -> Arguments | 
     if first.arguments is None or second.arguments is None:
         return None
     joined = join_arguments(first.arguments, second.arguments)
-    return None if joined.has_star or any(_holds(value, first.name) for value in joined.values()) else joined
-
-
-def _holds(value: Value, name: str) -> bool:
-    """Whether there is an object of this class in a value."""
-    if isinstance(value, LibraryObject):
-        held = () if value.arguments is None else value.arguments.values()
-        return value.name == name or any(_holds(each, name) for each in held)
-    return isinstance(value, (Sequence, Mapping, Union)) and any(_holds(each, name) for each in _parts(value))
+    is_wrapped = any(isinstance(each, LibraryObject) and each.name == first.name for each in held_in(*joined.values()))
+    return None if joined.has_star or is_wrapped else joined
 
 
 def _are_told_apart(first: Sequence, second: Sequence) -> bool:
@@ -668,18 +661,22 @@ def after_change(value: Value, changed: Tensor) -> Value:
 def after_part_changed(value: Value, part: LibraryObject | Instance) -> Value:
     """A value after a module that may be in it has been moved, frozen or thawed; itself where none may be."""
     if isinstance(value, LibraryObject) and value.arguments is not None:
-        held = value.arguments.values()
-        is_concerned = any(_may_hold(each, part) for each in (*held, value.arguments.starred))
+        held = held_in(*value.arguments.values(), value.arguments.starred)
+        is_concerned = any(_is_like(each, part) for each in held)
         return value._replace(on_cpu=None, requires_grad=None) if is_concerned else value
     return mapped(value, lambda inner: loosened(inner) if _is_like(inner, part) else after_part_changed(inner, part))
 
 
-def _may_hold(value: Value, part: LibraryObject | Instance) -> bool:
-    if _is_like(value, part):
-        return True
-    if isinstance(value, LibraryObject):
-        return value.arguments is not None and any(_may_hold(each, part) for each in value.arguments.values())
-    return isinstance(value, (Sequence, Mapping, Union)) and any(_may_hold(each, part) for each in _parts(value))
+def held_in(*values: Value) -> Iterator[Value]:
+    """The values, and what is held by them: the parts of containers, and what objects of libraries were made of."""
+    waiting = list(values)
+    while waiting:
+        each = waiting.pop()
+        yield each
+        if isinstance(each, LibraryObject):
+            waiting.extend(() if each.arguments is None else each.arguments.values())
+        elif isinstance(each, (Sequence, Mapping, Union)):
+            waiting.extend(_parts(each))
 
 
 def _is_like(value: Value, part: LibraryObject | Instance) -> bool:
