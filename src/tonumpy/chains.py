@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+# Methods of tensors and modules that bring them to an accelerator; torch_npu and others add their own.
+ACCELERATORS = frozenset("cuda xpu npu hpu mtia ipu".split())
+
+
 class Role(Enum):
     """What a link does for the conversion."""
 
@@ -151,7 +155,7 @@ def _role_of_call(call: ast.Call, method: str) -> Role:
         return Role.DETACH
     if method == "cpu":
         return Role.CPU
-    if method in ("cuda", "xpu", "npu", "hpu", "mtia", "ipu"):
+    if method in ACCELERATORS:
         return Role.DEVICE
     if method == "requires_grad_":
         return Role.OTHER if _is_false(call.args[:1] or [keyword.value for keyword in call.keywords]) else Role.GRAD

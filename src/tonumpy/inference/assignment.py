@@ -38,13 +38,13 @@ from tonumpy.inference.values import (
     members,
     same,
     tensor_facts,
+    truth_of,
     updated,
     with_facts,
     with_origin,
 )
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
 
 
@@ -122,7 +122,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
             change_owner(frame, target)
             known = settle(evaluate(frame, target.value))
             if isinstance(known, Tensor):
-                frame.change_grad(known, with_grad_set(known, _truth_of(value)))
+                frame.change_grad(known, with_grad_set(known, truth_of(value)))
             if not same(value, Constant(False)):
                 thaw(frame, target.value)
         return
@@ -154,17 +154,13 @@ def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -
     known = settle(evaluate(frame, node))
     if isinstance(known, (Instance, LibraryObject)):
         return  # to a module an attribute like any other: its parameters stay as they are
-    truth = _truth_of(value)
+    truth = truth_of(value)
     after = with_unknown_grad(known) if truth is None else with_facts(known, requires_grad=truth)
     if isinstance(known, Tensor):
         after = with_grad_set(known, truth)
         frame.change_grad(known, after)
     frame.change(owner, after)
     thaw_owners(frame, owner)
-
-
-def _truth_of(value: Value) -> Fact:
-    return value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
 
 
 def thaw_owners(frame: Frame, path: str) -> None:

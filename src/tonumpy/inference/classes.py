@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import spans_any
-from tonumpy.chains import last_name
+from tonumpy.chains import ACCELERATORS, last_name
 from tonumpy.inference import libraries
 from tonumpy.inference.callers import Entry
 from tonumpy.inference.conventions import held_by_dataset, learnt_from_name
@@ -441,7 +441,7 @@ def _is_move(call: ast.Call) -> bool:
     if not isinstance(function, ast.Attribute) or getattr(function.value, "id", None) != "self":
         return False
     given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "dtype")]
-    return function.attr in ("cuda", "xpu", "npu") or (function.attr == "to" and any(map(_may_be_device, given)))
+    return function.attr in ACCELERATORS or (function.attr == "to" and any(map(_may_be_device, given)))
 
 
 def _may_be_device(node: ast.expr) -> bool:

@@ -29,7 +29,7 @@ from tonumpy.inference.syntax import children_of, walk
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_LOOPS = (ast.For, ast.AsyncFor)
+_LISTS = (ast.List, ast.Tuple)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _NONE: frozenset[str] = frozenset()
 
@@ -122,10 +122,9 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
                     switched.add((inner, value.value))
                 else:
                     times_bound[inner] = times_bound.get(inner, 0) + 1
-            of_items = value.elts if isinstance(value, (ast.Tuple, ast.List)) and isinstance(statement, _LOOPS) else ()
             for name in names:
                 sources.setdefault(name, set()).update(use.reads)
-                aliases.setdefault(name, set()).update(_aliased(value), *map(_aliased, of_items))
+                aliases.setdefault(name, set()).update(_aliased(value))
                 if isinstance(value, ast.Call):
                     given.setdefault(name, set()).update(use.reads)
             altered.update(
@@ -310,7 +309,7 @@ def flow_of_node(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) ->
 
 
 def _aliased(value: ast.expr | None) -> set[str]:
-    """The names whose object, or a part of it, an expression may be: `x` for `x`, `x[0]`, `x if flag else y`."""
+    """The names whose object, or a part of it, an expression may be or hold: `x` for `x`, `x[0]`, `[x]`."""
     if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
         name = root_name(value)
         return set() if name is None else {name}
@@ -318,7 +317,8 @@ def _aliased(value: ast.expr | None) -> set[str]:
         return {value.target.id, *_aliased(value.value)}
     if isinstance(value, ast.IfExp):
         return _aliased(value.body) | _aliased(value.orelse)
-    return {name for part in value.values for name in _aliased(part)} if isinstance(value, ast.BoolOp) else set()
+    parts = value.values if isinstance(value, ast.BoolOp) else value.elts if isinstance(value, _LISTS) else ()
+    return {name for part in parts for name in _aliased(part)}
 
 
 def _stored_names(target: ast.expr) -> Iterator[ast.Name]:

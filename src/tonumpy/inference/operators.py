@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.chains import ACCELERATORS
 from tonumpy.inference import representation, torch_api
 from tonumpy.inference.values import (
     NONE,
@@ -37,6 +38,7 @@ from tonumpy.inference.values import (
     sequence_of,
     stronger,
     tensor_facts,
+    truth_of,
 )
 
 if TYPE_CHECKING:
@@ -217,9 +219,15 @@ def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
     return representation.of_method(tensor, name, Arguments(()), result)
 
 
+def grad_asked_for(arguments: Arguments) -> Fact:
+    """What `requires_grad_(...)` is told; True where it is told nothing."""
+    given = arguments.get(0, "requires_grad")
+    return True if given is None else truth_of(given)
+
+
 def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
     """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
-    if name in ("cpu", "cuda", "xpu", "npu"):
+    if name == "cpu" or name in ACCELERATORS:
         return _moved(receiver, name == "cpu", None, grad_mode)
     if name == "to":
         moved = _to(receiver, arguments, grad_mode)
@@ -237,9 +245,8 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
         is_sure = grad_mode is not False or tensor.requires_grad is False  # under inference_mode it does nothing
         return tensor._replace(requires_grad=False if is_sure else None)
     if name == "requires_grad_":
-        given = arguments.get(0, "requires_grad")
-        truth = True if given is None else given.value if isinstance(given, Constant) else None
-        after = with_grad_set(_as_tensor(receiver), truth if isinstance(truth, bool) else None)
+        truth = grad_asked_for(arguments)
+        after = with_grad_set(_as_tensor(receiver), truth)
         return after if truth is False else after._replace(is_given=False)
     operator = torch_api.tensor_method(name)
     if operator is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
-from tonumpy.chains import last_name
+from tonumpy.chains import ACCELERATORS, last_name
 from tonumpy.inference.syntax import children_of, walk
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
 
 
 FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())  # of containers
-MOVES = frozenset(("cuda", "to", "cpu"))  # of modules
+MOVES = ACCELERATORS | {"to", "cpu"}  # of modules
 # Methods that change a container, or a module, without saying so in their names.
 IN_PLACE = FILLING | MOVES
 

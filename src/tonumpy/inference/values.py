@@ -509,6 +509,11 @@ def is_dtype_name(name: str) -> bool:
     return name in _INTEGRAL or name in _FLOATING
 
 
+def truth_of(value: Value) -> Fact:
+    """What a literal True or False says; None of anything else."""
+    return value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
+
+
 def dtype_of(value: Value | None) -> str | None:
     """The name of a dtype argument: `torch.long` gives "long"; None where it is not known."""
     if isinstance(value, Symbol):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from tonumpy.inference.operators import device_after_to
+from tonumpy.chains import ACCELERATORS
+from tonumpy.inference.operators import device_after_to, grad_asked_for
+from tonumpy.inference.symbols import MOVES
 from tonumpy.inference.values import (
     Arguments,
     Constant,
@@ -18,7 +20,7 @@ _Movable = TypeVar("_Movable", LibraryObject, Instance)
 
 
 def changes_module_in_place(name: str) -> bool:
-    return name in _CASTS or name in ("to", "cpu", "cuda", "requires_grad_", "xpu", "npu", "set_format")
+    return name in MOVES or name in _CASTS or name in ("requires_grad_", "set_format")
 
 
 _CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16", "type": None}
@@ -45,12 +47,10 @@ def moved(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
         return owner._replace(on_cpu=True)
     if name == "detach":
         return owner._replace(requires_grad=False)
-    if name in ("cuda", "xpu", "npu"):
+    if name in ACCELERATORS:
         return owner._replace(on_cpu=False)
     if name == "to":
         return owner._replace(on_cpu=device_after_to(owner.on_cpu, arguments))
     if name == "requires_grad_":
-        given = arguments.get(0, "requires_grad")
-        truth = True if given is None else given.value if isinstance(given, Constant) else None
-        return owner._replace(requires_grad=truth if isinstance(truth, bool) else None)
+        return owner._replace(requires_grad=grad_asked_for(arguments))
     return owner
