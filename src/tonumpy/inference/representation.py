@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.values import LibraryObject, Symbol, Tensor, Unknown, Value, is_complex, is_dtype_name
+from tonumpy.inference.values import (
+    LibraryObject,
+    Plain,
+    Symbol,
+    Tensor,
+    Unknown,
+    Value,
+    dtype_of,
+    is_complex,
+    is_dtype_name,
+)
 
 if TYPE_CHECKING:
     from tonumpy.inference.values import Arguments
@@ -113,6 +123,8 @@ def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, resul
         return result._replace(layout=LAYOUT_OF_METHOD[name])
     if name == "int_repr":
         return result._replace(dtype="integral", requires_grad=False)  # the integers that a quantized tensor is kept as
+    if name == "view" and len(arguments.positional) < 2:
+        result = _seen_as(arguments.get(0, "dtype"), result)
     if not isinstance(receiver, Tensor):
         return result
     if name in KEEP_LAYOUT:
@@ -121,9 +133,15 @@ def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, resul
         return _conjugated(receiver, result)
     if name in ("real", "imag"):
         return result._replace(bit="negative" if name == "imag" and receiver.bit == "conjugate" else None)
-    if name == "view" and isinstance(arguments.get(0, "dtype"), (Symbol, Unknown)) and len(arguments.positional) < 2:
-        return result._replace(dtype=None)  # `x.view(torch.int16)`: the same bytes as another dtype
     return result
+
+
+def _seen_as(asked: Value | None, result: Tensor) -> Tensor:
+    """`x.view(torch.int16)`: the same bytes as another dtype, which autograd does not follow."""
+    dtype = dtype_of(asked)
+    if dtype is not None or (isinstance(asked, Plain) and asked.what == "dtype"):
+        return result._replace(dtype=dtype, requires_grad=False)
+    return result._replace(dtype=None) if isinstance(asked, (Symbol, Unknown)) else result
 
 
 def _conjugated(tensor: Tensor, result: Tensor) -> Tensor:
