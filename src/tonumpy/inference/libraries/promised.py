@@ -117,6 +117,8 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         return sequence_of([_item(frame, column) for column in columns]) if columns else Sequence(None, tensor)
     if kind == "collated" and isinstance(owner, LibraryObject):
         return _collated(frame, owner, cpu, grad)
+    if kind == "collated" and arguments.positional:
+        return _collate(_item(frame, arguments.positional[0]), Unknown("batch", cpu, grad), frame.grad_mode)
     if kind == "saved":
         return Unknown(SAVED, cpu)
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
