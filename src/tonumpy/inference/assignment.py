@@ -54,6 +54,8 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
     if isinstance(target, ast.Name):
         if is_item or (isinstance(value, Unknown) and value.why.startswith("item")):
             value = learnt_from_name(value, target.id, is_item=True)
+        elif isinstance(value, Unknown) and value.why.startswith(_TAKEN_OUT):
+            value = learnt_from_name(value, target.id)
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         value = _as_assumed(frame, value, target.elts)
@@ -65,6 +67,10 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
         _assign_attribute(frame, target, value)
     elif isinstance(target, ast.Subscript):
         _assign_item(frame, target, value)
+
+
+# What a variable is given that is not made there and then is what the variable is called: `labels = kwargs.get(name)`.
+_TAKEN_OUT = ("attribute", "get", "pop")
 
 
 def assign_in_comprehension(frame: Frame, target: ast.expr, value: Value) -> None:

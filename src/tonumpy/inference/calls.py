@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
-from tonumpy.inference.conventions import generates_tokens, holder_of_data, learnt_from_key, left_on_cpu
+from tonumpy.inference.conventions import (
+    generates_tokens,
+    holder_of_data,
+    learnt_from_key,
+    learnt_from_name,
+    left_on_cpu,
+)
 from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
 from tonumpy.inference.frameworks import IMPORTING
@@ -522,6 +528,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
             inner = inner._replace(is_no_tensor=True)  # which has no such method
         if name == "items":
             return Sequence(None, Sequence((Plain("key"), inner), inner))
+        if name in ("get", "pop") and arguments.positional:
+            return _taken_out(frame, inner, arguments.positional[0])
         return Sequence(None, inner) if name == "values" else inner
     if generates_tokens(name, (keyword for keyword, _ in arguments.named)):
         return Unknown("generated tokens", None, False)
@@ -549,6 +557,13 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         why = receiver.why if name != "to" or keeps_device(arguments) else "method to"
         return Unknown(why, result.on_cpu, result.requires_grad)
     return result
+
+
+def _taken_out(frame: Frame, value: Unknown, key: Value) -> Value:
+    """`batch.get("labels")` is what `batch["labels"]` is."""
+    if not isinstance(key, Constant) or not isinstance(key.value, str):
+        return value
+    return libraries.known_by_term(frame.module, value, f"[{key.value}]") or learnt_from_name(value, key.value)
 
 
 def _is_in_a_module(frame: Frame) -> bool:
