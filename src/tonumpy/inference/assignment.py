@@ -353,7 +353,12 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         autocast.enter(frame, frame, node)
         return Unknown("context")
     if evaluate_it or _is_of_repository(frame, node):
-        return join_all([_entered(frame, member) for member in members(settle(evaluate(frame, node)))])
+        context = settle(evaluate(frame, node))
+        mode = _mode_of_objects(context)
+        if mode != "unchanged":
+            frame.set_grad_mode(None if mode == "unknown" else mode == "on")
+            return Unknown("context")
+        return join_all([_entered(frame, member) for member in members(context)])
     return Unknown("context")
 
 
@@ -390,21 +395,32 @@ def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return "unchanged"
     if isinstance(node, ast.Name):
-        modes = {_mode_of_object(member) for member in members(evaluate(frame, node))}
-        if modes != {"unchanged"}:
-            return modes.pop() if len(modes) == 1 else "unknown"
+        mode = _mode_of_objects(evaluate(frame, node))
+        if mode != "unchanged":
+            return mode
     if not _may_be_grad_context(function):
         return "unchanged"
-    value = evaluate(frame, function)
-    name = value.name.rpartition(".")[2] if isinstance(value, Symbol) else _name(function)
+    arguments = arguments_of(node) if isinstance(node, ast.Call) else []
+    given = evaluate(frame, arguments[0]) if arguments else None
+    modes = {_mode_of_function(member, _name(function), given) for member in members(evaluate(frame, function))}
+    return modes.pop() if len(modes) == 1 else "unknown"
+
+
+def _mode_of_function(value: Value, written: str, given: Value | None) -> str:
+    """What a function that is called for a context manager, or is used as a decorator, makes of grad mode."""
+    name = value.name.rpartition(".")[2] if isinstance(value, Symbol) else written
     if isinstance(value, Foreign) or name not in GRAD_CONTEXTS:
         return "unchanged"
-    arguments = arguments_of(node) if isinstance(node, ast.Call) else []
-    return _mode_of_context(name, evaluate(frame, arguments[0]) if arguments else None)
+    return _mode_of_context(name, given)
+
+
+def _mode_of_objects(value: Value) -> str:
+    """What a context manager that a variable holds, or a function gives, makes of grad mode."""
+    modes = {_mode_of_object(member) for member in members(value)}
+    return modes.pop() if len(modes) == 1 else "unknown"
 
 
 def _mode_of_object(value: Value) -> str:
-    """What a context manager that a variable holds makes of grad mode: `mode = torch.no_grad()`."""
     name = value.name.rpartition(".")[2] if isinstance(value, LibraryObject) else ""
     if not isinstance(value, LibraryObject) or name not in GRAD_CONTEXTS:
         return "unchanged"

@@ -278,7 +278,7 @@ def changed_outside(function: FunctionNode | ast.Lambda) -> frozenset[str]:
 
 
 def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
-    """Variables that hold contexts, and what decides whether one sets grad mode on or off."""
+    """Variables that hold contexts, or what makes them, and what decides whether one sets grad mode on or off."""
     if isinstance(statement, (ast.With, ast.AsyncWith)):
         nodes = [item.context_expr for item in statement.items]
     else:
@@ -290,6 +290,8 @@ def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
                 yield node
             elif name in ("set_grad_enabled", "inference_mode"):
                 yield from arguments_of(node)
+            elif isinstance(node.func, ast.Name) and isinstance(statement, (ast.With, ast.AsyncWith)):
+                yield node.func
         elif isinstance(node, ast.Name) and isinstance(statement, (ast.With, ast.AsyncWith)):
             yield node
 
