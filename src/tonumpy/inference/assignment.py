@@ -32,6 +32,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    is_integral,
     join,
     join_all,
     loosened,
@@ -291,7 +292,7 @@ def stored(container: Value, key: Value, value: Value, frame: Frame) -> Value:
 def written(tensor: Tensor, value: Value, frame: Frame) -> Tensor:
     """A tensor after `tensor[...] = value`: it stays where it is, but takes part in the value's graph."""
     grad = tensor_facts(value)[1]
-    if frame.grad_mode is False or grad is False or isinstance(value, (Constant, Symbol)):
+    if frame.grad_mode is False or grad is False or isinstance(value, (Constant, Symbol)) or is_integral(tensor.dtype):
         return tensor
     is_sure = grad and tensor.dtype is None
     return tensor._replace(requires_grad=True if is_sure else tensor.requires_grad or None, is_given=False)
@@ -321,6 +322,7 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
             grad = result.requires_grad if isinstance(result, Tensor) else None
             if frame.grad_mode is not True and grad is not member.requires_grad:
                 grad = member.requires_grad if frame.grad_mode is False else None
+            grad = False if is_integral(member.dtype) else grad
             is_given = isinstance(result, Tensor) and result.is_given
             written_to = member._replace(requires_grad=grad, is_given=is_given)
             frame.change_grad(member, written_to)
