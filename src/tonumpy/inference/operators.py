@@ -296,6 +296,8 @@ def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, defaul
     call = _call_of(operator, arguments, grad_mode)
     if operator.name in _FROM_DATA:
         operands = tuple(value for value in call.operands if not isinstance(value, (Sequence, Mapping)))
+        if operator.name == "torch.tensor":
+            operands = tuple(value for value in operands if not _is_other_data(value))
         call = call._replace(operands=operands, carriers=operands)
     if operator.name in _BETWEEN_BOUNDS:
         call = call._replace(operands=tuple(value for value in call.operands if isinstance(value, Tensor)))
@@ -328,6 +330,11 @@ def _is_number(arguments: Arguments) -> bool:
 # What they make of a list is on the default device, wherever the tensors in it are; under `with torch.device(...)` a
 # tensor is brought there too.
 _FROM_DATA = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
+
+
+def _is_other_data(value: Value) -> bool:
+    """Whether what torch.tensor is given is no tensor: it warns of one. Only who is called may be given anything."""
+    return isinstance(value, Unknown) and value.on_cpu is None and value.why != "parameter"
 
 
 # Their bounds are numbers where nothing else is known of them: tensors are accepted since torch 2.1, and hardly given.
