@@ -98,6 +98,8 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
         if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
             return Plain(name)
+        if name == "device" and value.on_cpu is not None:
+            return Device(value.on_cpu)
         if name == "data" and frame.module.imports_torch:
             return Unknown("attribute data", value.on_cpu, False)  # of a tensor, as it is wherever a chain has it
         if name == "grad" and frame.module.imports_torch:
