@@ -136,6 +136,7 @@ class Analysis:
         node = scopes[-1]
         assert isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         owner, closure = self.surroundings(module, scopes)
+        names = (*names, *(assumed or ()))
         if isinstance(node, (ast.Module, ast.ClassDef)):
             mode = True if isinstance(node, ast.Module) else None
             flow = module.derived(flow_of_node, node)
@@ -143,7 +144,6 @@ class Analysis:
         else:
             parameters, grad_mode, around = self.entry_state(module, scopes)
             slicer = module.derived(Slicer, node)
-            names = (*names, *(assumed or ()))
             asked = slicer.at(targets.statements, names) if targets.statements else slicer.at_end(names)
             frame = Frame(self, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
             frame.env.set(AUTOCAST, around)
@@ -156,11 +156,15 @@ class Analysis:
     def is_fixed_flag(self, module: Module, scope: ast.AST, name: str, truth: bool) -> bool:
         """Whether a name is bound once in a scope, so that what a test shows of it holds throughout.
 
-        It may be switched to the opposite: where it still is what the test shows, that was not done.
+        It may be switched to the opposite: where it still is what the test shows, that was not done. One that is only
+        ever switched, on and off, is what it was switched to last.
         """
         assert isinstance(scope, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         flow = module.derived(flow_of_node, scope)
-        return flow.times_bound.get(name) == 1 and (name, truth) not in flow.switched
+        if name not in flow.times_bound:
+            is_own = name in flow.local_names and name not in flow.shared_names
+            return is_own and (name, True) in flow.switched and (name, False) in flow.switched
+        return flow.times_bound[name] == 1 and (name, truth) not in flow.switched
 
     def surroundings(self, module: Module, scopes: Items[ast.AST]) -> tuple[Class | None, Frame | None]:
         """The class whose method the innermost scope is, and the frame of the function around it."""

@@ -63,7 +63,7 @@ class Flow(NamedTuple):
     sources: dict[str, set[str]]
     times_bound: dict[str, int]  # how many statements bind a name, parameters counted, `flag = False` not
     shared_names: frozenset[str] = frozenset()  # declared nonlocal further in: these may change at any call
-    switched: frozenset[tuple[str, bool]] = frozenset()  # `flag = False`
+    switched: dict[tuple[str, bool], int] = {}  # noqa: RUF012  # `flag = False`, and the last row where it is
     setting_mode: frozenset[str] = frozenset()  # what contexts that may set grad mode are made of: always of interest
     closures: Closures | None = None  # None where no inner function changes a variable of this one
     uses: dict[int, Use] = {}  # noqa: RUF012  # by the id of a statement; definitions and imports have none
@@ -90,7 +90,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
     shared: set[str] = set()
     sources: dict[str, set[str]] = {}
     times_bound = dict.fromkeys(parameters, 1)
-    switched: set[tuple[str, bool]] = set()
+    switched: dict[tuple[str, bool], int] = {}
     aliases: dict[str, set[str]] = {}
     written: set[str] = set()
     given: dict[str, set[str]] = {}
@@ -119,7 +119,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
             for inner in (inner.id for target in targets for inner in _stored_names(target)):
                 local.add(inner)
                 if isinstance(value, ast.Constant) and isinstance(value.value, bool):
-                    switched.add((inner, value.value))
+                    switched[inner, value.value] = max(statement.lineno, switched.get((inner, value.value), 0))
                 else:
                     times_bound[inner] = times_bound.get(inner, 0) + 1
             for name in names:
@@ -188,7 +188,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
         sources,
         times_bound,
         frozenset(shared),
-        frozenset(switched),
+        switched,
         frozenset(setting_mode),
         closures,
         uses,

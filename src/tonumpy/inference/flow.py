@@ -331,8 +331,11 @@ def _import(frame: Frame, statement: ast.Import | ast.ImportFrom) -> Continues:
     return True
 
 
-def _branches(frame: Frame, runs: Sequence[Callable[[], Continues]]) -> Continues:
-    """Run alternatives from the same start and go on with the join of those that reach their end."""
+def _branches(frame: Frame, runs: Sequence[Callable[[], Continues]], statement: ast.If | None = None) -> Continues:
+    """Run alternatives from the same start and go on with the join of those that reach their end.
+
+    Where it is an `if` that they are of, only those count that may lead to what is asked for.
+    """
     base = frame.env
     ends: list[dict[str, Value]] = []
     for run in runs:
@@ -342,8 +345,19 @@ def _branches(frame: Frame, runs: Sequence[Callable[[], Continues]]) -> Continue
     frame.env = base
     if not ends:
         return False
-    base.merge(ends)
+    base.merge(ends if statement is None else _leading_to_targets(frame, statement, ends))
     return True
+
+
+def _leading_to_targets(frame: Frame, statement: ast.If, ends: list[dict[str, Value]]) -> list[dict[str, Value]]:
+    """`if isinstance(x, np.ndarray): x, is_numpy = torch.from_numpy(x), True`: what stands under `if is_numpy:` below
+    was made there, for the flag is off at the other ends, and nowhere below is it switched on."""
+    for name, truth in frame.awaited.items():
+        is_settled = not frame.loops and frame.flow.switched[name, truth] <= (statement.end_lineno or 0)
+        if is_settled:
+            switched = [end for end in ends if (end.get(name) or frame.env.get(name)) != Constant(not truth)]
+            ends = switched or ends
+    return ends
 
 
 def _if(frame: Frame, statement: ast.If) -> Continues:
@@ -365,7 +379,7 @@ def _if(frame: Frame, statement: ast.If) -> Continues:
         return execute(frame, statement.orelse)
 
     if known is None:
-        return _branches(frame, (then, otherwise))
+        return _branches(frame, (then, otherwise), statement)
     taken, other, passed_over = (then, otherwise, statement.orelse) if known else (otherwise, then, statement.body)
     targets = frame.targets.statements
     if targets and any(id(each) in targets for each in statements_of(passed_over)):

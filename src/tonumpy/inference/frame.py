@@ -88,7 +88,10 @@ class Frame:
         self.kept = None if asked is None else asked.statements  # the statements to be run; None: every one
         self.wants_result = asked is None or asked.wants_result
         self.targets = targets
-        self.assumed = assumed or {}  # what flags are taken to be, throughout
+        self.assumed: dict[str, bool] = {}  # what flags are taken to be, throughout
+        self.awaited: dict[str, bool] = {}  # what flags that are switched on and off are in the end
+        for name, truth in (assumed or {}).items():
+            (self.assumed if name in flow.times_bound else self.awaited)[name] = truth
         self.env = Environment()
         self.set_grad_mode(grad_mode)
         if module.sets_default_dtype:
