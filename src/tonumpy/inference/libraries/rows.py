@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tonumpy.inference import torch_api
 from tonumpy.inference.values import Arguments, Constant
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 Where = Literal["cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "default type", "unknown"]
 Whether = Literal[
@@ -146,18 +149,30 @@ def promise_of(name: str, arguments: Arguments) -> Promise | None:
     name = canonical(name)
     rows = load(name.partition(".")[0]).promises.get(name, ())
     given: dict[str, object] = {}
+    hidden: set[str] = set()  # what is not known of the call
     for word in {word for row in rows for word, _ in row.when}:
         value = arguments.named_value(word)
         if value is None and not arguments.has_star:
             continue
         if not isinstance(value, Constant):
-            return None  # it depends on what is not known
-        if value.value not in (None, False) or any((word, value.value) in row.when for row in rows):
+            hidden.add(word)
+        elif value.value not in (None, False) or any((word, value.value) in row.when for row in rows):
             given[word] = value.value
     for row in rows:
-        if row.when and all(given.get(word) == literal for word, literal in row.when):
-            return row
-    return next((row for row in rows if not row.when and not given), None)
+        if row.when and all(word in hidden or given.get(word) == literal for word, literal in row.when):
+            return _whichever(rows) if any(word in hidden for word, _ in row.when) else row
+    return next((row for row in rows if not row.when and not given and not hidden), None)
+
+
+def _whichever(rows: Collection[Promise]) -> Promise | None:
+    """What all rows say of the tensors that a call gives, where it is not known which of them holds, but one does."""
+    if all(row.when for row in rows):
+        return None
+    made = [row for row in rows if not row.returns[0].startswith(("plain:", "foreign:"))]
+    places = {(row.device, row.position, row.keyword) for row in made}
+    grads = {row.grad for row in made}
+    device, position, keyword = places.pop() if len(places) == 1 else ("unknown", None, "device")
+    return Promise(("unknown",), device, grads.pop() if len(grads) == 1 else "unknown", None, (), position, keyword)
 
 
 def bases_of(name: str) -> list[str]:
