@@ -34,8 +34,10 @@ _SEQUENCES = frozenset(
 )
 _MAPPINGS = frozenset("dict Dict Mapping MutableMapping OrderedDict defaultdict DefaultDict".split())
 _WRAPPERS = frozenset("Annotated Final ClassVar Required NotRequired ReadOnly".split())
+# The function that makes one is often written for the class.
 _TENSOR_NAMES = frozenset(
-    ("torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor", "torch.HalfTensor", "torch.autograd.Variable")
+    "torch.Tensor torch._tensor.Tensor torch.tensor torch.FloatTensor torch.DoubleTensor torch.HalfTensor"
+    " torch.autograd.Variable torchtyping.TensorType".split()
 )
 _INTEGER_TENSORS = {
     "torch.LongTensor": "int64",
