@@ -227,8 +227,8 @@ def grad_asked_for(arguments: Arguments) -> Fact:
 
 def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
     """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
-    if name == "cpu" or name in ACCELERATORS:
-        return _moved(receiver, name == "cpu", None, grad_mode)
+    if name in ("cpu", "pin_memory") or name in ACCELERATORS:  # only memory of the CPU can be pinned
+        return _moved(receiver, name not in ACCELERATORS, None, grad_mode)
     if name == "to":
         moved = _to(receiver, arguments, grad_mode)
         is_chosen = _is_chosen(arguments.get(0, "device"))
