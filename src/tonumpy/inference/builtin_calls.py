@@ -204,7 +204,7 @@ def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Ar
         if name in ("to", "cpu", "cuda"):
             return Unknown(f"{name} of a dict")
     else:
-        if name in ("pop", "popleft", "__getitem__"):
+        if name in ("pop", "popleft", "__getitem__", "__next__", "next"):  # iterators are read as what they go through
             return receiver.element
         if name in ("copy", "reverse", "sort"):
             return Sequence(None, receiver.element)

@@ -44,7 +44,7 @@ _DATA = re.compile(r"(^|_)data$")
 _DTYPE = re.compile(r"(^|_)dtype$")
 # A loader (`train_dl`, as torch's own tutorial calls it) is taken for torch's, whose batches are made on the CPU from
 # what a dataset holds.
-_LOADER = re.compile(r"(^|_)((data_?)?loaders?|dl)$")
+_LOADER = re.compile(r"(^|_)((data_?)?loaders?(_(train|val|valid|validation|dev|test))?|dl)$")
 
 
 # Keywords by which a call of `generate` is known for that of transformers, whose models generate with grad mode off.
@@ -64,9 +64,7 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
 
     `is_item`: of the variable of a loop, or of a part of what an iterator yields.
     """
-    if isinstance(value, Unknown) and (value.on_cpu, value.requires_grad) == (None, None) and _LOADER.search(name):
-        loader = LibraryObject("torch.utils.data.DataLoader", True, False)
-        return Sequence(None, loader) if name.endswith("s") else loader
+    value = taken_for_loader(value, name)
     if isinstance(value, Unknown) and _DTYPE.search(name):
         return Plain("dtype")
     if isinstance(value, (Sequence, Mapping)) and _BATCH.search(name):
@@ -80,6 +78,19 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _DATASET.search(name)):
         return value._replace(requires_grad=False)
     return value
+
+
+def taken_for_loader(value: Value, name: str, given: Iterable[str] = ()) -> Value:
+    """The loader, or the loaders, that its name says an unknown value is.
+
+    `given` names what the call that made it is given: with a loader, or a device, it may bring batches elsewhere.
+    """
+    if not isinstance(value, Unknown) or (value.on_cpu, value.requires_grad) != (None, None):
+        return value
+    if not _LOADER.search(name) or any(_LOADER.search(other) or "device" in other for other in given):
+        return value
+    loader = LibraryObject("torch.utils.data.DataLoader", True, False)
+    return Sequence(None, loader) if name.endswith("s") else loader
 
 
 def learnt_from_key(value: Value, constant: str | None) -> Value:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.inference.conventions import taken_for_loader
 from tonumpy.inference.dependencies import flow_of_node
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame
 from tonumpy.inference.frameworks import foreign_root
 from tonumpy.inference.slices import Slice
-from tonumpy.inference.symbols import Import, bindings_of, bound_names, imports_of, statements_of
+from tonumpy.inference.symbols import Import, bindings_of, bound_names, imports_of, statements_of, words_given
 from tonumpy.inference.values import (
     NOTHING,
     Mapping,
@@ -115,7 +116,8 @@ class ModuleNames:
             if len(targets) == 1 and isinstance(targets[0], ast.Name):
                 frame = self._analysis.module_scope(module)
                 if not _may_change_in_place(bindings[0].value):
-                    return settle(evaluate(frame, bindings[0].value))
+                    made = settle(evaluate(frame, bindings[0].value))
+                    return taken_for_loader(made, name, words_given(bindings[0].value))
         frame = self._module_frame(module, name)
         value = frame.env.get(name) or frame.bound.get(name)
         return Unknown(f"name {name}") if value is None else value

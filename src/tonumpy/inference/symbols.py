@@ -194,6 +194,13 @@ def names_given(call: ast.Call) -> list[str]:
     return [path for path in found if path is not None]
 
 
+def words_given(node: ast.expr) -> list[str]:
+    """The names of what a call is given, and its keywords; none of another expression."""
+    if not isinstance(node, ast.Call):
+        return []
+    return [*names_given(node), *(keyword.arg for keyword in node.keywords if keyword.arg is not None)]
+
+
 def decorator_names(node: FunctionNode | ast.Lambda) -> set[str]:
     """The last part of each decorator's name; none of a lambda."""
     names = set()

@@ -119,6 +119,9 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         return _collated(frame, owner, cpu, grad)
     if kind == "collated" and arguments.positional:
         return _collate(_item(frame, arguments.positional[0]), Unknown("batch", cpu, grad), frame.grad_mode)
+    if kind == "given" and isinstance(owner, LibraryObject):
+        given = None if owner.arguments is None else owner.arguments.get(0, detail)
+        return given or Unknown("what a dataset holds", cpu, grad)
     if kind == "saved":
         return Unknown(SAVED, cpu)
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
