@@ -301,7 +301,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, (Function, BoundMethod, Instance)):
         before, frame.analysis.autocast = frame.analysis.autocast, frame.autocast
         try:
-            return _made_in_test(frame, arguments, _call_of_repository(frame, function, arguments))
+            return _left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))
         finally:
             frame.analysis.autocast = before
     if isinstance(function, Class):
@@ -313,7 +313,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, LibraryObject) and function.name in KEPT_CALLS:
         return builtin_calls.call_kept(frame, function, arguments)
     if isinstance(function, LibraryObject):
-        result = _made_in_test(frame, arguments, libraries.call_object(frame, function, "__call__", arguments))
+        result = _left_where_it_was(frame, arguments, libraries.call_object(frame, function, "__call__", arguments))
         return autocast.cast(frame, function.name.rpartition(".")[2], arguments.values(), result)
     if isinstance(function, (Foreign, Plain)):
         return function
@@ -354,12 +354,15 @@ def _made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -
 
 def _fresh(why: str, frame: Frame, arguments: Arguments) -> Value:
     """The result of a call of which nothing is known: what is computed while grad mode is off does not require grad."""
-    return _made_in_test(frame, arguments, Unknown(why, None, False if frame.grad_mode is False else None))
+    return _left_where_it_was(frame, arguments, Unknown(why, None, False if frame.grad_mode is False else None))
 
 
-def _made_in_test(frame: Frame, arguments: Arguments, result: Value) -> Value:
-    """What a test gets for tensors on the CPU: they are where the test wants to be, unless it speaks of devices."""
-    if arguments.has_star or not frame.module.is_test_on_cpu:
+def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Value:
+    """What a call gives, on the CPU where it is told to be (`to_device(x, "cpu")`), or where nobody speaks of any other
+    device and it is made of what is there."""
+    if any(isinstance(value, (Constant, Device)) and cpu_of_device(value) for value in arguments.values()):
+        return left_on_cpu(result)
+    if arguments.has_star or frame.module.names_other_devices:
         return result
     tensors = [value for value in held_in(*arguments.values()) if isinstance(value, (Tensor, Unknown))]
     is_elsewhere = any(isinstance(tensor, Tensor) and not tensor.on_cpu for tensor in tensors)
@@ -481,7 +484,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, (Sequence, Mapping)):
         return builtin_calls.call_container_method(receiver, name, arguments)
     if isinstance(receiver, LibraryObject):
-        return _made_in_test(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
+        return _left_where_it_was(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
     if isinstance(receiver, Foreign):
         if receiver.root == "keras" and name == "detach":
             return Tensor(None, False, None, "likely")  # of Keras's backends, only torch has such a method

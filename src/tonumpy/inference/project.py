@@ -133,10 +133,9 @@ class Module:
         return (name.startswith("test_") and name.endswith(".py")) or name.endswith("_test.py")
 
     @cached_property
-    def is_test_on_cpu(self) -> bool:
-        """Whether it is a test that names no device but the CPU, not even by the default type of its tensors."""
-        names_others = self.speaks_of_variables or _OTHER_DEVICES.search(self.source.text) is not None
-        return self.is_test and not names_others
+    def names_other_devices(self) -> bool:
+        """Whether it names any device but the CPU, be it by the default type of tensors, as before torch 0.4."""
+        return self.speaks_of_variables or _OTHER_DEVICES.search(self.source.text) is not None
 
     @cached_property
     def speaks_of_variables(self) -> bool:
