@@ -15,7 +15,7 @@ from tonumpy.inference import autocast, callers, classes, given_by_pytest, libra
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.callers import Entry
-from tonumpy.inference.conventions import learnt_from_name
+from tonumpy.inference.conventions import held_by_dataset, is_collating, learnt_from_name
 from tonumpy.inference.dependencies import Flow, flow_of_node
 from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.expressions import evaluate, settle
@@ -242,6 +242,9 @@ class Analysis:
         first = self._first_parameter(function)
         if first is not None and function.owner is not None:
             found[first] = self.classes.while_constructed(Instance(function.owner), function.node)
+        samples = next((parameter.arg for parameter in arguments.args if parameter.arg != first), None)
+        if samples is not None and _collates(function):
+            found[samples] = held_by_dataset(found[samples])
         library = libraries.hook_parameters(self, function)
         found.update({name: value for name, value in library.items() if name in found})
         return found
@@ -649,6 +652,14 @@ def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:
         if default is not None
     ]
     return found
+
+
+def _collates(function: Function) -> bool:
+    """Whether a loader may call it to make a batch of what its dataset holds."""
+    node = function.node
+    if isinstance(node, ast.Lambda):
+        return False
+    return is_collating(function.owner.node.name if node.name == "__call__" and function.owner else node.name)
 
 
 def _is_literal(node: ast.expr) -> bool:

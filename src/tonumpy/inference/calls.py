@@ -10,6 +10,7 @@ from tonumpy.inference import autocast, builtin_calls, libraries, representation
 from tonumpy.inference.conventions import (
     generates_tokens,
     holder_of_data,
+    is_collating,
     learnt_from_key,
     learnt_from_name,
     left_on_cpu,
@@ -534,6 +535,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         if name in ("get", "pop") and arguments.positional:
             return _taken_out(frame, inner, arguments.positional[0])
         return Sequence(None, inner) if name == "values" else inner
+    if is_collating(name):
+        return Unknown("batch", True, False)
     if generates_tokens(name, (keyword for keyword, _ in arguments.named)):
         return Unknown("generated tokens", None, False)
     if name in ("eval", "train") and not arguments.values() and frame.module.only_torch_says:

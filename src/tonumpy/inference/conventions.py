@@ -45,6 +45,8 @@ _DTYPE = re.compile(r"(^|_)dtype$")
 # A loader (`train_dl`, as torch's own tutorial calls it) is taken for torch's, whose batches are made on the CPU from
 # what a dataset holds.
 _LOADER = re.compile(r"(^|_)((data_?)?loaders?(_(train|val|valid|validation|dev|test))?|dl)$")
+# What makes a batch of samples, as torch's own `collate_fn=` does: a function, or a class whose objects are called.
+_COLLATING = re.compile(r"(^|_)collat(e|er)(_(fn|func|function|batch|data|samples))?$|Collat(e|er|or)($|For|With)")
 
 
 # Keywords by which a call of `generate` is known for that of transformers, whose models generate with grad mode off.
@@ -53,6 +55,10 @@ _OF_GENERATION = frozenset(
     " length_penalty no_repeat_ngram_size early_stopping generation_config logits_processor stopping_criteria"
     " eos_token_id pad_token_id".split()
 )
+
+
+def is_collating(name: str) -> bool:
+    return _COLLATING.search(name) is not None
 
 
 def generates_tokens(method: str, keywords: Iterable[str]) -> bool:
