@@ -9,7 +9,7 @@ from tonumpy.chains import last_name
 from tonumpy.inference import autocast, libraries
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
-from tonumpy.inference.expressions import evaluate, item_of, operate, settle
+from tonumpy.inference.expressions import evaluate, item_of, operand_of, operate, settle
 from tonumpy.inference.operators import with_grad_set
 from tonumpy.inference.symbols import arguments_of, element_path, key_path, names_in, path_of, root_name
 from tonumpy.inference.syntax import walk
@@ -300,7 +300,7 @@ def written(tensor: Tensor, value: Value, frame: Frame) -> Tensor:
 
 def augment(frame: Frame, statement: ast.AugAssign) -> None:
     target = statement.target
-    value = settle(evaluate(frame, statement.value))
+    value = operand_of(frame, statement.value)
     if isinstance(target, ast.Subscript):
         _assign_item(frame, target, value)
         return

@@ -49,6 +49,10 @@ _LOADER = re.compile(r"(^|_)((data_?)?loaders?(_(train|val|valid|validation|dev|
 _COLLATING = re.compile(r"(^|_)collat(e|er)(_(fn|func|function|batch|data|samples))?$|Collat(e|er|or)($|For|With)")
 
 
+# What holds the numbers, words and switches that a run is set up with: `cfg.scale`, `self.config["eps"]`, `args.sigma`.
+_SETTINGS = re.compile(r"(^|_)(cfg|config|args|opt|opts|hparams|hps|settings)$")
+
+
 # Keywords by which a call of `generate` is known for that of transformers, whose models generate with grad mode off.
 _OF_GENERATION = frozenset(
     "max_new_tokens min_new_tokens num_beams do_sample top_k top_p num_return_sequences repetition_penalty"
@@ -84,6 +88,11 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _DATASET.search(name)):
         return value._replace(requires_grad=False)
     return value
+
+
+def holds_settings(holders: Iterable[str]) -> bool:
+    """Whether one of the objects that something is taken out of, by its name, is a configuration."""
+    return any(_SETTINGS.search(name) for name in holders)
 
 
 def taken_for_loader(value: Value, name: str, given: Iterable[str] = ()) -> Value:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from tonumpy.inference import autocast, libraries, torch_api
 from tonumpy.inference.calls import call_value, evaluate_chain
-from tonumpy.inference.conventions import learnt_from_name
+from tonumpy.inference.conventions import holds_settings, learnt_from_name
 from tonumpy.inference.environment import Environment
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.narrowing import narrow
 from tonumpy.inference.operators import attribute_of_tensor, combine
+from tonumpy.inference.symbols import holders_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NONE,
@@ -315,9 +316,17 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
     while isinstance(left, ast.BinOp):
         operations.append(left)
         left = left.left
-    value = settle(evaluate(frame, left))
+    value = operand_of(frame, left)
     for operation in reversed(operations):
-        value = _binary_values(frame, value, settle(evaluate(frame, operation.right)), operation.op)
+        value = _binary_values(frame, value, operand_of(frame, operation.right), operation.op)
+    return value
+
+
+def operand_of(frame: Frame, node: ast.expr) -> Value:
+    """What arithmetic works on; of a configuration that is a number."""
+    value = settle(evaluate(frame, node))
+    if isinstance(value, Unknown) and value.on_cpu is None and holds_settings(holders_of(node)):
+        return value._replace(is_no_tensor=True)
     return value
 
 

@@ -194,6 +194,20 @@ def names_given(call: ast.Call) -> list[str]:
     return [path for path in found if path is not None]
 
 
+def holders_of(node: ast.expr) -> list[str]:
+    """The names of what an attribute, or what stands under a key, is taken out of: `self` and `cfg` of `self.cfg.x`."""
+    found: list[str] = []
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Subscript) and not (
+            isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+        ):
+            return []
+        node = node.value
+        if isinstance(node, ast.Attribute):
+            found.append(node.attr)
+    return [*found, node.id] if isinstance(node, ast.Name) else []
+
+
 def words_given(node: ast.expr) -> list[str]:
     """The names of what a call is given, and its keywords; none of another expression."""
     if not isinstance(node, ast.Call):
