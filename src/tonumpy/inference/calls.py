@@ -11,6 +11,7 @@ from tonumpy.inference.conventions import (
     generates_tokens,
     holder_of_data,
     is_collating,
+    learnt_from_function,
     learnt_from_key,
     learnt_from_name,
     left_on_cpu,
@@ -124,6 +125,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 value = call_value(frame, known, arguments)
             else:
                 value = call_method(frame, receiver, link.func.attr, arguments)
+                value = learnt_from_function(value, link.func.attr, last_name(link.func.value))
                 _change_receiver(frame, link, receiver, path, arguments, value)
             if known is not None or not _gives_itself(receiver, link.func.attr, value):
                 path = None
@@ -200,7 +202,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
     arguments = evaluate_arguments(frame, call)
     if id(call) in frame.targets.calls:
         frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode, frame.autocast))
-    result = call_value(frame, function, arguments)
+    result = learnt_from_function(call_value(frame, function, arguments), last_name(call.func) or "", None)
     _give_away_modules(frame, call, function)
     _fill_containers(frame, call, function, arguments)
     return result

@@ -48,6 +48,11 @@ _LOADER = re.compile(r"(^|_)((data_?)?loaders?(_(train|val|valid|validation|dev|
 # What makes a batch of samples, as torch's own `collate_fn=` does: a function, or a class whose objects are called.
 _COLLATING = re.compile(r"(^|_)collat(e|er)(_(fn|func|function|batch|data|samples))?$|Collat(e|er|or)($|For|With)")
 
+# Functions that say where they bring what they are given, or that they take the grad from it.
+_TO_CPU = re.compile(r"(^|_|2|to)cpu$")
+_DETACHING = re.compile(r"(^|_)detach(ed)?(_|$)")
+# A sample is drawn without grad; one that is drawn with it is called rsample.
+_DISTRIBUTION = re.compile(r"(^|_)(dist|distr|distribution)$")
 
 # What holds the numbers, words and switches that a run is set up with: `cfg.scale`, `self.config["eps"]`, `args.sigma`.
 _SETTINGS = re.compile(r"(^|_)(cfg|config|args|opt|opts|hparams|hps|settings)$")
@@ -63,6 +68,15 @@ _OF_GENERATION = frozenset(
 
 def is_collating(name: str) -> bool:
     return _COLLATING.search(name) is not None
+
+
+def learnt_from_function(result: Value, name: str, owner: str | None) -> Value:
+    """What a function of this name gives, or a method of what is called `owner`, where nothing better is known of it:
+    `to_cpu(x)`, `detach_to_cpu(x)`, `dist.sample()`."""
+    if "cpu" in name and _TO_CPU.search(name):
+        result = left_on_cpu(result)
+    samples = name == "sample" and owner is not None and _DISTRIBUTION.search(owner)
+    return unless_it_requires_grad(result) if samples or ("detach" in name and _DETACHING.search(name)) else result
 
 
 def generates_tokens(method: str, keywords: Iterable[str]) -> bool:
