@@ -367,9 +367,16 @@ def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Val
         return left_on_cpu(result)
     if arguments.has_star or frame.module.names_other_devices:
         return result
-    tensors = [value for value in held_in(*arguments.values()) if isinstance(value, (Tensor, Unknown))]
-    is_elsewhere = any(isinstance(tensor, Tensor) and not tensor.on_cpu for tensor in tensors)
-    return left_on_cpu(result) if not is_elsewhere and any(tensor.on_cpu for tensor in tensors) else result
+    held = [each for each in held_in(*arguments.values()) if _has(each, (Tensor, Unknown))]
+    # Not so of a tensor that may be elsewhere, nor of what is a tensor on the CPU or something unknown.
+    if any(tensor_facts(each)[0] is not True for each in held if _has(each, Tensor)):
+        return result
+    return left_on_cpu(result) if any(tensor_facts(each)[0] for each in held) else result
+
+
+def _has(value: Value, kinds: type | tuple[type, ...]) -> bool:
+    """Whether a value is of these kinds, or may be."""
+    return any(isinstance(member, kinds) for member in members(value))
 
 
 def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
