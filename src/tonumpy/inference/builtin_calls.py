@@ -35,6 +35,9 @@ _PLAIN = frozenset(
 )
 
 
+MAX_PASSES = 4  # of functools.reduce, whose function may wrap what it was given again and again
+
+
 def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     """A builtin function or class."""
     from tonumpy.inference.calls import call_value
@@ -89,6 +92,24 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name == "vars":
         return Mapping((), Unknown("attribute"))
     return Unknown(f"call of {name}", None, False if frame.grad_mode is False else None)
+
+
+def reduced(frame: Frame, arguments: Arguments) -> Value:
+    """`functools.reduce(function, items, start)`: one item, or what the function makes of that and another."""
+    from tonumpy.inference.calls import call_value
+    from tonumpy.inference.expressions import item_of
+
+    if arguments.has_star or len(arguments.positional) < 2:
+        return Unknown("call of functools.reduce")
+    function, items, *start = arguments.positional
+    item = item_of(frame, items)
+    result = join_all(start) if start else item
+    for _ in range(MAX_PASSES):
+        further = join(result, call_value(frame, function, Arguments((result, item))))
+        if further == result:
+            return result
+        result = further
+    return Unknown("call of functools.reduce")
 
 
 def _transposed(frame: Frame, row: Value) -> Value:

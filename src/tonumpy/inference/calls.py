@@ -23,6 +23,7 @@ from tonumpy.inference.operators import (
     TORCH_WORDS,
     call_tensor_method,
     call_torch_function,
+    combine,
     cpu_of_device,
     keeps_device,
     on_default_device,
@@ -404,10 +405,17 @@ def _typed(frame: Frame, declared: Mapping, made: Value) -> Mapping:
     return Mapping(tuple(entries.items()))
 
 
+_OPERATORS = frozenset(f"operator.{name}" for name in ("add", "matmul", "mul", "sub", "truediv"))
+
+
 def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     """A call of a library's function or class."""
     if name.startswith("builtins."):
         return builtin_calls.call(frame, name[len("builtins.") :], arguments)
+    if name == "functools.reduce":
+        return builtin_calls.reduced(frame, arguments)
+    if name in _OPERATORS:
+        return combine(arguments.positional, frame.grad_mode)
     promised = libraries.call_function(frame, name, arguments)
     if promised is not None:
         return promised
