@@ -131,6 +131,16 @@ def work_for(text: str) -> int:
     return calls_of(lambda: check_source(text, "module.py"))
 
 
+def test_one_call_does_not_take_all_that_may_be_spent() -> None:
+    """What comes after a call that is too long to follow is followed all the same."""
+    part = "    x = x + i\n" * 20
+    long = "".join(f"    y = y + _part(x, {i})\n" for i in range(400))
+    source = HEAD + f"def _part(x, i):\n{part}    return x\n\n\ndef _long(x):\n    y = 0\n{long}    return y\n\n\n"
+    source += "def _moved(x, size):\n    return x.detach().cpu()\n\n\n"
+    source += "def f(x: torch.Tensor):\n    return _moved(x, _long(x)).numpy()\n"
+    assert check_source(source, "a.py") == []
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_work_grows_with_the_code(shape: Callable[[int], str]) -> None:
     work_for(shape(2))  # what is read and compiled once a process

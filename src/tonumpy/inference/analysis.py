@@ -317,6 +317,8 @@ class Analysis:
             return self._declared_return(function, "call too deep to follow", grad_mode)
         self.active.append(key)
         before, self._first_changed, start = self._first_changed, math.inf, len(self.frames)
+        kept = self._statements_left // 2  # for what comes after the call: it is often one of many
+        self._statements_left -= kept
         try:
             result, changes = self._run_call(function, receiver, given, grad_mode)
             if self._decorated_mode(function, grad_mode) is False:
@@ -326,6 +328,7 @@ class Analysis:
                 self._calls[key] = result, changes
         finally:
             self.active.pop()
+            self._statements_left += kept
             self._first_changed = min(before, self._first_changed)
         self._change_closures(function, changes, arguments)
         return handed_back(result, arguments)
