@@ -336,11 +336,16 @@ def _may_replace(value: Value) -> bool:
     return isinstance(value, Instance)
 
 
-def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
-    """What `with node as x` binds; grad mode is changed where the context manager does that."""
-    mode = grad_mode_of_context(frame, node)
+def _changes_mode(frame: Frame, mode: str) -> bool:
+    """Whether a context manager that makes this of grad mode changes it; then it is changed."""
     if mode != "unchanged":
         frame.set_grad_mode(None if mode == "unknown" else mode == "on")
+    return mode != "unchanged"
+
+
+def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
+    """What `with node as x` binds; grad mode is changed where the context manager does that."""
+    if _changes_mode(frame, grad_mode_of_context(frame, node)):
         return Unknown("context")
     if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and _name(node.func) == "device":
         device = evaluate(frame, node)
@@ -356,9 +361,7 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         return Unknown("context")
     if evaluate_it or _is_of_repository(frame, node):
         context = settle(evaluate(frame, node))
-        mode = _mode_of_objects(context)
-        if mode != "unchanged":
-            frame.set_grad_mode(None if mode == "unknown" else mode == "on")
+        if _changes_mode(frame, _mode_of_objects(context)):
             return Unknown("context")
         return join_all([_entered(frame, member) for member in members(context)])
     return Unknown("context")

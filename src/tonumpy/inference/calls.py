@@ -13,7 +13,6 @@ from tonumpy.inference.conventions import (
     is_collating,
     learnt_from_function,
     learnt_from_key,
-    learnt_from_name,
     left_on_cpu,
 )
 from tonumpy.inference.environment import GRAD_CONTEXTS
@@ -126,7 +125,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 value = call_value(frame, known, arguments)
             else:
                 value = call_method(frame, receiver, link.func.attr, arguments)
-                value = learnt_from_function(value, link.func.attr, last_name(link.func.value))
+                value = learnt_from_function(value, link.func)
                 _change_receiver(frame, link, receiver, path, arguments, value)
             if known is not None or not _gives_itself(receiver, link.func.attr, value):
                 path = None
@@ -203,7 +202,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
     arguments = evaluate_arguments(frame, call)
     if id(call) in frame.targets.calls:
         frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode, frame.autocast))
-    result = learnt_from_function(call_value(frame, function, arguments), last_name(call.func) or "", None)
+    result = learnt_from_function(call_value(frame, function, arguments), call.func)
     _give_away_modules(frame, call, function)
     _fill_containers(frame, call, function, arguments)
     return result
@@ -246,7 +245,7 @@ def _fill_containers(frame: Frame, call: ast.Call, function: Value, arguments: A
     for place, node in places:
         path = path_of(node)
         container = None if path is None else frame.env.get(path)
-        if path is not None and container is not None and any(isinstance(each, Tensor) for each in members(container)):
+        if path is not None and container is not None and _has(container, Tensor):
             _change_tensor(frame, path, container, function, arguments, place)
         if path is None or not isinstance(container, (Sequence, Mapping)):
             continue
@@ -364,6 +363,8 @@ def _fresh(why: str, frame: Frame, arguments: Arguments) -> Value:
 def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Value:
     """What a call gives, on the CPU where it is told to be (`to_device(x, "cpu")`), or where nobody speaks of any other
     device and it is made of what is there."""
+    if tensor_facts(result)[0] is not None:
+        return result
     if any(isinstance(value, (Constant, Device)) and cpu_of_device(value) for value in arguments.values()):
         return left_on_cpu(result)
     if arguments.has_star or frame.module.names_other_devices:
@@ -539,6 +540,8 @@ _PLAIN_METHODS = frozenset(
 
 def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
     """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
+    from tonumpy.inference.expressions import under_key
+
     if name in _PLAIN_METHODS:
         return Plain(f"result of {name}")
     if name in ("items", "values", "get", "pop", "setdefault", "copy", "popitem"):
@@ -550,7 +553,7 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         if name == "items":
             return Sequence(None, Sequence((Plain("key"), inner), inner))
         if name in ("get", "pop") and arguments.positional:
-            return _taken_out(frame, inner, arguments.positional[0])
+            return under_key(frame, inner, inner, arguments.positional[0])
         return Sequence(None, inner) if name == "values" else inner
     if is_collating(name):
         return Unknown("batch", True, False)
@@ -580,13 +583,6 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         why = receiver.why if name != "to" or keeps_device(arguments) else "method to"
         return Unknown(why, result.on_cpu, result.requires_grad)
     return result
-
-
-def _taken_out(frame: Frame, value: Unknown, key: Value) -> Value:
-    """`batch.get("labels")` is what `batch["labels"]` is."""
-    if not isinstance(key, Constant) or not isinstance(key.value, str):
-        return value
-    return libraries.known_by_term(frame.module, value, f"[{key.value}]") or learnt_from_name(value, key.value)
 
 
 def _is_in_a_module(frame: Frame) -> bool:

@@ -5,9 +5,11 @@ These are conventions of the field, not of one repository; docs/inference.md lis
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
+from tonumpy.chains import last_name
 from tonumpy.inference.values import (
     LibraryObject,
     Mapping,
@@ -70,12 +72,14 @@ def is_collating(name: str) -> bool:
     return _COLLATING.search(name) is not None
 
 
-def learnt_from_function(result: Value, name: str, owner: str | None) -> Value:
-    """What a function of this name gives, or a method of what is called `owner`, where nothing better is known of it:
-    `to_cpu(x)`, `detach_to_cpu(x)`, `dist.sample()`."""
+def learnt_from_function(result: Value, function: ast.expr) -> Value:
+    """What a function or method of this name gives, where nothing better is known of it: `to_cpu(x)`,
+    `detach_to_cpu(x)`, `dist.sample()`."""
+    name = last_name(function) or ""
     if "cpu" in name and _TO_CPU.search(name):
         result = left_on_cpu(result)
-    samples = name == "sample" and owner is not None and _DISTRIBUTION.search(owner)
+    owner = last_name(function.value) if name == "sample" and isinstance(function, ast.Attribute) else None
+    samples = owner is not None and _DISTRIBUTION.search(owner)
     return unless_it_requires_grad(result) if samples or ("detach" in name and _DETACHING.search(name)) else result
 
 

@@ -178,11 +178,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number)
     if isinstance(value, Unknown):
         item = _item_of_unknown(value)
-        if isinstance(index, Constant) and isinstance(index.value, str):
-            return libraries.known_by_term(frame.module, value, f"[{index.value}]") or learnt_from_name(
-                item, index.value
-            )
-        return item
+        return under_key(frame, value, item, index)
     if isinstance(value, Instance):
         getter = frame.analysis.attribute_of_instance(value, "__getitem__")
         return call_value(frame, getter, Arguments((index,)))
@@ -193,6 +189,13 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     if isinstance(value, Symbol) and libraries.gives_plain_values(value.name):
         return Plain(value.name)
     return Unknown("item")
+
+
+def under_key(frame: Frame, holder: Unknown, item: Unknown, key: Value) -> Value:
+    """What is taken out of something unknown, by its key: `batch["labels"]`, `batch.get("labels")`."""
+    if not isinstance(key, Constant) or not isinstance(key.value, str):
+        return item
+    return libraries.known_by_term(frame.module, holder, f"[{key.value}]") or learnt_from_name(item, key.value)
 
 
 def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:

@@ -208,11 +208,11 @@ def holders_of(node: ast.expr) -> list[str]:
     return [*found, node.id] if isinstance(node, ast.Name) else []
 
 
-def words_given(node: ast.expr) -> list[str]:
+def words_given(node: ast.expr) -> Iterator[str]:
     """The names of what a call is given, and its keywords; none of another expression."""
-    if not isinstance(node, ast.Call):
-        return []
-    return [*names_given(node), *(keyword.arg for keyword in node.keywords if keyword.arg is not None)]
+    if isinstance(node, ast.Call):
+        yield from names_given(node)
+        yield from (keyword.arg for keyword in node.keywords if keyword.arg is not None)
 
 
 def decorator_names(node: FunctionNode | ast.Lambda) -> set[str]:
