@@ -44,9 +44,12 @@ _BATCH = re.compile(r"(^|_)(mini)?batch$")
 _DATA = re.compile(r"(^|_)data$")
 # What `.to(dtype)` is given, which moves nothing.
 _DTYPE = re.compile(r"(^|_)dtype$")
-# A loader (`train_dl`, as torch's own tutorial calls it) is taken for torch's, whose batches are made on the CPU from
-# what a dataset holds.
-_LOADER = re.compile(r"(^|_)((data_?)?loaders?(_(train|val|valid|validation|dev|test))?|dl)$")
+# A loader (`trainloader` and `train_dl`, as torch's own tutorials call it) is taken for torch's, whose batches are made
+# on the CPU from what a dataset holds.
+_LOADER = re.compile(
+    r"(^|_)((train|val|valid|eval|dev|test)?(data_?)?loaders?(_(train|val|valid|validation|dev|test))?|dl)$"
+    r"|^([tT]rain|[vV]al(id)?|[eE]val|[tT]est|data)(Data|Img)?Loaders?$"
+)
 # What makes a batch of samples, as torch's own `collate_fn=` does: a function, or a class whose objects are called.
 _COLLATING = re.compile(r"(^|_)collat(e|er)(_(fn|func|function|batch|data|samples))?$|Collat(e|er|or)($|For|With)")
 
