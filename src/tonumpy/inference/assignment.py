@@ -53,9 +53,10 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
     """Give a target its value; `is_item`: one of those that a loop goes through."""
     value = settle(value)
     if isinstance(target, ast.Name):
-        if is_item or (isinstance(value, Unknown) and value.why.startswith("item")):
+        taken = value.element if isinstance(value, Sequence) else value
+        if is_item or (isinstance(taken, Unknown) and taken.why.startswith("item")):
             value = learnt_from_name(value, target.id, is_item=True)
-        elif isinstance(value, Unknown) and value.why.startswith(_TAKEN_OUT):
+        elif isinstance(taken, Unknown) and taken.why.startswith(_TAKEN_OUT):
             value = learnt_from_name(value, target.id)
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
