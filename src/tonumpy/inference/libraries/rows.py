@@ -62,6 +62,7 @@ _EMPTY = Library({}, {}, {}, {}, (), {}, {}, {}, {})
 
 # Libraries none of whose results is a tensor, nor holds one. Not here although it looks so: networkx (a graph holds
 # what it was given), faiss (gives tensors with its contrib.torch_utils), fire (returns what the function returned).
+# A mock (of unittest) gives mocks, and whoever tells it to give a tensor holds that already.
 _PLAIN_ROOTS = frozenset(
     "numpy pandas scipy sklearn matplotlib cv2 PIL os sys re json math time random string io pathlib argparse logging"
     " csv glob shutil subprocess datetime struct yaml warnings uuid hashlib gzip zipfile tarfile tempfile platform"
@@ -72,7 +73,7 @@ _PLAIN_ROOTS = frozenset(
     " soundfile librosa resampy pyroomacoustics mir_eval pesq pystoi pycocotools lvis shapely trimesh lmdb msgpack"
     " ujson orjson toml tomllib tomli omegaconf wandb mlflow comet_ml neptune click typer rich tabulate prettytable"
     " termcolor colorama editdistance Levenshtein sacrebleu rouge_score seqeval sentencepiece tokenizers"
-    " tiktoken jieba xgboost lightgbm catboost umap hdbscan optuna mujoco pybullet".split()
+    " tiktoken jieba xgboost lightgbm catboost umap hdbscan optuna mujoco pybullet unittest mock".split()
 )
 
 
