@@ -18,8 +18,10 @@ from tonumpy.inference.values import (
     Sequence,
     Unknown,
     Value,
+    is_number,
     join,
     join_all,
+    members,
     sequence_of,
     updated,
 )
@@ -84,14 +86,28 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
         return combine((item_of(frame, first), *given[1:2]), frame.grad_mode)
     if name in ("abs", "pow"):
         return combine(given, frame.grad_mode)
-    if name == "getattr" and len(given) >= 2 and isinstance(given[1], Constant) and isinstance(given[1].value, str):
-        found = settle(attribute_of(frame, first, given[1].value))
-        return join_all((found, *given[2:3])) if len(given) > 2 else found
+    if name == "getattr" and len(given) >= 2 and (names := _words(given[1])):
+        return _instead_of(join_all(settle(attribute_of(frame, first, each)) for each in names), *given[2:3])
     if name == "type" and len(given) == 1:
         return first.cls if isinstance(first, Instance) else Plain("type")
     if name == "vars":
         return Mapping((), Unknown("attribute"))
     return Unknown(f"call of {name}", None, False if frame.grad_mode is False else None)
+
+
+def _words(value: Value) -> list[str]:
+    """The strings, one of which a value is; none where it may be something else."""
+    found = [each.value for each in members(value) if isinstance(each, Constant) and isinstance(each.value, str)]
+    return found if len(found) == len(members(value)) else []
+
+
+def is_option(default: Value) -> bool:
+    """Whether what it stands in for is a number: `options.get("steps", 1000)`. Sums of tensors begin with nought."""
+    return isinstance(default, Constant) and is_number(default) and default.value != 0
+
+
+def _instead_of(found: Value, default: Value = NOTHING) -> Value:
+    return Plain("number") if is_option(default) and isinstance(found, Unknown) else join(found, default)
 
 
 def reduced(frame: Frame, arguments: Arguments) -> Value:
@@ -219,7 +235,7 @@ def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Ar
             found = receiver.get(given[0].value) if isinstance(given[0], Constant) else inner
             if isinstance(found, Nothing) and (name != "setdefault" or len(given) == 1):
                 found = Unknown("value of a dict")
-            return join_all((found, *given[1:2]))
+            return _instead_of(found, *given[1:2])
         if name == "copy":
             return receiver
         if name in ("to", "cpu", "cuda"):

@@ -553,6 +553,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         if name == "items":
             return Sequence(None, Sequence((Plain("key"), inner), inner))
         if name in ("get", "pop") and arguments.positional:
+            if any(map(builtin_calls.is_option, arguments.positional[1:])):
+                return Plain("number")
             return under_key(frame, inner, inner, arguments.positional[0])
         return Sequence(None, inner) if name == "values" else inner
     if is_collating(name):
