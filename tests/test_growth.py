@@ -141,6 +141,19 @@ def test_one_call_does_not_take_all_that_may_be_spent() -> None:
     assert check_source(source, "a.py") == []
 
 
+def test_what_is_compared_with_a_string_is_not_worked_out() -> None:
+    """Else the whole way on which a constructor makes `self.kind` is followed, and nothing comes of it."""
+
+    def made_in(n: int) -> str:
+        made = "def _made(x):\n" + "    x = x + 1\n" * n + "    return x\n\n\n"
+        constructor = "class C:\n    def __init__(self, x):\n        kind = _made(x)\n        self.kind = kind\n\n"
+        method = "    def f(self, x: torch.Tensor):\n        if self.kind == 'a':\n            x = x + 1\n"
+        return HEAD + made + constructor + method + "        return x.numpy()\n"
+
+    work_for(made_in(2))
+    assert work_for(made_in(200)) < 1.5 * work_for(made_in(20))
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_work_grows_with_the_code(shape: Callable[[int], str]) -> None:
     work_for(shape(2))  # what is read and compiled once a process

@@ -23,7 +23,7 @@ from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.narrowing import decided_by_class
 from tonumpy.inference.slices import Slice, Slicer
-from tonumpy.inference.symbols import FunctionNode, decorator_names, mutated_names, names_in, parameter_names
+from tonumpy.inference.symbols import FunctionNode, decorator_names, mutated_names, names_in, parameter_names, path_of
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -640,6 +640,10 @@ def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:
     if isinstance(node, ast.Constant):
         return Constant(node.value)
     if isinstance(node, (ast.Name, ast.Attribute)):
+        if isinstance(node, ast.Attribute) and frame.env.get(path_of(node) or "") is None:
+            holder = evaluate(frame, node.value)
+            if isinstance(holder, Instance) and frame.analysis.classes.is_computed(holder, node.attr):
+                return None
         value = evaluate(frame, node)
         return value if isinstance(value, Constant) else None
     return None

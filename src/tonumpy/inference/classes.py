@@ -42,6 +42,8 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence as Items
+
     from tonumpy.inference.analysis import Analysis
     from tonumpy.inference.project import Module
 
@@ -238,6 +240,15 @@ class ClassFacts:
         value = self._as_held(instance, self._join_of_writes(instance, name), is_held=is_held)
         self._attributes[key] = value
         return value
+
+    def is_computed(self, instance: Instance, name: str) -> bool:
+        """Whether an attribute is no literal that was passed on, as the text shows by itself. A constructor whose
+        arguments are known may not come to the place where it computes."""
+        return instance.arguments is None and any(
+            name in owner.module.derived(_writes_of, writer).computed
+            for owner in self.ancestors(instance.cls)
+            for writer in self._writers_of(owner, name).assigning
+        )
 
     def while_constructed(self, instance: Instance, method: FunctionNode | ast.Lambda) -> Instance:
         """The object as a method finds it when it begins: where the constructor of a module does, nothing has moved it.
@@ -488,6 +499,7 @@ class Writes(NamedTuple):
     assigned: frozenset[str]
     filled: frozenset[str]  # only put something into
     held: frozenset[str]  # made parameters or buffers
+    computed: frozenset[str]  # assigned what is worked out, by itself or through a name: no literal that was passed on
     methods_called: tuple[str, ...]  # in the order of the text
 
 
@@ -497,6 +509,7 @@ def _writes_of(method: FunctionNode) -> Writes:
     assigned: set[str] = set()
     filled: set[str] = set()
     held: set[str] = set()
+    values: list[tuple[ast.expr, ast.expr]] = []
     methods_called: dict[str, None] = {}
     for node in walk(method):
         inner: ast.expr | None = None
@@ -508,6 +521,7 @@ def _writes_of(method: FunctionNode) -> Writes:
         elif isinstance(node, ast.Assign):
             if isinstance(node.value, ast.Call) and last_name(node.value.func) in ("Parameter", "Buffer"):
                 held.update(target.attr for target in node.targets if isinstance(target, ast.Attribute))
+            values += [(target, node.value) for target in node.targets]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             member = registered(node)
             if member is not None:
@@ -521,7 +535,29 @@ def _writes_of(method: FunctionNode) -> Writes:
             inner = inner.value
         if isinstance(inner, ast.Attribute) and _is_name(inner.value, owner):
             filled.add(inner.attr)
-    return Writes(frozenset(assigned), frozenset(filled - assigned), frozenset(held), tuple(methods_called))
+    computed = _computed(values, owner)
+    return Writes(frozenset(assigned), frozenset(filled - assigned), frozenset(held), computed, tuple(methods_called))
+
+
+def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> frozenset[str]:
+    """The attributes of `self` among the targets that are given something computed, or a name that is."""
+    names: set[str] = set()
+    for target, value in values:
+        if isinstance(target, ast.Tuple):
+            names.update(each.id for each in target.elts if isinstance(each, ast.Name))
+        elif isinstance(target, ast.Name) and isinstance(value, _COMPUTATIONS):
+            names.add(target.id)
+    return frozenset(
+        target.attr
+        for target, value in values
+        if isinstance(target, ast.Attribute)
+        and _is_name(target.value, owner)
+        and (isinstance(value, _COMPUTATIONS) or (isinstance(value, ast.Name) and value.id in names))
+    )
+
+
+# A call may give back a literal, but hardly one that is then compared with another.
+_COMPUTATIONS = (ast.Call, ast.BinOp, ast.Subscript, ast.JoinedStr, ast.ListComp, ast.DictComp, ast.SetComp, ast.Dict)
 
 
 def _is_name(node: ast.expr, name: str | None) -> bool:

@@ -71,9 +71,13 @@ def _current(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
         if path is not None and known is not None:
             return path, known
         path = None if container is None else key_path(container, subject.slice)
-    if path is None or not (frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2]))):
+    if path is None or not _is_relevant(frame, path):
         return None
     return path, settle(evaluate(frame, subject))
+
+
+def _is_relevant(frame: Frame, path: str) -> bool:
+    return frame.is_relevant(path.partition(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2]))
 
 
 def _keep(frame: Frame, path: str, kept: list[Value]) -> None:
@@ -332,9 +336,7 @@ def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
             _narrow_by_classes(frame, *current, _classes(frame, right), positive is holds)
         return
     if isinstance(right, ast.Constant) and isinstance(right.value, str) and positive is holds:
-        current = _current(frame, left)
-        if current is not None and all(isinstance(each, (Unknown, Plain, Constant)) for each in members(current[1])):
-            frame.refine(current[0], Constant(right.value))
+        _narrow_to_string(frame, left, right.value)
     subject = _subject_of_device(left)
     if subject is None:
         return
@@ -350,6 +352,18 @@ def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
     # Not on this accelerator says nothing: it may be another one.
     elif isinstance(right, ast.Constant) and right.value == "cuda":
         frame.refine(path, with_facts(value, on_cpu=True))
+
+
+def _narrow_to_string(frame: Frame, subject: ast.expr, text: str) -> None:
+    """An attribute that no statement has set is not asked for what it was before: that may run a whole constructor."""
+    path = path_of(subject) if isinstance(subject, ast.Attribute) else None
+    if path is not None and frame.env.get(path) is None:
+        if _is_relevant(frame, path):
+            frame.refine(path, Constant(text))
+        return
+    current = _current(frame, subject)
+    if current is not None and all(isinstance(each, (Unknown, Plain, Constant)) for each in members(current[1])):
+        frame.refine(current[0], Constant(text))
 
 
 def _subject_of_device(node: ast.expr) -> ast.expr | None:
