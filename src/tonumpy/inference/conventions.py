@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference.values import (
+    TOO_MANY,
     LibraryObject,
     Mapping,
     Plain,
@@ -96,7 +97,8 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     `is_item`: of the variable of a loop, or of a part of what an iterator yields.
     """
     value = taken_for_loader(value, name)
-    if isinstance(value, Unknown) and _DTYPE.search(name):
+    # One of many may be the type of tensors of some device: `for dtype in tensor_types`.
+    if isinstance(value, Unknown) and value.why != TOO_MANY and _DTYPE.search(name):
         return Plain("dtype")
     if isinstance(value, (Sequence, Mapping)) and _BATCH.search(name):
         return mapped(value, unless_it_requires_grad)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.project import Module
 
 MAX_MEMBERS = 6
+TOO_MANY = "too many kinds of value"
 
 
 class Nothing(NamedTuple):
@@ -306,7 +307,7 @@ def join(first: Value, second: Value) -> Value:
         for value in found[1:]:
             other_cpu, other_grad = tensor_facts(value)
             cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
-        return Unknown("too many kinds of value", cpu, grad)
+        return Unknown(TOO_MANY, cpu, grad)
     return Union(tuple(found))
 
 
