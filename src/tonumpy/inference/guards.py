@@ -88,13 +88,21 @@ def take_for_brought(frame: Frame, elsewhere: Iterable[ast.AST]) -> None:
 
 
 def _brought(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
-    """`x` for `x.cpu()`, `x.data.cpu()` and `x[0].detach().to("cpu")`; `y` as well for `y = f(x).cpu()`."""
+    """`x` for `x.cpu()`, `x.data.cpu()` and `x[0].detach().to("cpu")`; `y` as well for `y = f(x).cpu()`, and `xs` for
+    `[x.cpu() for x in xs]`."""
     for root in nodes:
+        iterated = {
+            node.target.id: node.iter
+            for node in walk(root)
+            if isinstance(node, (ast.comprehension, ast.For)) and isinstance(node.target, ast.Name)
+        }
         for node in walk(root):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _moves_to_cpu(node.value):
                 yield from ((target.id, target) for target in node.targets if isinstance(target, ast.Name))
             if isinstance(node, ast.Call) and _moves_to_cpu(node):
                 moved = _root_of_chain(node)
+                if isinstance(moved, ast.Name):
+                    moved = iterated.get(moved.id, moved)
                 path = path_of(moved)
                 if path is not None:
                     yield path, moved
