@@ -137,10 +137,16 @@ def _tensors_have(frame: Frame, subject: ast.expr, name: ast.expr) -> bool:
     """Whether the subject is surely a tensor, and has an attribute or method of this name as tensors have."""
     from tonumpy.inference.expressions import evaluate, settle
 
-    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+    if not isinstance(name, ast.Constant) or not _is_of_tensors(name.value):
         return False
-    is_known = torch_api.tensor_attribute(name.value) or torch_api.tensor_method(name.value)
-    return is_known is not None and isinstance(settle(evaluate(frame, subject)), Tensor)
+    return isinstance(settle(evaluate(frame, subject)), Tensor)
+
+
+def _is_of_tensors(name: object) -> bool:
+    """Whether every tensor has an attribute or method of this name."""
+    if not isinstance(name, str):
+        return False
+    return (torch_api.tensor_attribute(name) or torch_api.tensor_method(name)) is not None
 
 
 def asks_for_class(test: ast.expr) -> bool:
@@ -280,17 +286,20 @@ def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: boo
         return
     path, value = current
     torch_only = name in ("detach", "requires_grad", "is_cuda", "cpu")
+    tensors_have = torch_only or _is_of_tensors(name)
     kept: list[Value] = []
     for member in members(value):
-        has = isinstance(member, Tensor) if torch_only and not isinstance(member, Unknown) else None
-        if has is False and isinstance(member, (Foreign, Instance, LibraryObject)):
-            has = None
+        if isinstance(member, Tensor):
+            has = True if tensors_have else None
+        else:
+            others_may = isinstance(member, (Unknown, Foreign, Instance, LibraryObject))
+            has = False if torch_only and not others_may else None
         if has is None or has is holds:
-            if not isinstance(member, Unknown) or not torch_only or member.is_no_tensor:
+            if not isinstance(member, Unknown) or not tensors_have or member.is_no_tensor:
                 kept.append(member)
             elif not holds:
                 kept.append(member._replace(is_no_tensor=True))
-            elif frame.module.only_torch_says and name not in frame.module.shared_words:
+            elif torch_only and frame.module.only_torch_says and name not in frame.module.shared_words:
                 kept.append(Tensor(member.on_cpu, member.requires_grad, None, "likely"))
             else:
                 kept.append(member)
