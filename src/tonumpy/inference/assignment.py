@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, libraries
-from tonumpy.inference.conventions import learnt_from_name
+from tonumpy.inference.conventions import learnt_from_name, learnt_from_name_of_index
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, operand_of, operate, settle
 from tonumpy.inference.operators import with_grad_set
@@ -58,6 +58,8 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
             value = learnt_from_name(value, target.id, is_item=True)
         elif isinstance(taken, Unknown) and taken.why.startswith(_TAKEN_OUT):
             value = learnt_from_name(value, target.id)
+        elif isinstance(value, Unknown):
+            value = learnt_from_name_of_index(value, target.id)
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         value = _as_assumed(frame, value, target.elts)

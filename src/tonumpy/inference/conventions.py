@@ -27,15 +27,16 @@ from tonumpy.inference.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Class labels, ids, indices and the lengths of sequences (not of edges) count something, the faces of a mesh are the
-# indices of its vertices, ground truth comes from a dataset, and the running statistics of a normalization are buffers:
-# none requires grad.
+# Class labels and the lengths of sequences (not of edges) count something, the faces of a mesh are the indices of its
+# vertices, ground truth comes from a dataset, and the running statistics of a normalization are buffers: none requires
+# grad.
 _NEVER_REQUIRES_GRAD = re.compile(
-    r"(^|_)(label|labels|classes|target|targets|id|ids|idx|idxs|index|indices|indexes|gt|groundtruth|truth|row|col"
-    r"|faces)$"
+    r"(^|_)(label|labels|classes|target|targets|gt|groundtruth|truth|row|col|faces)$"
     r"|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|[a-z_]len$"
     r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$|^running_(mean|var)$"
 )
+# Nor do ids and indices, whoever made them: they are integers.
+_INDEX = re.compile(r"(^|_)(id|ids|ind|inds|idx|idxs|index|indices|indexes)$")
 # The second half of a pair that a loader, or another iterator over data, yields.
 _NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^(ys?|batch_ys?|ys?_batch|[yt]b)$")
 # What is in a dataset requires no grad.
@@ -51,8 +52,11 @@ _LOADER = re.compile(
     r"(^|_)((train|val|valid|eval|dev|test)?(data_?)?loaders?(_(train|val|valid|validation|dev|test))?|dl)$"
     r"|^([tT]rain|[vV]al(id)?|[eE]val|[tT]est|data)(Data|Img)?Loaders?$"
 )
-# What makes a batch of samples, as torch's own `collate_fn=` does: a function, or a class whose objects are called.
-_COLLATING = re.compile(r"(^|_)collat(e|er)(_(fn|func|function|batch|data|samples))?$|Collat(e|er|or)($|For|With)")
+# What makes a batch of samples, as torch's own `collate_fn=` does: a function (`collate_fn_padded` as well), or a class
+# whose objects are called.
+_COLLATING = re.compile(
+    r"(^|_)collat(e|er)(_(fn|func|function)(_|$)|_(batch|data|samples)$|$)|Collat(e|er|or)($|For|With)"
+)
 
 # Functions that say where they bring what they are given, or that they take the grad from it.
 _TO_CPU = re.compile(r"(^|_|2|to)cpu$")
@@ -109,6 +113,13 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     if is_item and _NEVER_REQUIRES_GRAD_AS_ITEM.search(name):
         return value._replace(requires_grad=False)
     if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _DATASET.search(name)):
+        return value._replace(requires_grad=False)
+    return learnt_from_name_of_index(value, name)
+
+
+def learnt_from_name_of_index(value: Value, name: str) -> Value:
+    """What a variable is given that is called an index: `kept_inds = nms(boxes, scores)`."""
+    if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None and _INDEX.search(name):
         return value._replace(requires_grad=False)
     return value
 
