@@ -14,6 +14,8 @@ from tonumpy.inference.conventions import (
     learnt_from_function,
     learnt_from_key,
     left_on_cpu,
+    speaks_of_model,
+    was_given,
 )
 from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
@@ -444,7 +446,22 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if short[:1].isupper():
         made = libraries.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
-    return _fresh(f"call of {name}", frame, arguments)
+    result = _fresh(f"call of {name}", frame, arguments)
+    return unless_it_requires_grad(result) if _is_made_of_data(short, arguments) else result
+
+
+def _is_made_of_data(function: str, arguments: Arguments) -> bool:
+    """Whether a function of others is given numbers that do not require grad, and nothing that might.
+
+    It has nothing to learn, unless it is called after a model; of integers alone it may look up what was learnt.
+    """
+    if arguments.has_star or speaks_of_model(function):
+        return False
+    is_data = any(
+        not was_given(each) if isinstance(each, Unknown) else isinstance(each, Tensor) and not is_integral(each.dtype)
+        for each in held_in(*arguments.values())
+    )
+    return is_data and result_facts(arguments.values(), True, mixes=True)[1] is False
 
 
 def _imported(frame: Frame, name: Value | None) -> Value:

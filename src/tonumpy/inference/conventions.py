@@ -64,6 +64,13 @@ _DETACHING = re.compile(r"(^|_)detach(ed)?(_|$)")
 # A sample is drawn without grad; one that is drawn with it is called rsample.
 _DISTRIBUTION = re.compile(r"(^|_)(dist|distr|distribution)$")
 
+# What has something to learn, or speaks for what has: `embed`, `forward_features`, `vgg_net`.
+_MODEL = re.compile(
+    r"model|net(work)?(_|$)|module|layer|encode|decode|embed|forward|predict|infer|extract|feature|backbone|head|policy"
+    r"|actor|critic|generat|sample|render",
+    re.IGNORECASE,
+)
+
 # What holds the numbers, words and switches that a run is set up with: `cfg.scale`, `self.config["eps"]`, `args.sigma`.
 _SETTINGS = re.compile(r"(^|_)(cfg|config|args|opt|opts|hparams|hps|settings)$")
 
@@ -89,6 +96,10 @@ def learnt_from_function(result: Value, function: ast.expr) -> Value:
     owner = last_name(function.value) if name == "sample" and isinstance(function, ast.Attribute) else None
     samples = owner is not None and _DISTRIBUTION.search(owner)
     return unless_it_requires_grad(result) if samples or ("detach" in name and _DETACHING.search(name)) else result
+
+
+def speaks_of_model(name: str) -> bool:
+    return _MODEL.search(name) is not None
 
 
 def generates_tokens(method: str, keywords: Iterable[str]) -> bool:
@@ -152,13 +163,13 @@ def holder_of_data(value: Unknown, name: str | None, *, has_names: bool) -> Unkn
 
     `has_names`: the part is taken by its name. Data whose parts are counted may be a tensor.
     """
-    if value.requires_grad is not None or name is None or not _is_given(value):
+    if value.requires_grad is not None or name is None or not was_given(value):
         return value
     is_data = _BATCH.search(name) or (has_names and _DATA.search(name))
     return value._replace(requires_grad=False) if is_data else value
 
 
-def _is_given(value: Unknown) -> bool:
+def was_given(value: Unknown) -> bool:
     """Not what a function or module has made."""
     return not value.why.startswith(("call", "method"))
 
@@ -170,7 +181,7 @@ def held_by_dataset(value: Value) -> Value:
         is_given = value.is_given and not value.is_sent
         return value._replace(on_cpu=True, requires_grad=False) if is_obscure and is_given else value
     if isinstance(value, Unknown):
-        is_obscure = value.on_cpu is None and value.requires_grad is not True and _is_given(value)
+        is_obscure = value.on_cpu is None and value.requires_grad is not True and was_given(value)
         return Unknown("what a dataset holds", True, False, value.is_no_tensor) if is_obscure else value
     return mapped(value, held_by_dataset)
 
