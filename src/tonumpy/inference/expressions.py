@@ -11,7 +11,7 @@ from tonumpy.inference.conventions import holds_settings, learnt_from_name
 from tonumpy.inference.environment import Environment
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.narrowing import narrow
-from tonumpy.inference.operators import attribute_of_tensor, combine
+from tonumpy.inference.operators import attribute_of_tensor, combine, with_dimensions
 from tonumpy.inference.symbols import holders_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
@@ -379,6 +379,8 @@ _COMPARISON = "comparison"
 
 def operate(operator: ast.operator | ast.unaryop, operands: tuple[Value, ...], grad_mode: Fact) -> Value:
     """What an operator makes of its operands."""
+    if isinstance(operator, ast.MatMult):
+        operands = tuple(map(with_dimensions, operands))
     result = combine(operands, grad_mode)
     if not isinstance(operator, _OF_INTEGERS):
         return result

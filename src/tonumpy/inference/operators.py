@@ -33,6 +33,7 @@ from tonumpy.inference.values import (
     is_real,
     join_all,
     join_fact,
+    mapped,
     members,
     same,
     sequence_of,
@@ -369,6 +370,15 @@ class _Call(NamedTuple):
     may_reduce: bool = False
 
 
+# Products of vectors and matrices: torch refuses them of tensors without dimensions.
+_PRODUCTS = frozenset("matmul mm bmm mv dot vdot outer ger".split())
+
+
+def with_dimensions(operand: Value) -> Value:
+    """What has been taken for an operand of such a product."""
+    return operand._replace(is_number=False) if isinstance(operand, Tensor) else mapped(operand, with_dimensions)
+
+
 def _call_of(
     operator: torch_api.Callable, arguments: Arguments, grad_mode: Fact, receiver: Tensor | Unknown | None = None
 ) -> _Call:
@@ -378,9 +388,10 @@ def _call_of(
         places.append((len(own) + len(arguments.positional), arguments.starred))
     operands = tuple(value for place, value in places if operator.takes_tensor_at(place))
     carriers = tuple(value for place, value in places if operator.takes_grad_at(place))
-    return _Call(
-        (*own, *operands), (*own, *carriers), arguments, operator.takes, grad_mode, len(own), operator.may_reduce
-    )
+    all_operands = (*own, *operands)
+    if operator.name.rpartition(".")[2] in _PRODUCTS:
+        all_operands = tuple(map(with_dimensions, all_operands))
+    return _Call(all_operands, (*own, *carriers), arguments, operator.takes, grad_mode, len(own), operator.may_reduce)
 
 
 def _apply(operator: torch_api.Callable, call: _Call) -> Value:
