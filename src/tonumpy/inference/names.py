@@ -84,8 +84,8 @@ class ModuleNames:
         value = self._bound_globally(module, name, bindings)
         self._globals[key] = value  # what the functions that write it find there
         value = join_all((value, *self._written_by_functions(module, name)))
-        if isinstance(value, (Mapping, Sequence, Tensor, Union)) and module.is_filled_by_functions(name):
-            value = _filled_out_of_sight(value)
+        if isinstance(value, (Mapping, Sequence, Tensor, Union)):
+            value = self._filled_by_functions(module, name, value)
         self._globals[key] = value
         return value
 
@@ -99,6 +99,19 @@ class ModuleNames:
                 yield Unknown(f"name {name} that a function writes")
             else:
                 yield self._analysis.entry_frame(module, scopes, NO_TARGETS, {name}).bound.get(name, NOTHING)
+
+    def _filled_by_functions(self, module: Module, name: str, value: Value) -> Value:
+        """What is in a container of the module when it is read, with what its functions put into it."""
+        found = [value]
+        for scopes in module.fillers(name):
+            left: Value | None = None
+            if isinstance(value, (Mapping, Sequence)) and not self._analysis.is_exhausted:
+                frame = self._analysis.entry_frame(module, scopes, NO_TARGETS, {name})
+                left = NOTHING if name in frame.flow.local_names else frame.bound.get(name)
+            if left is None:
+                return _filled_out_of_sight(value)
+            found.append(left)
+        return join_all(found)
 
     def _bound_globally(self, module: Module, name: str, bindings: list[ast.stmt | Import]) -> Value:
         simple = [binding for binding in bindings if isinstance(binding, (Import, ast.ClassDef, *_FUNCTIONS))]

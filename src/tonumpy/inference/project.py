@@ -191,11 +191,22 @@ class Module:
         _collect_global_writers((self.tree,), self.tree.body, self._rows(_GLOBAL), found)
         return found
 
-    def is_filled_by_functions(self, name: str) -> bool:
-        """Whether a function writes into what a name holds: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
+    def fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
+        """The functions and methods that write into what a name holds, each as the scopes around it and itself:
+        `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
         rows = self.source.rows_with(name)
-        functions = [node for node in self.tree.body if isinstance(node, _SCOPES) and spans_any(node, rows)]
-        return any(name in self.derived(_names_filled, function) for function in functions)
+        found: list[tuple[ast.AST, ...]] = []
+        waiting: list[tuple[ast.AST, ...]] = [(self.tree, each) for each in self.tree.body]
+        while waiting:
+            scopes = waiting.pop()
+            scope = scopes[-1]
+            if isinstance(scope, ast.ClassDef) and spans_any(scope, rows):
+                waiting += [(*scopes, each) for each in scope.body]
+            elif (
+                isinstance(scope, _FUNCTIONS) and spans_any(scope, rows) and name in self.derived(_names_filled, scope)
+            ):
+                found.append(scopes)
+        return found
 
     def _rows(self, words: re.Pattern[str]) -> list[int]:
         return [self.source.position_at(match.end() - 1).row for match in words.finditer(self.source.text)]
@@ -248,7 +259,8 @@ class Module:
         return self.project.find(imported.module, self.folder)
 
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES = (*_FUNCTIONS, ast.ClassDef)
 
 
 def _all_statements(body: list[ast.stmt], rows: list[int]) -> Iterator[ast.stmt]:
