@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.operators import combine
 from tonumpy.inference.values import (
     NONE,
@@ -235,6 +236,8 @@ def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Ar
             found = receiver.get(given[0].value) if isinstance(given[0], Constant) else inner
             if isinstance(found, Nothing) and (name != "setdefault" or len(given) == 1):
                 found = Unknown("value of a dict")
+            if isinstance(given[0], Constant) and all(key != given[0].value for key, _ in receiver.entries):
+                found = learnt_from_name(found, str(given[0].value))
             return _instead_of(found, *given[1:2])
         if name == "copy":
             return receiver
