@@ -30,7 +30,7 @@ from tonumpy.inference.operators import (
     on_default_device,
     result_facts,
 )
-from tonumpy.inference.symbols import Import, arguments_of, element_path, key_path, path_of
+from tonumpy.inference.symbols import Import, element_path, key_path, path_of
 from tonumpy.inference.values import (
     KEPT_CALLS,
     NONE,
@@ -176,6 +176,7 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
         else:
             hidden = join(hidden, settle_unless_callable(evaluate(frame, argument)))
     named: list[tuple[str, Value]] = []
+    under_names: Value = NOTHING
     for keyword in call.keywords:
         value = evaluate(frame, keyword.value)
         if keyword.arg is not None:
@@ -183,8 +184,16 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
         elif isinstance(value, Mapping) and isinstance(value.other, Nothing):
             named.extend((key, entry) for key, entry in value.entries if isinstance(key, str))
         else:
+            under_names = _under_names(value) if not hides_names else NOTHING
             has_star = hides_names = True
-    return Arguments(tuple(positional), tuple(named), has_star, hidden, hides_names)
+    return Arguments(tuple(positional), tuple(named), has_star, hidden, hides_names, under_names)
+
+
+def _under_names(given: Value) -> Value:
+    """What a `**given` hides, where it is known that it holds tensors on the CPU: the batch of a tokenizer."""
+    cpu, grad = tensor_facts(given)
+    has_tensors = any(isinstance(each, (Tensor, Unknown, LibraryObject)) for each in held_in(given))
+    return Unknown("argument", cpu, grad) if cpu is True and has_tensors else NOTHING
 
 
 def settle_unless_callable(value: Value) -> Value:
@@ -218,7 +227,7 @@ def _give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
     name = function.name if isinstance(function, Symbol) else ""
     if name.startswith(("torch", "builtins", "copy.")) and not libraries.is_module([name]):
         return
-    given = arguments_of(call)
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]  # of a `**batch` only its values
     while given:
         argument = given.pop()
         if isinstance(argument, (ast.List, ast.Tuple)):
@@ -369,9 +378,10 @@ def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Val
         return result
     if any(isinstance(value, (Constant, Device)) and cpu_of_device(value) for value in arguments.values()):
         return left_on_cpu(result)
-    if arguments.has_star or frame.module.names_other_devices:
+    given = arguments.all_values()
+    if given is None or frame.module.names_other_devices:
         return result
-    held = [each for each in held_in(*arguments.values()) if _has(each, (Tensor, Unknown))]
+    held = [each for each in held_in(*given) if _has(each, (Tensor, Unknown))]
     # Not so of a tensor that may be elsewhere, nor of what is a tensor on the CPU or something unknown.
     if any(tensor_facts(each)[0] is not True for each in held if _has(each, Tensor)):
         return result

@@ -183,7 +183,8 @@ class Union(NamedTuple):
 class Arguments(NamedTuple):
     """The arguments of a call as far as they are known; `has_star` where a * or ** hides some.
 
-    `starred` is the join of those that a * hides; `hides_names`: a ** may hide some that are given by name.
+    `starred` is the join of those that a * hides; `hides_names`: a ** may hide some that are given by name, and
+    `under_names` is what is known of the tensors among these, NOTHING where their device is not.
     """
 
     positional: tuple[Value, ...]
@@ -191,6 +192,7 @@ class Arguments(NamedTuple):
     has_star: bool = False
     starred: Value = NOTHING
     hides_names: bool = False
+    under_names: Value = NOTHING
 
     def named_value(self, name: str) -> Value | None:
         return next((value for key, value in self.named if key == name), None)
@@ -201,6 +203,13 @@ class Arguments(NamedTuple):
 
     def values(self) -> tuple[Value, ...]:
         return (*self.positional, *(value for _, value in self.named))
+
+    def all_values(self) -> tuple[Value, ...] | None:
+        """With what a ** hides, where something is known of it; None where not, or where a * hides some."""
+        if not self.has_star:
+            return self.values()
+        is_known = isinstance(self.starred, Nothing) and not isinstance(self.under_names, Nothing)
+        return (*self.values(), self.under_names) if is_known else None
 
 
 NO_ARGUMENTS = Arguments(())
@@ -402,7 +411,9 @@ def join_arguments(first: Arguments, second: Arguments) -> Arguments:
     named = tuple((name, join(one, other)) for (name, one), (_, other) in zip(first.named, second.named, strict=True))
     has_star = first.has_star or second.has_star
     hides_names = first.hides_names or second.hides_names
-    return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names)
+    is_known = isinstance(first.under_names, Unknown) and isinstance(second.under_names, Unknown)
+    under_names = join(first.under_names, second.under_names) if is_known else NOTHING
+    return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names, under_names)
 
 
 def _join_made_from(first: LibraryObject, second: LibraryObject) -> Arguments | None:

@@ -184,11 +184,12 @@ def grad_of(promise: Promise, owner: Value | None, arguments: Arguments, grad_mo
 
 
 def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Value] | None:
-    if which == "unknown" or (arguments.has_star and which != "self"):
+    values = () if which == "self" else arguments.all_values()
+    if which == "unknown" or values is None:
         return None
     if which == "first":
         return list(arguments.positional[:1]) or None
-    given = [] if which == "self" else list(arguments.values())
+    given = list(values)
     if which in ("self", "both") and owner is not None:
         given.append(owner)
     return given
