@@ -10,6 +10,8 @@ from tonumpy.inference.frameworks import foreign_root
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
+    Annotation,
+    Arguments,
     Class,
     Device,
     Foreign,
@@ -50,6 +52,8 @@ _INTEGER_TENSORS = {
 _JAXTYPING_INTEGERS = frozenset("Int Int8 Int16 Int32 Int64 UInt UInt8 Integer Bool Shaped_".split())
 _JAXTYPING = frozenset("Float Float32 Float64 Float16 BFloat16 Num Shaped Inexact Complex Real".split())
 
+_MODULES_OF_TYPES = frozenset("typing typing_extensions collections.abc jaxtyping".split())
+
 Resolve = Callable[[ast.expr], Value]
 
 
@@ -84,6 +88,8 @@ def value_of_class(cls: Value) -> Value:
     """An object of a class, given what the class's name evaluates to."""
     if isinstance(cls, Class):
         return Instance(cls)
+    if isinstance(cls, Annotation):
+        return cls.promised
     if isinstance(cls, (Foreign, Mapping)):  # a dict stands for its TypedDict
         return cls
     if not isinstance(cls, Symbol):
@@ -110,6 +116,32 @@ def value_of_class(cls: Value) -> Value:
     if full.startswith(("torch.", "torchvision.")):
         return LibraryObject(full)
     return LibraryObject(full) if "." in full else Unknown("annotation")
+
+
+def makes_annotation(generic: Value) -> bool:
+    """Whether what stands in brackets behind a value makes an annotation of it: `Union[...]`, `dict[...]`."""
+    if not isinstance(generic, Symbol):
+        return False
+    module, _, name = generic.name.rpartition(".")
+    return module in _MODULES_OF_TYPES or (module == "builtins" and name in _SEQUENCES | _MAPPINGS)
+
+
+def alternatives(left: Value, right: Value) -> Annotation | None:
+    """What `np.ndarray | torch.Tensor` stands for; None where the operands are no classes that are known."""
+    found = [value_of_class(each) if each != NONE else NONE for each in (left, right)]
+    if any(isinstance(each, (Unknown, LibraryObject)) for each in found) or found == [NONE, NONE]:
+        return None
+    return Annotation(join_all(found))
+
+
+def made_by_typing(name: str, arguments: Arguments) -> Annotation | None:
+    """What `TypeVar("T", Tensor, ndarray)` and `NewType("Tokens", Tensor)` stand for; None for other functions."""
+    module, _, function = name.rpartition(".")
+    if module not in _MODULES_OF_TYPES or function not in ("TypeVar", "NewType"):
+        return None
+    bound = arguments.named_value("bound")
+    classes = arguments.positional[1:] if bound is None else (bound,)
+    return Annotation(join_all(map(value_of_class, classes)) if classes else Unknown("annotation"))
 
 
 def _builtin(name: str) -> Value:

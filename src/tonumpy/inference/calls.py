@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
+from tonumpy.inference.annotations import made_by_typing, makes_annotation
 from tonumpy.inference.conventions import (
     generates_tokens,
     holder_of_data,
@@ -36,6 +37,7 @@ from tonumpy.inference.values import (
     NONE,
     NOTHING,
     SAVED,
+    Annotation,
     Arguments,
     BoundMethod,
     Class,
@@ -106,7 +108,9 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
         elif isinstance(link, ast.Subscript):
             element = None if path is None else element_path(path, link.slice) or key_path(path, link.slice)
             known = None if element is None else frame.env.get(element)
-            if known is None:
+            if known is None and makes_annotation(value):
+                known = Annotation(frame.analysis.annotated(frame, link))
+            elif known is None:
                 index = evaluate(frame, link.slice)
                 known = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
                 if isinstance(known, Unknown):
@@ -446,6 +450,9 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         if result is not None:
             result = representation.in_default_dtype(name, arguments, frame.default_dtype, result)
             return autocast.cast(frame, name.rpartition(".")[2], arguments.values(), result)
+    annotation = made_by_typing(name, arguments)
+    if annotation is not None:
+        return annotation
     short = name.rpartition(".")[2]
     if name in KEPT_CALLS or (name.startswith("torch.") and short in GRAD_CONTEXTS):
         return LibraryObject(name, arguments=None if arguments.has_star else arguments)

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from tonumpy.inference import autocast, libraries, torch_api
+from tonumpy.inference.annotations import alternatives
 from tonumpy.inference.calls import call_value, evaluate_chain
 from tonumpy.inference.conventions import holds_settings, learnt_from_name
 from tonumpy.inference.environment import Environment
@@ -18,6 +19,7 @@ from tonumpy.inference.values import (
     NONE,
     NOTHING,
     SAVED,
+    Annotation,
     Arguments,
     Class,
     Constant,
@@ -346,6 +348,10 @@ def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operat
         return Sequence(None, left.element if isinstance(left, Sequence) else right.element)  # type: ignore[union-attr]
     if isinstance(operator, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, str):
         return Plain("str")
+    if isinstance(operator, ast.BitOr) and isinstance(right, (Symbol, Class, Annotation, Constant)):
+        annotation = alternatives(left, right)
+        if annotation is not None:
+            return annotation
     result = operate(operator, (left, right), frame.grad_mode)
     return autocast.cast(frame, _OPERATORS.get(type(operator), ""), (left, right), result)
 

@@ -174,6 +174,12 @@ class ModuleValue(NamedTuple):
     module: Module
 
 
+class Annotation(NamedTuple):
+    """What a name stands for that is written in annotations, `Batch = dict[str, Tensor]`: what it promises."""
+
+    promised: Value
+
+
 class Union(NamedTuple):
     """One of several descriptions that have no join of their own."""
 
@@ -232,6 +238,7 @@ Value = (
     | Method
     | BoundMethod
     | ModuleValue
+    | Annotation
     | Union
 )
 
