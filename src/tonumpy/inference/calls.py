@@ -515,7 +515,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     from tonumpy.inference.expressions import attribute_of, item_of
 
     if isinstance(receiver, Union):
-        return join_all(call_method(frame, member, name, arguments) for member in _meant(receiver, name))
+        return join_all(call_method(frame, member, name, arguments) for member in _members_with_method(receiver, name))
     if isinstance(receiver, Tensor):
         result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
         if result is None:
@@ -553,7 +553,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     return _fresh(f"method {name}", frame, arguments)
 
 
-def _meant(receiver: Union, method: str) -> list[Value]:
+def _members_with_method(receiver: Union, method: str) -> list[Value]:
     """The members of a union that have the method: None has none, and a list or dict has not what tensors have."""
     given = [member for member in receiver.members if member != NONE]
     if method not in TORCH_WORDS and torch_api.tensor_method(method) is None:

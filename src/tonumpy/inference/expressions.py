@@ -74,7 +74,7 @@ def _name(frame: Frame, node: ast.Name) -> Value:
 def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     """What `value.name` is."""
     if isinstance(value, Union):
-        found = [attribute_of(frame, member, name) for member in _meant(value, name)]
+        found = [attribute_of(frame, member, name) for member in _members_with_attribute(value, name)]
         return join_all(found) if found else Unknown(f"attribute {name}")
     if isinstance(value, Tensor):
         if name == "grad":
@@ -111,7 +111,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
 
 
-def _meant(value: Union, attribute: str) -> list[Value]:
+def _members_with_attribute(value: Union, attribute: str) -> list[Value]:
     """The members of a union that have the attribute: None has none, and a list or dict has not what tensors have."""
     given: list[Value] = [member for member in value.members if not isinstance(member, Constant)]
     if torch_api.tensor_attribute(attribute) is None:
