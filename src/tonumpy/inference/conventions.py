@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Class labels and the lengths of sequences (not of edges) count something, the faces of a mesh are the indices of its
-# vertices, ground truth comes from a dataset, and the running statistics of a normalization are buffers: none requires
-# grad.
+# vertices, an attention or padding mask says which tokens there are, ground truth comes from a dataset, and the running
+# statistics of a normalization are buffers: none requires grad.
 _NEVER_REQUIRES_GRAD = re.compile(
     r"(^|_)(label|labels|classes|target|targets|gt|groundtruth|truth|row|col|faces)$"
+    r"|(^|_)(attention|padding)_masks?$"
     r"|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|[a-z_]len$"
     r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$|^running_(mean|var)$"
 )
