@@ -411,7 +411,8 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
         return Instance(cls, known)
     device = on_default_device(arguments, frame.default_on_cpu).named_value("device")
     is_obscure = arguments.has_star or frame.analysis.classes.moves_itself(cls)
-    return Instance(cls, known, None if is_obscure else cpu_of_device(device))
+    is_frozen = frame.analysis.classes.freezes_itself(cls)
+    return Instance(cls, known, None if is_obscure else cpu_of_device(device), False if is_frozen else None)
 
 
 def _typed(frame: Frame, declared: Mapping, made: Value) -> Mapping:

@@ -13,7 +13,16 @@ from tonumpy.inference.conventions import held_by_dataset, learnt_from_name
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.slices import Slicer
-from tonumpy.inference.symbols import FILLING, FunctionNode, decorator_names, names_in, registered, statements_of
+from tonumpy.inference.symbols import (
+    FILLING,
+    FunctionNode,
+    decorator_names,
+    is_false,
+    names_in,
+    registered,
+    requires_grad_given,
+    statements_of,
+)
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NONE,
@@ -43,6 +52,7 @@ from tonumpy.inference.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Items
+    from typing import TypeGuard
 
     from tonumpy.inference.analysis import Analysis
     from tonumpy.inference.project import Module
@@ -166,6 +176,14 @@ class ClassFacts:
     def moves_itself(self, cls: Class) -> bool:
         """Whether a constructor of the class brings the object somewhere: `self.cuda()`, `self.to(device)`."""
         return any(owner.module.derived(_moves_itself, owner.node) for owner in self.ancestors(cls))
+
+    def freezes_itself(self, cls: Class) -> bool:
+        """Whether the constructor of the class ends with freezing all parameters: `self.requires_grad_(False)`."""
+        ancestors = self.ancestors(cls)
+        owner = next((each for each in ancestors if "__init__" in self.members(each).methods), None)
+        if owner is None or not owner.module.derived(_freezes_itself, owner.node):
+            return False
+        return not any(each.module.derived(_thaws, each.node) for each in ancestors)
 
     def is_foreign(self, cls: Class) -> str | None:
         """The framework whose class it extends, if that is not torch."""
@@ -444,6 +462,41 @@ def _key(instance: Instance, name: str) -> tuple[object, ...]:
 def _moves_itself(node: ast.ClassDef) -> bool:
     init = _members_of(node).methods.get("__init__")
     return init is not None and any(isinstance(each, ast.Call) and _is_move(each) for each in walk(init))
+
+
+def _freezes_itself(node: ast.ClassDef) -> bool:
+    """A constructor that freezes everything, and makes no other layer after that."""
+    init = _members_of(node).methods.get("__init__")
+    is_frozen = False
+    for statement in () if init is None else init.body:
+        if _is_freezing(statement):
+            is_frozen = True
+        elif is_frozen and not (isinstance(statement, ast.Expr) and _is_call_on_self(statement.value, "eval")):
+            return False
+    return is_frozen
+
+
+def _thaws(node: ast.ClassDef) -> bool:
+    """Whether something is set to what may require grad anywhere in a class."""
+    statements = (each for each in walk(node) if isinstance(each, ast.stmt))
+    return not all(is_false(given) for each in statements for given in requires_grad_given(each))
+
+
+def _is_call_on_self(node: ast.expr, method: str) -> TypeGuard[ast.Call]:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr == method and getattr(node.func.value, "id", None) == "self"
+
+
+def _is_freezing(statement: ast.stmt) -> bool:
+    """`self.requires_grad_(False)`, or a loop over `self.parameters()` that does it to each."""
+    if isinstance(statement, ast.Expr) and _is_call_on_self(statement.value, "requires_grad_"):
+        return all(map(is_false, requires_grad_given(statement)))
+    if not isinstance(statement, ast.For) or len(statement.body) != 1:
+        return False
+    goes_through = _is_call_on_self(statement.iter, "parameters") and not statement.iter.args
+    given = list(requires_grad_given(statement.body[0]))
+    return goes_through and bool(given) and all(map(is_false, given))
 
 
 def _is_move(call: ast.Call) -> bool:

@@ -20,14 +20,15 @@ from tonumpy.inference.libraries.moved import changes_module_in_place
 from tonumpy.inference.narrowing import asks_for_class, narrow, pattern_value
 from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
-    arguments_of,
     blocks_of,
     bound_names,
     imports_of,
+    is_false,
     names_given,
     names_in,
     path_of,
     registered,
+    requires_grad_given,
     rewritten_element,
     root_name,
     statements_of,
@@ -56,7 +57,7 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from tonumpy.inference.dependencies import Closures
     from tonumpy.inference.frame import Frame
@@ -488,8 +489,8 @@ def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
     """
     if not frame.module.speaks_of_grad:
         return
-    given = [(statement, node) for statement in statements_of(loop.body) for node in _requires_grad_given(statement)]
-    every = all(_is_false(node) for _, node in given)
+    given = [(statement, node) for statement in statements_of(loop.body) for node in requires_grad_given(statement)]
+    every = all(is_false(node) for _, node in given)
     source = loop.iter
     if _leaves_thawed(loop.body):
         thaw(frame, source)
@@ -528,26 +529,10 @@ def _leaves_thawed(block: Sequence[ast.stmt]) -> bool:
     """Whether something is set to what is not False in a block, and not to False again further down in it."""
     is_thawed = False
     for statement in block:
-        for node in _requires_grad_given(statement):
-            is_thawed = not _is_false(node)
+        for node in requires_grad_given(statement):
+            is_thawed = not is_false(node)
         is_thawed = is_thawed or any(_leaves_thawed(inner) for inner in blocks_of(statement))
     return is_thawed
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
-
-
-def _requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:
-    """What a statement sets a `requires_grad` to."""
-    if isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
-                yield statement.value
-    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        call = statement.value
-        if last_name(call.func) == "requires_grad_":
-            yield next(iter(arguments_of(call)), ast.Constant(True))
 
 
 def _while(frame: Frame, statement: ast.While) -> Continues:

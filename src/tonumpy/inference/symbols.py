@@ -319,3 +319,19 @@ def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
                     yield item.value
         elif isinstance(value, ast.arguments):
             yield from (default for default in (*value.defaults, *value.kw_defaults) if default is not None)
+
+
+def requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement sets a `requires_grad` to."""
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
+                yield statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        if last_name(call.func) == "requires_grad_":
+            yield next(iter(arguments_of(call)), ast.Constant(True))
+
+
+def is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
