@@ -10,6 +10,7 @@ from tonumpy.inference import autocast, builtin_calls, libraries, representation
 from tonumpy.inference.annotations import made_by_typing, makes_annotation
 from tonumpy.inference.conventions import (
     generates_tokens,
+    held_by_dataset,
     holder_of_data,
     is_collating,
     learnt_from_function,
@@ -33,6 +34,7 @@ from tonumpy.inference.operators import (
 )
 from tonumpy.inference.symbols import Import, element_path, key_path, path_of
 from tonumpy.inference.values import (
+    DATASET,
     KEPT_CALLS,
     NONE,
     NOTHING,
@@ -436,7 +438,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return combine(arguments.positional, frame.grad_mode)
     promised = libraries.call_function(frame, name, arguments)
     if promised is not None:
-        return promised
+        return held_by_dataset(promised) if _is_loaded_by_dataset(frame, promised) else promised
     if name.rpartition(".")[2] in IMPORTING:
         return _imported(frame, arguments.get(0, "name"))
     if name == "pytest.param":
@@ -466,6 +468,13 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
     result = _fresh(f"call of {name}", frame, arguments)
     return unless_it_requires_grad(result) if _is_made_of_data(short, arguments) else result
+
+
+def _is_loaded_by_dataset(frame: Frame, value: Value) -> bool:
+    """Whether it is what a Dataset's own method has loaded, which it then holds, be it for this item only."""
+    if frame.owner is None or not isinstance(value, Unknown) or value.why != SAVED:
+        return False
+    return libraries.is_dataset(frame.analysis.classes.library_bases(frame.owner))
 
 
 def _is_made_of_data(function: str, arguments: Arguments) -> bool:
@@ -617,7 +626,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         if speaks_torch and frame.module.only_torch_says:
             is_shared = name in frame.module.shared_words and not _is_in_a_module(frame)
             return result._replace(certainty="possible" if is_shared else "likely")
-        why = receiver.why if name != "to" or keeps_device(arguments) else "method to"
+        is_obscure = receiver.why == DATASET or (name == "to" and not keeps_device(arguments))
+        why = f"method {name}" if is_obscure else receiver.why
         return Unknown(why, result.on_cpu, result.requires_grad)
     return result
 

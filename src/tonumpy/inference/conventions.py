@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference.values import (
+    DATASET,
     TOO_MANY,
     LibraryObject,
     Mapping,
@@ -40,8 +41,9 @@ _NEVER_REQUIRES_GRAD = re.compile(
 _INDEX = re.compile(r"(^|_)(id|ids|ind|inds|idx|idxs|index|indices|indexes)$")
 # The second half of a pair that a loader, or another iterator over data, yields.
 _NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^(ys?|batch_ys?|ys?_batch|[yt]b)$")
-# What is in a dataset requires no grad.
-_DATASET = re.compile(r"(^|_)dataset(s)?$")
+# What is in a dataset requires no grad, and what one gives (`dataset[0]`, `for item in test_set`) is on the CPU too.
+_DATASETS = re.compile(r"(^|_)datasets$")
+_DATASET = re.compile(r"(^|_)(dataset|ds)$|^(train|training|test|testing|val|valid|validation|dev|eval)_?set$")
 # Nor do the parts of a batch, and of data that has parts with names: a graph, a record.
 _BATCH = re.compile(r"(^|_)(mini)?batch$")
 _DATA = re.compile(r"(^|_)data$")
@@ -124,7 +126,9 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
         return value
     if is_item and _NEVER_REQUIRES_GRAD_AS_ITEM.search(name):
         return value._replace(requires_grad=False)
-    if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _DATASET.search(name)):
+    if isinstance(value, Unknown) and _DATASET.search(name):
+        return Unknown(DATASET, value.on_cpu, False)
+    if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _DATASETS.search(name)):
         return value._replace(requires_grad=False)
     return learnt_from_name_of_index(value, name)
 
@@ -142,11 +146,15 @@ def holds_settings(holders: Iterable[str]) -> bool:
 
 
 def taken_for_loader(value: Value, name: str, given: Iterable[str] = ()) -> Value:
-    """The loader, or the loaders, that its name says an unknown value is.
+    """The loader, or the loaders, or the dataset, that its name says an unknown value is.
 
     `given` names what the call that made it is given: with a loader, or a device, it may bring batches elsewhere.
     """
-    if not isinstance(value, Unknown) or (value.on_cpu, value.requires_grad) != (None, None):
+    if not isinstance(value, Unknown) or value.on_cpu is False or value.requires_grad is True:
+        return value
+    if _DATASET.search(name) and value.why != "method to" and not any("device" in other for other in given):
+        return Unknown(DATASET, value.on_cpu, False)
+    if (value.on_cpu, value.requires_grad) != (None, None):
         return value
     if not _LOADER.search(name) or any(_LOADER.search(other) or "device" in other for other in given):
         return value

@@ -16,6 +16,7 @@ from tonumpy.inference.operators import attribute_of_tensor, combine, with_dimen
 from tonumpy.inference.symbols import holders_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
+    DATASET,
     NONE,
     NOTHING,
     SAVED,
@@ -179,6 +180,8 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         is_item = isinstance(index, Plain) and not is_slice
         return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number)
     if isinstance(value, Unknown):
+        if value.why == DATASET and isinstance(index, Constant) and isinstance(index.value, str):
+            value = value._replace(why="part of a dataset")  # which may be another dataset, or anything
         item = _item_of_unknown(value)
         return under_key(frame, value, item, index)
     if isinstance(value, Instance):
@@ -245,6 +248,8 @@ def _item_of_unknown(value: Unknown) -> Unknown:
     """What is known of the tensors in a value holds for its items too; what is saved under a key is detached."""
     if value.why == SAVED:
         return value._replace(requires_grad=False)
+    if value.why == DATASET:
+        return Unknown("item of a dataset", True, False)
     why = "item of an unknown value" if "item" not in value.why else value.why
     return Unknown(why, value.on_cpu, value.requires_grad)
 

@@ -36,6 +36,7 @@ from tonumpy.inference.symbols import (
 )
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
+    DATASET,
     NOTHING,
     Arguments,
     Constant,
@@ -137,6 +138,8 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         if isinstance(target, (ast.Tuple, ast.List)):
             value = settle(value)
             if isinstance(value, Unknown):
+                if value.why == DATASET:  # its parts, not its items
+                    value = value._replace(why="parts of a dataset")
                 value = holder_of_data(value, last_name(statement.value), has_names=True)
         assign(frame, target, value)
         _narrow_by_assumption(frame, target, statement.value)

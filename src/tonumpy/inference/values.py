@@ -253,6 +253,7 @@ def is_number(value: Value) -> bool:
     return isinstance(value, Plain) and value.what in _NUMBERS
 
 
+DATASET = "a dataset"  # another reason: what is taken out of it, by number or one after the other, is on the CPU
 SAVED = (
     "what has been saved"  # why a value is unknown: in a file may be anything, but what is put under a key is detached
 )
