@@ -24,6 +24,7 @@ from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.narrowing import decided_by_class
 from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import FunctionNode, decorator_names, mutated_names, names_in, parameter_names, path_of
+from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -164,7 +165,8 @@ class Analysis:
         if name not in flow.times_bound:
             is_own = name in flow.local_names and name not in flow.shared_names
             return is_own and (name, True) in flow.switched and (name, False) in flow.switched
-        return flow.times_bound[name] == 1 and (name, truth) not in flow.switched
+        is_fixed = flow.times_bound[name] == 1 and (name, truth) not in flow.switched
+        return is_fixed and name not in module.derived(_names_of_objects, scope)
 
     def surroundings(self, module: Module, scopes: Items[ast.AST]) -> tuple[Class | None, Frame | None]:
         """The class whose method the innermost scope is, and the frame of the function around it."""
@@ -676,6 +678,23 @@ def _is_literal(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple):
         return bool(node.elts) and all(map(_is_literal, node.elts))
     return isinstance(node, ast.Constant) and node.value is not None
+
+
+def _names_of_objects(scope: ast.AST) -> frozenset[str]:
+    """The names with which more is done than to ask whether they hold: `if outputs: outputs[0].numpy()`."""
+    found: set[str] = set()
+    for node in walk(scope):
+        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+            held = node.value
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            held = node.iter
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List)):
+            held = node.value
+        else:
+            continue
+        if isinstance(held, ast.Name):
+            found.add(held.id)
+    return frozenset(found)
 
 
 def _is_abstract(node: FunctionNode) -> bool:

@@ -13,6 +13,8 @@ from tonumpy.inference.values import (
     Device,
     Instance,
     LibraryObject,
+    Nothing,
+    Plain,
     Symbol,
     Tensor,
     Unknown,
@@ -145,7 +147,7 @@ class Frame:
 
     def bind(self, name: str, value: Value) -> None:
         """Give a name (or an attribute path) a new value."""
-        if name in self.assumed:
+        if name in self.assumed and isinstance(value, (Unknown, Constant, Plain, Nothing)):
             value = Constant(self.assumed[name])
         value = with_origin(value, name)
         self.env.set(name, value)
