@@ -370,12 +370,15 @@ class _Call(NamedTuple):
     may_reduce: bool = False
 
 
-# Products of vectors and matrices: torch refuses them of tensors without dimensions.
-_PRODUCTS = frozenset("matmul mm bmm mv dot vdot outer ger".split())
+# Products of vectors and matrices, convolutions and spectra: torch refuses them of tensors without dimensions.
+_OF_DIMENSIONS = frozenset(
+    "matmul mm bmm mv dot vdot outer ger conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
+    " stft istft".split()
+)
 
 
 def with_dimensions(operand: Value) -> Value:
-    """What has been taken for an operand of such a product."""
+    """What has been taken for an operand of such an operator."""
     return operand._replace(is_number=False) if isinstance(operand, Tensor) else mapped(operand, with_dimensions)
 
 
@@ -389,7 +392,7 @@ def _call_of(
     operands = tuple(value for place, value in places if operator.takes_tensor_at(place))
     carriers = tuple(value for place, value in places if operator.takes_grad_at(place))
     all_operands = (*own, *operands)
-    if operator.name.rpartition(".")[2] in _PRODUCTS:
+    if operator.name.rpartition(".")[2] in _OF_DIMENSIONS:
         all_operands = tuple(map(with_dimensions, all_operands))
     return _Call(all_operands, (*own, *carriers), arguments, operator.takes, grad_mode, len(own), operator.may_reduce)
 
