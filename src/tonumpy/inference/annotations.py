@@ -106,10 +106,9 @@ def value_of_class(cls: Value) -> Value:
     root = foreign_root(full)
     if root:
         return Foreign(root)
-    if full.startswith(("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.")) or full in (
-        "torch.Size",
-        "torch.dtype",
-    ):
+    if full == "torch.dtype":
+        return Plain("dtype")
+    if full.startswith(("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.")) or full == "torch.Size":
         return _builtin(short) if full.startswith("builtins.") else Plain(full)
     if full.startswith(("typing.", "collections.")):
         return _typing(short)

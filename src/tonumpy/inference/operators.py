@@ -603,8 +603,7 @@ def _cast_by_type(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: F
     if isinstance(name, str) and name.removeprefix("torch.").removeprefix("cuda.") in _OF_TENSOR_TYPES:
         is_cpu = not name.startswith("torch.cuda.")
         return _moved(receiver, is_cpu, _OF_TENSOR_TYPES[name.rpartition(".")[2]], grad_mode)
-    is_dtype = isinstance(asked, Plain) and asked.what in ("dtype", "torch.dtype")
-    on_cpu = tensor.on_cpu if is_dtype else None
+    on_cpu = tensor.on_cpu if isinstance(asked, Plain) and asked.what == "dtype" else None
     return tensor._replace(on_cpu=on_cpu, dtype=None, requires_grad=False if tensor.requires_grad is False else None)
 
 
