@@ -52,7 +52,6 @@ from tonumpy.inference.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Items
-    from typing import TypeGuard
 
     from tonumpy.inference.analysis import Analysis
     from tonumpy.inference.project import Module
@@ -471,7 +470,7 @@ def _freezes_itself(node: ast.ClassDef) -> bool:
     for statement in () if init is None else init.body:
         if _is_freezing(statement):
             is_frozen = True
-        elif is_frozen and not (isinstance(statement, ast.Expr) and _is_call_on_self(statement.value, "eval")):
+        elif is_frozen and not (isinstance(statement, ast.Expr) and _method_of_self(statement.value) == "eval"):
             return False
     return is_frozen
 
@@ -482,30 +481,30 @@ def _thaws(node: ast.ClassDef) -> bool:
     return not all(is_false(given) for each in statements for given in requires_grad_given(each))
 
 
-def _is_call_on_self(node: ast.expr, method: str) -> TypeGuard[ast.Call]:
+def _method_of_self(node: ast.AST) -> str | None:
+    """The method that a call calls on `self`; None for anything else."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    return node.func.attr == method and getattr(node.func.value, "id", None) == "self"
+        return None
+    return node.func.attr if _is_name(node.func.value, "self") else None
 
 
 def _is_freezing(statement: ast.stmt) -> bool:
     """`self.requires_grad_(False)`, or a loop over `self.parameters()` that does it to each."""
-    if isinstance(statement, ast.Expr) and _is_call_on_self(statement.value, "requires_grad_"):
+    if isinstance(statement, ast.Expr) and _method_of_self(statement.value) == "requires_grad_":
         return all(map(is_false, requires_grad_given(statement)))
     if not isinstance(statement, ast.For) or len(statement.body) != 1:
         return False
-    goes_through = _is_call_on_self(statement.iter, "parameters") and not statement.iter.args
-    given = list(requires_grad_given(statement.body[0]))
-    return goes_through and bool(given) and all(map(is_false, given))
+    source, given = statement.iter, list(requires_grad_given(statement.body[0]))
+    if _method_of_self(source) != "parameters" or not isinstance(source, ast.Call) or source.args:
+        return False
+    return bool(given) and all(map(is_false, given))
 
 
 def _is_move(call: ast.Call) -> bool:
     """`self.cuda()`, or `self.to(...)` with anything that may be a device other than the CPU."""
-    function = call.func
-    if not isinstance(function, ast.Attribute) or getattr(function.value, "id", None) != "self":
-        return False
+    method = _method_of_self(call)
     given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "dtype")]
-    return function.attr in ACCELERATORS or (function.attr == "to" and any(map(_may_be_device, given)))
+    return method in ACCELERATORS or (method == "to" and any(map(_may_be_device, given)))
 
 
 def _may_be_device(node: ast.expr) -> bool:
