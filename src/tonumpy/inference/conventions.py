@@ -42,7 +42,7 @@ _INDEX = re.compile(r"(^|_)(id|ids|ind|inds|idx|idxs|index|indices|indexes)$")
 # The second half of a pair that a loader, or another iterator over data, yields.
 _NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^(ys?|batch_ys?|ys?_batch|[yt]b)$")
 # What is in a dataset requires no grad, and what one gives (`dataset[0]`, `for item in test_set`) is on the CPU too.
-_DATASETS = re.compile(r"(^|_)datasets$")
+_DATASETS = re.compile(r"(^|_)datasets?$")
 _DATASET = re.compile(r"(^|_)(dataset|ds)$|^(train|training|test|testing|val|valid|validation|dev|eval)_?set$")
 # Nor do the parts of a batch, and of data that has parts with names: a graph, a record.
 _BATCH = re.compile(r"(^|_)(mini)?batch$")
@@ -114,7 +114,7 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
 
     `is_item`: of the variable of a loop, or of a part of what an iterator yields.
     """
-    value = taken_for_loader(value, name)
+    value = taken_for_source(value, name)
     # One of many may be the type of tensors of some device: `for dtype in tensor_types`.
     if isinstance(value, Unknown) and value.why != TOO_MANY and _DTYPE.search(name):
         return Plain("dtype")
@@ -126,8 +126,6 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
         return value
     if is_item and _NEVER_REQUIRES_GRAD_AS_ITEM.search(name):
         return value._replace(requires_grad=False)
-    if isinstance(value, Unknown) and _DATASET.search(name):
-        return Unknown(DATASET, value.on_cpu, False)
     if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _DATASETS.search(name)):
         return value._replace(requires_grad=False)
     return learnt_from_name_of_index(value, name)
@@ -145,7 +143,7 @@ def holds_settings(holders: Iterable[str]) -> bool:
     return any(_SETTINGS.search(name) for name in holders)
 
 
-def taken_for_loader(value: Value, name: str, given: Iterable[str] = ()) -> Value:
+def taken_for_source(value: Value, name: str, given: Iterable[str] = ()) -> Value:
     """The loader, or the loaders, or the dataset, that its name says an unknown value is.
 
     `given` names what the call that made it is given: with a loader, or a device, it may bring batches elsewhere.

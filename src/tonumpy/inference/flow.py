@@ -11,7 +11,7 @@ from tonumpy.deferred import PLAIN
 from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context, thaw
 from tonumpy.inference.callers import places_that_name
 from tonumpy.inference.calls import call_method, evaluate_arguments
-from tonumpy.inference.conventions import holder_of_data, taken_for_loader
+from tonumpy.inference.conventions import holder_of_data, taken_for_source
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
@@ -134,7 +134,7 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         value = with_origin(settle(value), f"line {statement.lineno}")
     for target in statement.targets:
         if isinstance(target, (ast.Name, ast.Attribute)):
-            value = taken_for_loader(settle(value), last_name(target) or "", words_given(statement.value))
+            value = taken_for_source(settle(value), last_name(target) or "", words_given(statement.value))
         if isinstance(target, (ast.Tuple, ast.List)):
             value = settle(value)
             if isinstance(value, Unknown):

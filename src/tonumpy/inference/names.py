@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.conventions import taken_for_loader
+from tonumpy.inference.conventions import taken_for_source
 from tonumpy.inference.dependencies import flow_of_node
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
@@ -130,7 +130,7 @@ class ModuleNames:
                 frame = self._analysis.module_scope(module)
                 if not _may_change_in_place(bindings[0].value):
                     made = settle(evaluate(frame, bindings[0].value))
-                    return taken_for_loader(made, name, words_given(bindings[0].value))
+                    return taken_for_source(made, name, words_given(bindings[0].value))
         frame = self._module_frame(module, name)
         value = frame.env.get(name) or frame.bound.get(name)
         return Unknown(f"name {name}") if value is None else value
