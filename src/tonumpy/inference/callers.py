@@ -10,7 +10,18 @@ from tonumpy.chains import last_name
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.symbols import decorator_names, names_read
 from tonumpy.inference.syntax import children_of
-from tonumpy.inference.values import NOTHING, Function, Instance, Value, join, join_fact
+from tonumpy.inference.values import (
+    NOTHING,
+    Constant,
+    Function,
+    Instance,
+    Plain,
+    Tensor,
+    Value,
+    join,
+    join_fact,
+    members,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Items
@@ -52,10 +63,11 @@ class Callers:
         self._depth = 0
 
     def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
-        """The join of all calls; OUT_OF_SIGHT where some call may be."""
+        """The join of all calls; where some may be out of sight, what is ready to be converted in all others."""
         node = function.node
         assert isinstance(node, _FUNCTIONS)
-        if self._depth >= MAX_DEPTH or not _all_calls_are_in_sight(module, scopes, node):
+        are_all_in_sight = _all_calls_are_in_sight(module, scopes, node)
+        if self._depth >= MAX_DEPTH or not (are_all_in_sight or _is_called_in_its_module(module, scopes, node)):
             return OUT_OF_SIGHT
         is_nested = len(scopes) > 1 and isinstance(scopes[-2], _FUNCTIONS)
         is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
@@ -71,9 +83,10 @@ class Callers:
             return OUT_OF_SIGHT
         self._depth += 1
         try:
-            return self._join(module, function, references)
+            entry = self._join(module, function, references)
         finally:
             self._depth -= 1
+        return entry if are_all_in_sight else _only_what_is_ready(entry)
 
     def _join(self, module: Module, function: Function, references: list[Reference]) -> Entry:
         by_scope: dict[int, list[Reference]] = {}
@@ -149,6 +162,30 @@ def _all_calls_are_in_sight(
     # A class in a package is there for others too, whatever the module shows when it is run.
     is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
     return module.is_script and not (is_method and module.is_in_package)
+
+
+def _is_called_in_its_module(
+    module: Module, scopes: Items[ast.AST], node: ast.FunctionDef | ast.AsyncFunctionDef
+) -> bool:
+    """Whether a function of a module, no method, is called there as well as by others."""
+    return (
+        len(scopes) == 2
+        and len(module.source.rows_with(node.name)) > 1
+        and all(_keeps_calls_in_sight(decorator) for decorator in node.decorator_list)
+    )
+
+
+def _only_what_is_ready(entry: Entry) -> Entry:
+    """What each call in the module has detached and brought to the CPU: others who call the function do the same."""
+    ready = {name: value for name, value in entry.arguments.items() if _is_ready(value)}
+    return Entry(ready, None) if ready else OUT_OF_SIGHT
+
+
+def _is_ready(value: Value) -> bool:
+    tensors = [member for member in members(value) if not isinstance(member, (Plain, Constant))]
+    return bool(tensors) and all(
+        isinstance(member, Tensor) and member.on_cpu is True and member.requires_grad is False for member in tensors
+    )
 
 
 def _keeps_calls_in_sight(decorator: ast.expr) -> bool:
