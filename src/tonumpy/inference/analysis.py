@@ -138,14 +138,13 @@ class Analysis:
         assert isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         owner, closure = self.surroundings(module, scopes)
         names = (*names, *(assumed or ()))
+        slicer = module.derived(Slicer, node)
+        asked = slicer.at(targets.statements, names) if targets.statements else slicer.at_end(names)
         if isinstance(node, (ast.Module, ast.ClassDef)):
             mode = True if isinstance(node, ast.Module) else None
-            flow = module.derived(flow_of_node, node)
-            frame = Frame(self, module, flow, None, closure, mode, Slice(flow.sources_of(names)), targets, assumed)
+            frame = Frame(self, module, slicer.flow, None, closure, mode, asked, targets, assumed)
         else:
             parameters, grad_mode, around = self.entry_state(module, scopes)
-            slicer = module.derived(Slicer, node)
-            asked = slicer.at(targets.statements, names) if targets.statements else slicer.at_end(names)
             frame = Frame(self, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
             frame.env.set(AUTOCAST, around)
             self._enter_autocast(frame, Function(node, module, owner, closure))

@@ -32,7 +32,8 @@ from tonumpy.inference.operators import (
     on_default_device,
     result_facts,
 )
-from tonumpy.inference.symbols import Import, element_path, key_path, path_of
+from tonumpy.inference.symbols import Import, arguments_of, element_path, key_path, path_of
+from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     DATASET,
     KEPT_CALLS,
@@ -76,6 +77,31 @@ from tonumpy.inference.values import (
 
 if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame
+
+
+_UNREAD = Unknown("result that nobody reads")
+
+
+def observe_calls(frame: Frame, node: ast.expr) -> None:
+    """Evaluate an expression whose value nobody reads, as far as it takes to see the calls of interest in it."""
+    from tonumpy.inference.expressions import evaluate
+
+    if id(node) in frame.targets.calls:
+        frame.not_followed.add(id(node))
+        evaluate(frame, node)
+        return
+    if not isinstance(node, ast.Call) or any(isinstance(each, (ast.Lambda, ast.NamedExpr)) for each in walk(node)):
+        evaluate(frame, node)
+        return
+    if isinstance(node.func, ast.Attribute) and _holds_target(frame, node.func):
+        evaluate(frame, node.func.value)
+    for argument in arguments_of(node):
+        if _holds_target(frame, argument):
+            observe_calls(frame, argument.value if isinstance(argument, ast.Starred) else argument)
+
+
+def _holds_target(frame: Frame, node: ast.expr) -> bool:
+    return any(id(inner) in frame.targets.calls for inner in walk(node))
 
 
 def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript) -> Value:
@@ -126,6 +152,8 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             receiver = settle(value)
             if id(link) in frame.targets.calls:
                 frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode, frame.autocast))
+                if id(link) in frame.not_followed:
+                    return _UNREAD
             called = Symbol(f"{receiver.name}.{link.func.attr}") if isinstance(receiver, Symbol) else receiver
             _give_away_modules(frame, link, called)
             _fill_containers(frame, link, _method_of(frame, receiver, link.func.attr), arguments)
@@ -219,6 +247,8 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
     arguments = evaluate_arguments(frame, call)
     if id(call) in frame.targets.calls:
         frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode, frame.autocast))
+        if id(call) in frame.not_followed:
+            return _UNREAD
     result = learnt_from_function(call_value(frame, function, arguments), call.func)
     _give_away_modules(frame, call, function)
     _fill_containers(frame, call, function, arguments)

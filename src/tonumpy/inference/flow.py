@@ -10,7 +10,7 @@ from tonumpy.chains import last_name
 from tonumpy.deferred import PLAIN
 from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context, thaw
 from tonumpy.inference.callers import places_that_name
-from tonumpy.inference.calls import call_method, evaluate_arguments
+from tonumpy.inference.calls import call_method, evaluate_arguments, observe_calls
 from tonumpy.inference.conventions import holder_of_data, taken_for_source
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
@@ -76,6 +76,12 @@ def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
         if kept is not None and id(statement) not in kept:
             continue
         frame.analysis.spend()
+        if id(statement) in frame.unread and isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
+            if statement.value is not None:
+                observe_calls(frame, statement.value)
+            if isinstance(statement, ast.Return):
+                return False
+            continue
         if frame.flow.closures is not None and id(statement) in frame.flow.closures.given_away:
             _give_away(frame, statement, frame.flow.closures)
         handler = _HANDLERS.get(type(statement))

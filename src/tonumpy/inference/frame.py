@@ -89,6 +89,8 @@ class Frame:
         self.relevant = None if asked is None else asked.names  # None: every name
         self.kept = None if asked is None else asked.statements  # the statements to be run; None: every one
         self.wants_result = asked is None or asked.wants_result
+        self.unread: frozenset[int] = frozenset() if asked is None else asked.unread
+        self.not_followed: set[int] = set()  # the ids of calls whose result nobody reads
         self.targets = targets
         self.assumed: dict[str, bool] = {}  # what flags are taken to be, throughout
         self.awaited: dict[str, bool] = {}  # what flags that are switched on and off are in the end

@@ -51,6 +51,7 @@ class Slice(NamedTuple):
     names: frozenset[str]  # all that what is asked for may depend on
     statements: frozenset[int] | None = None  # the ids of those that must be run; None: all that concern the names
     wants_result: bool = True  # whether it matters what is returned and yielded
+    unread: frozenset[int] = frozenset()  # the ids of those that are asked for, while what they do is read nowhere
 
 
 class Step(NamedTuple):
@@ -70,9 +71,9 @@ class Step(NamedTuple):
 
 
 class Slicer:
-    """The slices of one function, each worked out once."""
+    """The slices of one body, each worked out once."""
 
-    def __init__(self, node: FunctionNode) -> None:
+    def __init__(self, node: FunctionNode | ast.ClassDef | ast.Module) -> None:
         self.flow = flow_of_node(node)
         self._steps = _steps_of(node.body, self.flow)
         self._inner = _read_by_inner(node.body, self.flow)
@@ -117,6 +118,7 @@ class _Search:
         self._live: set[str] = set()  # what is read further down
         self._related: set[str] = set()  # and all that may hang together with it
         self._kept: set[int] = set()
+        self._unread: set[int] = set()
         self._begun = wants_result  # whether anything further down is of interest
         self._in_loop = False
         self._has_own = False  # whether an attribute of `self` is read further down
@@ -124,7 +126,7 @@ class _Search:
 
     def back_through(self, steps: Sequence[Step]) -> Slice:
         self._block(steps)
-        return Slice(frozenset(self._live), frozenset(self._kept), self._wants_result)
+        return Slice(frozenset(self._live), frozenset(self._kept), self._wants_result, frozenset(self._unread))
 
     def ask_for(self, names: Iterable[str]) -> None:
         waiting = list(names)
@@ -150,6 +152,8 @@ class _Search:
     def _step(self, step: Step) -> bool:
         keep = step.statement in self._targets
         if keep:
+            if self._is_unread(step):
+                self._unread.add(step.statement)
             self.ask_for(self._asked_there)
             self._begun = True
         if step.blocks and self._blocks(step):
@@ -177,6 +181,13 @@ class _Search:
             self._begun = True
         return keep
 
+    def _is_unread(self, step: Step) -> bool:
+        """Whether nothing further down depends on what a statement does; what comes round a loop may."""
+        is_read = step.rebinds & self._live or step.changes & self._related or (step.calls_own and self._has_own)
+        changes_flow = step.always and not step.gives_result
+        wants_result = step.gives_result and self._wants_result
+        return not (self._in_loop or step.blocks or is_read or changes_flow or wants_result)
+
     def _blocks(self, step: Step) -> bool:
         outermost = step.is_loop and not self._in_loop
         self._in_loop = self._in_loop or outermost
@@ -196,7 +207,8 @@ def _steps_of(body: Sequence[ast.stmt], flow: Flow) -> tuple[Step, ...]:
 
 def _step_of(statement: ast.stmt, flow: Flow) -> Step:
     if isinstance(statement, _SCOPES):
-        return Step(id(statement), rebinds=frozenset((statement.name,)), reads=frozenset(names_in(statement)))
+        reads = frozenset(flow.sources.get(statement.name, _NONE))
+        return Step(id(statement), rebinds=frozenset((statement.name,)), reads=reads)
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return Step(id(statement), rebinds=frozenset(name for name, _ in imports_of(statement)))
     rebinds: set[str] = set()
@@ -308,7 +320,7 @@ def _read_by_inner(body: list[ast.stmt], flow: Flow) -> dict[str, frozenset[str]
     found: dict[str, frozenset[str]] = {}
     for statement in statements_of(body):
         if isinstance(statement, _SCOPES):
-            found[statement.name] = found.get(statement.name, _NONE) | names_in(statement)
+            found[statement.name] = frozenset(flow.sources.get(statement.name, _NONE))
             continue
         use = flow.uses.get(id(statement), _NO_USE)
         for targets, _ in bindings_of(statement) if use.makes_lambda else ():
