@@ -19,6 +19,7 @@ from tonumpy.source import Source, may_hold_consumers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tonumpy.candidates import Candidate
     from tonumpy.config import Settings
     from tonumpy.inference.project import Project
     from tonumpy.repairs import Operation
@@ -96,13 +97,15 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 
 def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:
     """Nothing is inferred about conversions that are complete as they stand and of no concern to a selected rule."""
+
+    def concerned(complete: list[Candidate]) -> set[int]:
+        return {id(each) for rule in rules for each in rule.concerns(module, complete)} if complete else set()
+
     candidates = find_candidates(module.source)
     complete = complete_candidates(module.source, candidates)
-    if complete:
-        concerned = {id(each) for rule in rules for each in rule.concerns(module, complete)}
-        passed_over = {id(candidate) for candidate in complete} - concerned
-        candidates = [candidate for candidate in candidates if id(candidate) not in passed_over]
-    return infer(module, candidates) if candidates else []
+    passed_over = {id(candidate) for candidate in complete} - concerned(complete)
+    candidates = [candidate for candidate in candidates if id(candidate) not in passed_over]
+    return infer(module, candidates, lambda complete: bool(concerned(complete))) if candidates else []
 
 
 def _arguments(module: Module) -> list[ImplicitConversion]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+from typing import TYPE_CHECKING, TypeVar
 
 from tonumpy.candidates import find_calls
 from tonumpy.chains import Chain, Role, chain_of
 from tonumpy.conversions import Certainty, Conversion, Fact
 from tonumpy.inference.analysis import MAX_STATEMENTS, Analysis
+from tonumpy.inference.callers import may_be_asked
+from tonumpy.inference.conventions import is_collating
 from tonumpy.inference.copies import copies_in
 from tonumpy.inference.frame import Observation, Targets
 from tonumpy.inference.sharing import sharing_of
@@ -25,22 +28,36 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    import ast
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from tonumpy.candidates import Candidate, Guard, Site
+    from tonumpy.candidates import Candidate, Guard, Scope, Site
     from tonumpy.inference.project import Module
     from tonumpy.inference.sharing import Overwritten
+
+Observations = dict[int, Observation]  # by the id of the call
+
+_Asked = TypeVar("_Asked", "Candidate", "Site")
 
 _UNREACHED = Observation(Unknown("code that is not reached"), (), Arguments(()), None)
 _TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)
 
 
-def infer(module: Module, candidates: Sequence[Candidate]) -> list[Conversion]:
-    """Conversions in the order of the candidates; those of values that are surely no torch tensors are left out."""
+def infer(
+    module: Module, candidates: Sequence[Candidate], may_concern: Callable[[list[Candidate]], bool]
+) -> list[Conversion]:
+    """Conversions in the order of the candidates; those of values that are surely no torch tensors are left out.
+
+    `may_concern` says whether more than grad and device counts for any of some candidates.
+    """
     if module.has_rivals and not module.imports_torch:
         return []  # another framework's code: what it converts is its own
-    observed = observe(module, candidates)
+
+    def are_settled(group: Sequence[Candidate], observed: Observations) -> bool:
+        found = [_conversion(module, each, observed.get(id(each.call), _UNREACHED)) for each in group]
+        cannot_raise = all(each is None or (each.grad_is_proved and each.device_is_proved) for each in found)
+        return cannot_raise and not may_concern([each.candidate for each in found if each is not None])
+
+    observed = observe(module, candidates, are_settled=are_settled)
     found = [_conversion(module, each, observed.get(id(each.call), _UNREACHED)) for each in candidates]
     return _with_sharing(module, [conversion for conversion in found if conversion is not None])
 
@@ -80,44 +97,68 @@ def _may_share(module: Module, call: ast.Call) -> bool:
 
 
 def observe(
-    module: Module, candidates: Sequence[Candidate | Site], limit: int = MAX_STATEMENTS
-) -> dict[int, Observation]:
+    module: Module,
+    candidates: Sequence[_Asked],
+    limit: int = MAX_STATEMENTS,
+    are_settled: Callable[[Sequence[_Asked], Observations], bool] | None = None,
+) -> Observations:
     """What each candidate works on, by the id of its call; `limit` bounds what the candidates of one function cost.
 
     Each function that holds candidates is run once for each set of flags under which they stand: what is true of
-    `if is_numpy: return x.numpy()` was made under the same flag further up.
+    `if is_numpy: return x.numpy()` was made under the same flag further up. Its callers, who cost far more than all
+    else, are asked only where the candidates are not settled by what it declares itself.
     """
     analysis = Analysis()
     try:
-        return _observe(analysis, module, candidates, limit)
+        observed: Observations = {}
+        for guards, group in _by_function(analysis, module, candidates):
+            observed.update(_observe_group(analysis, module, group, guards, limit, are_settled))
+        return observed
     finally:
         analysis.close()
 
 
-def _observe(
-    analysis: Analysis, module: Module, candidates: Sequence[Candidate | Site], limit: int
-) -> dict[int, Observation]:
-    groups: dict[tuple[int, tuple[Guard, ...]], list[Candidate | Site]] = {}
+def _by_function(
+    analysis: Analysis, module: Module, candidates: Sequence[_Asked]
+) -> list[tuple[dict[str, bool], list[_Asked]]]:
+    groups: dict[tuple[int, tuple[Guard, ...]], list[_Asked]] = {}
     for candidate in candidates:
         scope = candidate.scopes[-1]
         guards = tuple(guard for guard in candidate.guards if analysis.is_fixed_flag(module, scope, *guard))
         groups.setdefault((id(scope), guards), []).append(candidate)
-    observed: dict[int, Observation] = {}
-    for (_, guards), group in groups.items():
-        statements = {id(candidate.statement): candidate.statement for candidate in group}
-        targets = Targets(
-            frozenset(id(candidate.call) for candidate in group),
-            frozenset(statements),
-        )
-        names = {name for statement in statements.values() for name in names_read(statement)}
+    return [(dict(guards), group) for (_, guards), group in groups.items()]
+
+
+def _observe_group(
+    analysis: Analysis,
+    module: Module,
+    group: list[_Asked],
+    guards: dict[str, bool],
+    limit: int,
+    are_settled: Callable[[Sequence[_Asked], Observations], bool] | None,
+) -> Observations:
+    scopes = group[0].scopes
+    statements = {id(candidate.statement): candidate.statement for candidate in group}
+    targets = Targets(
+        frozenset(id(candidate.call) for candidate in group),
+        frozenset(statements),
+    )
+    names = {name for statement in statements.values() for name in names_read(statement)}
+    try:
+        if are_settled is not None and may_be_asked(module, scopes) and not _is_known_by_name(scopes):
+            analysis.refuel(limit)
+            frame = analysis.entry_frame(module, scopes, targets, names, guards, asks_callers=False)
+            if are_settled(group, frame.observations):
+                return frame.observations
         analysis.refuel(limit)
-        try:
-            frame = analysis.entry_frame(module, group[0].scopes, targets, names, dict(guards))
-        except RecursionError:
-            observed.update((id(candidate.call), _TOO_DEEP) for candidate in group)
-            continue
-        observed.update(frame.observations)
-    return observed
+        return analysis.entry_frame(module, scopes, targets, names, guards).observations
+    except RecursionError:
+        return {id(candidate.call): _TOO_DEEP for candidate in group}
+
+
+def _is_known_by_name(scopes: Sequence[Scope]) -> bool:
+    """Whether what a function is given is a guess from what it, or its class, is called; its callers know better."""
+    return any(is_collating(scope.name) for scope in scopes[-2:] if not isinstance(scope, ast.Module))
 
 
 def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conversion | None:

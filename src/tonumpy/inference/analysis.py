@@ -129,10 +129,13 @@ class Analysis:
         targets: Targets,
         names: Iterable[str],
         assumed: dict[str, bool] | None = None,
+        *,
+        asks_callers: bool = True,
     ) -> Frame:
         """Run the innermost of the scopes as if it were entered from outside.
 
-        `names` are what the targets read; `assumed` are flags to be taken for what they are given as.
+        `names` are what the targets read; `assumed` are flags to be taken for what they are given as. Where the callers
+        of the function are not asked, its parameters are what it declares itself.
         """
         node = scopes[-1]
         assert isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
@@ -144,7 +147,11 @@ class Analysis:
             mode = True if isinstance(node, ast.Module) else None
             frame = Frame(self, module, slicer.flow, None, closure, mode, asked, targets, assumed)
         else:
-            parameters, grad_mode, around = self.entry_state(module, scopes)
+            parameters, grad_mode, around = (
+                self.entry_state(module, scopes)
+                if asks_callers
+                else self._declared_entry(Function(node, module, owner, closure))
+            )
             frame = Frame(self, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
             frame.env.set(AUTOCAST, around)
             self._enter_autocast(frame, Function(node, module, owner, closure))
@@ -200,8 +207,7 @@ class Analysis:
             owner, closure = self.surroundings(module, scopes)
             function = Function(node, module, owner, closure)
             # While the callers are asked, a recursive question gets an answer without them.
-            declared = self._declared_parameters(function)
-            self._entries[id(node)] = Entry(declared, self._decorated_mode(function, None))
+            declared, _, _ = self._entries[id(node)] = self._declared_entry(function)
             arguments, caller_mode, around = self.callers.of(module, scopes, function)
             arguments = arguments or self.given_by_pytest.of(function)
             parameters = {
@@ -211,6 +217,9 @@ class Analysis:
             known = Entry(parameters, self._decorated_mode(function, caller_mode), around)
             self._entries[id(node)] = known
         return known
+
+    def _declared_entry(self, function: Function) -> Entry:
+        return Entry(self._declared_parameters(function), self._decorated_mode(function, None))
 
     def _declared_parameters(self, function: Function) -> dict[str, Value]:
         """What annotations, defaults and names say of the parameters of a function."""

@@ -66,8 +66,7 @@ class Callers:
         """The join of all calls; where some may be out of sight, what is ready to be converted in all others."""
         node = function.node
         assert isinstance(node, _FUNCTIONS)
-        are_all_in_sight = _all_calls_are_in_sight(module, scopes, node)
-        if self._depth >= MAX_DEPTH or not (are_all_in_sight or _is_called_in_its_module(module, scopes, node)):
+        if self._depth >= MAX_DEPTH or not may_be_asked(module, scopes):
             return OUT_OF_SIGHT
         is_nested = len(scopes) > 1 and isinstance(scopes[-2], _FUNCTIONS)
         is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
@@ -86,7 +85,7 @@ class Callers:
             entry = self._join(module, function, references)
         finally:
             self._depth -= 1
-        return entry if are_all_in_sight else _only_what_is_ready(entry)
+        return entry if _all_calls_are_in_sight(module, scopes, node) else _only_what_is_ready(entry)
 
     def _join(self, module: Module, function: Function, references: list[Reference]) -> Entry:
         by_scope: dict[int, list[Reference]] = {}
@@ -146,6 +145,14 @@ class _Search(NamedTuple):
     name: str
     rows: list[int]
     found: list[Reference]
+
+
+def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether the innermost scope is a function whose callers, all or some, are in its module."""
+    node = scopes[-1]
+    if not isinstance(node, _FUNCTIONS):
+        return False
+    return _all_calls_are_in_sight(module, scopes, node) or _is_called_in_its_module(module, scopes, node)
 
 
 def _all_calls_are_in_sight(
