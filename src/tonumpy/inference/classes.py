@@ -9,10 +9,11 @@ from tonumpy.candidates import spans_any
 from tonumpy.chains import ACCELERATORS, last_name
 from tonumpy.inference import libraries
 from tonumpy.inference.callers import Entry
+from tonumpy.inference.constructors import stored_parameters
 from tonumpy.inference.conventions import held_by_dataset, learnt_from_name
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
-from tonumpy.inference.slices import Slicer
+from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
     FILLING,
     FunctionNode,
@@ -405,7 +406,11 @@ class ClassFacts:
         runs = self._constructors.setdefault((id(writer), instance), []) if is_constructor else []
         if runs and runs[-1].relevant is None:
             return runs[-1].bound.get(path, NOTHING)
-        asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
+        stored = owner.module.derived(stored_parameters, writer).get(name) if is_constructor else None
+        if stored is not None:
+            asked: Slice | None = Slice(frozenset((path,)), frozenset((id(stored),)), wants_result=False)
+        else:
+            asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
         frame = Frame(analysis, owner.module, slicer.flow, owner, None, grad_mode, asked, NO_TARGETS)
         for parameter, value in parameters.items():
             frame.bind(parameter, value)
@@ -413,7 +418,8 @@ class ClassFacts:
         from tonumpy.inference.flow import execute
 
         execute(frame, writer.body)
-        runs.append(frame)
+        if stored is None:
+            runs.append(frame)
         return frame.bound.get(path, NOTHING)
 
     def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:
