@@ -133,8 +133,9 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
                 if isinstance(target, ast.Attribute) and target.attr == "requires_grad"
                 for name in bound_names(target)
             )
-            if isinstance(statement, ast.AugAssign) or any(not isinstance(target, ast.Name) for target in targets):
+            if isinstance(statement, ast.AugAssign):
                 written.update(names)
+            written.update(name for target in targets for name in _written_into(target))
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
             for name in names_given(statement.value):
@@ -321,6 +322,15 @@ def _aliased(value: ast.expr | None) -> set[str]:
         return _aliased(value.body) | _aliased(value.orelse)
     parts = value.values if isinstance(value, ast.BoolOp) else value.elts if isinstance(value, _LISTS) else ()
     return {name for part in parts for name in _aliased(part)}
+
+
+def _written_into(target: ast.expr) -> Iterator[str]:
+    """The variables, and attributes of `self`, whose object gets a new part, as `x` does in `x.a, x[0], y = values`."""
+    if isinstance(target, (*_LISTS, ast.Starred)):
+        for part in target.elts if not isinstance(target, ast.Starred) else (target.value,):
+            yield from _written_into(part)
+    elif read_name(target) is None:
+        yield from bound_names(target)
 
 
 def _stored_names(target: ast.expr) -> Iterator[ast.Name]:
