@@ -154,6 +154,49 @@ def test_what_is_compared_with_a_string_is_not_worked_out() -> None:
     assert work_for(made_in(200)) < 1.5 * work_for(made_in(20))
 
 
+LONG = "def _long(x):\n{}    return x\n\n\n"
+NOTHING_ASKED = {  # `clone`, so that nobody asks who writes to the array either
+    "what is done with the array": "def f(x: torch.Tensor):\n    return _long(x.clone().numpy())\n",
+    "what a function gives, for those who call it": (
+        "def _shown(x):\n    return _long(x.clone().numpy())\n\n\ndef f(x: torch.Tensor):\n    return _shown(x.cpu())\n"
+    ),
+    "the callers, where a name says that no tensor requires grad": (
+        "def _shown(labels):\n    return labels.clone().cpu().numpy()\n\n\ndef f(x):\n    return _shown(_long(x))\n"
+    ),
+    "the rest of a constructor that stores a parameter": (
+        "class C:\n    def __init__(self, x: torch.Tensor, z):\n        self.y = _long(z)\n        if self.y is None:\n"
+        "            raise ValueError\n        self.x = x\n\n"
+        "    def f(self):\n        return self.x.numpy()\n"
+    ),
+    "what an attribute holds that another hangs on": (
+        "class C:\n    def __init__(self, net, key):\n        self.net = net\n        self.key = self.net.key\n"
+        "        self.made = _long(self.key)\n        self.made.key = self.key\n\n"
+        "    def f(self, x):\n        return self.net(x).numpy()\n"
+    ),
+    "the methods of another framework's classes": (
+        "import tensorflow as tf\n\n\nclass M(tf.keras.Model):\n    def made(self, x):\n        return _long(x)\n\n\n"
+        "def f(m: M, x: torch.Tensor):\n    return (x + m.made(x)).cpu().numpy()\n"
+    ),
+    "what gives no tensors of torch": (
+        "def _batch(x, return_tensors=None):\n    return _long(x)\n\n\n"
+        "def f(x):\n    return _batch(x, return_tensors='tf').numpy()\n"
+    ),
+    "the number of a token": (
+        "class T:\n    @property\n    def pad_token_id(self):\n        return _long(self)\n\n\n"
+        "def f(x: torch.Tensor):\n    return (x == T().pad_token_id).numpy()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("rest", NOTHING_ASKED.values(), ids=NOTHING_ASKED.keys())
+def test_what_nobody_asks_for_is_not_worked_out(rest: str) -> None:
+    def text(n: int) -> str:
+        return HEAD + LONG.format("    x = x + 1\n" * n) + rest
+
+    work_for(text(2))
+    assert work_for(text(200)) < 1.5 * work_for(text(20))
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_work_grows_with_the_code(shape: Callable[[int], str]) -> None:
     work_for(shape(2))  # what is read and compiled once a process

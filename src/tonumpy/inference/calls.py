@@ -9,6 +9,7 @@ from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
 from tonumpy.inference.annotations import made_by_typing, makes_annotation
 from tonumpy.inference.conventions import (
+    asked_for_as,
     generates_tokens,
     held_by_dataset,
     holder_of_data,
@@ -349,6 +350,9 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, Union):
         return join_all(call_value(frame, member, arguments) for member in function.members if member != NONE)
     if isinstance(function, (Function, BoundMethod, Instance)):
+        other = asked_for_as(arguments)
+        if other is not None:
+            return other
         before, frame.analysis.autocast = frame.analysis.autocast, frame.autocast
         try:
             return _left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))

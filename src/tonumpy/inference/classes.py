@@ -10,7 +10,7 @@ from tonumpy.chains import ACCELERATORS, last_name
 from tonumpy.inference import libraries
 from tonumpy.inference.callers import Entry
 from tonumpy.inference.constructors import stored_parameters
-from tonumpy.inference.conventions import held_by_dataset, learnt_from_name
+from tonumpy.inference.conventions import held_by_dataset, is_id_of_token, learnt_from_name
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.slices import Slice, Slicer
@@ -37,6 +37,7 @@ from tonumpy.inference.values import (
     LibraryObject,
     Mapping,
     Nothing,
+    Plain,
     Sequence,
     Symbol,
     Tensor,
@@ -217,6 +218,9 @@ class ClassFacts:
         return known
 
     def class_attribute(self, cls: Class, name: str) -> Value:
+        root = self.is_foreign(cls)
+        if root is not None:
+            return Foreign(root)
         function = self.method(cls, name)
         if function is not None:
             if "classmethod" in decorator_names(function.node):
@@ -231,6 +235,11 @@ class ClassFacts:
             return cls
         if name in instance.written:
             return Unknown(f"attribute {name}")
+        root = self.is_foreign(cls)
+        if root is not None:
+            return Foreign(root)
+        if is_id_of_token(name):
+            return Plain("int")
         function = self.method(cls, name)
         if function is not None:
             decorators = decorator_names(function.node)

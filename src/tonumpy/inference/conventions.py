@@ -13,6 +13,9 @@ from tonumpy.chains import last_name
 from tonumpy.inference.values import (
     DATASET,
     TOO_MANY,
+    Arguments,
+    Constant,
+    Foreign,
     LibraryObject,
     Mapping,
     Plain,
@@ -86,6 +89,11 @@ _OF_GENERATION = frozenset(
 )
 
 
+def is_id_of_token(attribute: str) -> bool:
+    """`tokenizer.pad_token_id`, `config.eos_token_id`: a number, as transformers has it, however it comes about."""
+    return attribute.endswith("_token_id")
+
+
 def is_collating(name: str) -> bool:
     return _COLLATING.search(name) is not None
 
@@ -103,6 +111,21 @@ def learnt_from_function(result: Value, function: ast.expr) -> Value:
 
 def speaks_of_model(name: str) -> bool:
     return _MODEL.search(name) is not None
+
+
+# What transformers' `return_tensors` asks for, other than tensors of torch.
+_OTHER_TENSORS: dict[str, Value] = {
+    "np": Plain("numpy.ndarray"),
+    "tf": Foreign("tensorflow"),
+    "jax": Foreign("jax"),
+    "mlx": Foreign("mlx"),
+}
+
+
+def asked_for_as(arguments: Arguments) -> Value | None:
+    """What a function gives that `return_tensors="tf"` tells, as it does transformers' own, to give none of torch's."""
+    asked = arguments.named_value("return_tensors")
+    return _OTHER_TENSORS.get(asked.value) if isinstance(asked, Constant) and isinstance(asked.value, str) else None
 
 
 def generates_tokens(method: str, keywords: Iterable[str]) -> bool:
