@@ -17,16 +17,22 @@ if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
     from tonumpy.source import Source
 
-_TURNS_GRAD_ON = re.compile(r"enable_grad|grad_enabled|inference_mode\([^)]")
+_INFERENCE_MODE_WITH_ARGUMENT = re.compile(r"inference_mode\([^)]")
 
 
 def complete_candidates(source: Source, candidates: list[Candidate]) -> list[Candidate]:
-    may_turn_grad_on = _TURNS_GRAD_ON.search(source.text)
+    may_turn_grad_on = _may_turn_grad_on(source.text)
     return [
         candidate
         for candidate in candidates
         if has_complete_chain(candidate) or (not may_turn_grad_on and _is_brought_to_cpu_without_grad(candidate))
     ]
+
+
+def _may_turn_grad_on(text: str) -> bool:
+    if "enable_grad" in text or "grad_enabled" in text:
+        return True
+    return "inference_mode(" in text and _INFERENCE_MODE_WITH_ARGUMENT.search(text) is not None
 
 
 def has_complete_chain(candidate: Candidate) -> bool:
