@@ -27,7 +27,8 @@ def main() -> None:
     arguments = _arguments()
     cache: Path = arguments.cache
     every = [*tools.TOOLS, *([tools.SEMGREP] if arguments.semgrep else [])]
-    chosen = [tool for tool in every if not arguments.only or any(word in tool.name for word in arguments.only)]
+    words = (*arguments.only, report.OURS)  # the ratios are those to our own
+    chosen = [tool for tool in every if not arguments.only or any(word in tool.name for word in words)]
     binaries = {tool.name: tools.install(tool, cache) for tool in chosen}
     versions = {
         tool.version_of: tools.version(tool.version_of, binaries[tool.name]) for tool in chosen if tool.version_of
@@ -62,7 +63,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--set", action="append", default=[], metavar="NAME[=FOLDER]", help="a set, or a folder")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--slow-on", nargs="*", default=["S"], metavar="NAME", help="sets for the slow tools, too")
-    parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="tools whose names hold one of these")
+    parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="ours, and tools named with one of these")
     parser.add_argument("--semgrep", action="store_true", help="semgrep, too")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where packages and environments are kept")
     parser.add_argument("--dry-run", action="store_true", help="print only")
