@@ -43,7 +43,7 @@ _NEVER_REQUIRES_GRAD = re.compile(
 # Nor do ids and indices, whoever made them: they are integers.
 _INDEX = re.compile(r"(^|_)(id|ids|ind|inds|idx|idxs|index|indices|indexes)$")
 # The second half of a pair that a loader, or another iterator over data, yields.
-_NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^(ys?|batch_ys?|ys?_batch|[yt]b)$")
+_NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$")
 # What is in a dataset requires no grad, and what one gives (`dataset[0]`, `for item in test_set`) is on the CPU too.
 _DATASETS = re.compile(r"(^|_)datasets?$")
 _DATASET = re.compile(r"(^|_)(dataset|ds)$|^(train|training|test|testing|val|valid|validation|dev|eval)_?set$")
