@@ -9,6 +9,7 @@ from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
 from tonumpy.inference.annotations import made_by_typing, makes_annotation
 from tonumpy.inference.conventions import (
+    LOADER,
     asked_for_as,
     generates_tokens,
     held_by_dataset,
@@ -598,8 +599,13 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
 
 
 def _members_with_method(receiver: Union, method: str) -> list[Value]:
-    """The members of a union that have the method: None has none, and a list or dict has not what tensors have."""
+    """The members of a union that have the method: None has none, and a list or dict has not what tensors have.
+
+    Nor has torch's DataLoader any to be called, so that beside an object of the repository's own it is not the one.
+    """
     given = [member for member in receiver.members if member != NONE]
+    if any(isinstance(member, Instance) for member in given):
+        given = [each for each in given if not (isinstance(each, LibraryObject) and each.name == LOADER)]
     if method not in TORCH_WORDS and torch_api.tensor_method(method) is None:
         return given
     without = tuple(kind for kind, methods in _OF_CONTAINERS.items() if method not in methods)

@@ -58,6 +58,7 @@ _LOADER = re.compile(
     r"(^|_)((train|val|valid|eval|dev|test)?(data_?)?loaders?(_(train|val|valid|validation|dev|test))?|dl)$"
     r"|^([tT]rain|[vV]al(id)?|[eE]val|[tT]est|data)(Data|Img)?Loaders?$"
 )
+LOADER = "torch.utils.data.DataLoader"
 # What makes a batch of samples, as torch's own `collate_fn=` does: a function (`collate_fn_padded` as well), or a class
 # whose objects are called.
 _COLLATING = re.compile(
@@ -179,7 +180,7 @@ def taken_for_source(value: Value, name: str, given: Iterable[str] = ()) -> Valu
         return value
     if not _LOADER.search(name) or any(_LOADER.search(other) or "device" in other for other in given):
         return value
-    loader = LibraryObject("torch.utils.data.DataLoader", True, False)
+    loader = LibraryObject(LOADER, True, False)
     return Sequence(None, loader) if name.endswith("s") else loader
 
 
