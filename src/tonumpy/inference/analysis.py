@@ -15,7 +15,7 @@ from tonumpy.inference import autocast, callers, classes, given_by_pytest, libra
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.callers import Entry
-from tonumpy.inference.conventions import held_by_dataset, is_collating, learnt_from_name
+from tonumpy.inference.conventions import held_by_dataset, is_collating, is_gradient, learnt_from_name
 from tonumpy.inference.dependencies import Flow, flow_of_node
 from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.expressions import evaluate, settle
@@ -237,7 +237,10 @@ class Analysis:
             value = self.annotated(frame, parameter.annotation)
             if isinstance(value, Unknown):
                 value = Unknown("parameter")
-            found[parameter.arg] = learnt_from_name(value, parameter.arg)
+            value = learnt_from_name(value, parameter.arg)
+            if is_gradient(parameter.arg) and not function.module.makes_graphs_of_gradients:
+                value = unless_it_requires_grad(value)
+            found[parameter.arg] = value
         if arguments.vararg:
             inner = self.annotated(frame, arguments.vararg.annotation)
             found[arguments.vararg.arg] = Sequence(None, Unknown("parameter") if isinstance(inner, Unknown) else inner)

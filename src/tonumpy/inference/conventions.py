@@ -68,6 +68,8 @@ _COLLATING = re.compile(
 # Functions that say where they bring what they are given, or that they take the grad from it.
 _TO_CPU = re.compile(r"(^|_|2|to)cpu$")
 _DETACHING = re.compile(r"(^|_)detach(ed)?(_|$)")
+# What a hook on the way back is given: the gradients of a tensor, or of what a module gave and was given.
+_GRADIENT = re.compile(r"(^|_)(grads?|gradients?)$|^grad_(in|out|input|output)s?$")
 # A sample is drawn without grad; one that is drawn with it is called rsample.
 _DISTRIBUTION = re.compile(r"(^|_)(dist|distr|distribution)$")
 
@@ -108,6 +110,10 @@ def learnt_from_function(result: Value, function: ast.expr) -> Value:
     owner = last_name(function.value) if name == "sample" and isinstance(function, ast.Attribute) else None
     samples = owner is not None and _DISTRIBUTION.search(owner)
     return unless_it_requires_grad(result) if samples or ("detach" in name and _DETACHING.search(name)) else result
+
+
+def is_gradient(name: str) -> bool:
+    return "grad" in name and _GRADIENT.search(name) is not None
 
 
 def speaks_of_model(name: str) -> bool:

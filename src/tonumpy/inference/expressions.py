@@ -125,8 +125,8 @@ def _has_field(value: Sequence | Mapping, name: str) -> bool:
 
 
 def _grad_of_gradients(frame: Frame) -> Fact:
-    """Gradients have no graph of their own, unless `create_graph=True` asks for one somewhere."""
-    return None if "create_graph" in frame.module.source.text else False
+    """Gradients have no graph of their own, unless one is asked for."""
+    return None if frame.module.makes_graphs_of_gradients else False
 
 
 def settle(value: Value) -> Value:

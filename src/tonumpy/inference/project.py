@@ -150,6 +150,11 @@ class Module:
         return "requires_grad" in self.source.text
 
     @cached_property
+    def makes_graphs_of_gradients(self) -> bool:
+        """Whether `create_graph=True` asks somewhere for gradients that have a graph of their own."""
+        return "create_graph" in self.source.text
+
+    @cached_property
     def is_in_package(self) -> bool:
         return _is_package(self.folder)
 
