@@ -163,7 +163,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 value = call_value(frame, known, arguments)
             else:
                 value = call_method(frame, receiver, link.func.attr, arguments)
-                value = learnt_from_function(value, link.func)
+                value = learnt_from_function(value, link.func, arguments)
                 _change_receiver(frame, link, receiver, path, arguments, value)
             if known is not None or not _gives_itself(receiver, link.func.attr, value):
                 path = None
@@ -251,7 +251,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode, frame.autocast))
         if id(call) in frame.not_followed:
             return _UNREAD
-    result = learnt_from_function(call_value(frame, function, arguments), call.func)
+    result = learnt_from_function(call_value(frame, function, arguments), call.func, arguments)
     _give_away_modules(frame, call, function)
     _fill_containers(frame, call, function, arguments)
     return result

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
+from tonumpy.inference.operators import result_facts
 from tonumpy.inference.values import (
     DATASET,
     TOO_MANY,
@@ -68,6 +69,8 @@ _COLLATING = re.compile(
 # Functions that say where they bring what they are given, or that they take the grad from it.
 _TO_CPU = re.compile(r"(^|_|2|to)cpu$")
 _DETACHING = re.compile(r"(^|_)detach(ed)?(_|$)")
+# What holds the numbers by which data are scaled, and scaled back: `scaler.inverse_transform(x)`.
+_SCALER = re.compile(r"(^|_)(scaler|normali[sz]er)$")
 # What a hook on the way back is given: the gradients of a tensor, or of what a module gave and was given.
 _GRADIENT = re.compile(r"(^|_)(grads?|gradients?)$|^grad_(in|out|input|output)s?$")
 # A sample is drawn without grad; one that is drawn with it is called rsample.
@@ -101,15 +104,29 @@ def is_collating(name: str) -> bool:
     return _COLLATING.search(name) is not None
 
 
-def learnt_from_function(result: Value, function: ast.expr) -> Value:
+def learnt_from_function(result: Value, function: ast.expr, arguments: Arguments) -> Value:
     """What a function or method of this name gives, where nothing better is known of it: `to_cpu(x)`,
-    `detach_to_cpu(x)`, `dist.sample()`."""
+    `detach_to_cpu(x)`, `dist.sample()`, `scaler.inverse_transform(x)`."""
     name = last_name(function) or ""
+    owner = last_name(function.value) or "" if isinstance(function, ast.Attribute) else ""
+    if name == "inverse_transform" or ("er" in owner and _SCALER.search(owner)):
+        result = _scaled(result, arguments)
     if "cpu" in name and _TO_CPU.search(name):
         result = left_on_cpu(result)
-    owner = last_name(function.value) if name == "sample" and isinstance(function, ast.Attribute) else None
-    samples = owner is not None and _DISTRIBUTION.search(owner)
+    samples = name == "sample" and _DISTRIBUTION.search(owner)
     return unless_it_requires_grad(result) if samples or ("detach" in name and _DETACHING.search(name)) else result
+
+
+def _scaled(result: Value, arguments: Arguments) -> Value:
+    """What arithmetic with a scaler's numbers makes of tensors."""
+    given = () if arguments.has_star else arguments.values()
+    if not isinstance(result, Unknown) or not any(isinstance(value, (Tensor, Unknown)) for value in given):
+        return result
+    on_cpu, requires_grad = result_facts(given, True)
+    return result._replace(
+        on_cpu=on_cpu if result.on_cpu is None and on_cpu is True else result.on_cpu,
+        requires_grad=False if result.requires_grad is None and requires_grad is False else result.requires_grad,
+    )
 
 
 def is_gradient(name: str) -> bool:
