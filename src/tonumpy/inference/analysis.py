@@ -23,7 +23,15 @@ from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.narrowing import decided_by_class
 from tonumpy.inference.slices import Slice, Slicer
-from tonumpy.inference.symbols import FunctionNode, decorator_names, mutated_names, names_in, parameter_names, path_of
+from tonumpy.inference.symbols import (
+    FunctionNode,
+    decorator_names,
+    is_false,
+    mutated_names,
+    names_in,
+    parameter_names,
+    path_of,
+)
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NONE,
@@ -214,12 +222,24 @@ class Analysis:
                 name: self.combine_annotation(arguments[name], value) if name in arguments else value
                 for name, value in declared.items()
             }
+            if module.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
+                caller_mode = False
             known = Entry(parameters, self._decorated_mode(function, caller_mode), around)
             self._entries[id(node)] = known
         return known
 
     def _declared_entry(self, function: Function) -> Entry:
         return Entry(self._declared_parameters(function), self._decorated_mode(function, None))
+
+    def _is_behind_turning_off(self, function: Function, caller_mode: Fact) -> bool:
+        """Whether grad mode has been turned off before anybody calls a function: by its module, which callers in sight
+        know, or by the constructor of the object that it is a method of, which they do not."""
+        if caller_mode is None and _turns_grad_mode_off(function.module.tree.body):
+            return True
+        made = None if function.owner is None else self.classes.method(function.owner, "__init__")
+        if made is None or made.node is function.node or isinstance(made.node, ast.Lambda):
+            return False
+        return _turns_grad_mode_off(made.node.body)
 
     def _declared_parameters(self, function: Function) -> dict[str, Value]:
         """What annotations, defaults and names say of the parameters of a function."""
@@ -680,6 +700,11 @@ def _collates(function: Function) -> bool:
     if isinstance(node, ast.Lambda):
         return False
     return is_collating(function.owner.node.name if node.name == "__call__" and function.owner else node.name)
+
+
+def _turns_grad_mode_off(block: Items[ast.stmt]) -> bool:
+    calls = (each.value for each in block if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
+    return any(last_name(call.func) == "set_grad_enabled" and is_false(call.args[0]) for call in calls if call.args)
 
 
 def _is_literal(node: ast.expr) -> bool:

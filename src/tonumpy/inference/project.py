@@ -150,6 +150,11 @@ class Module:
         return "requires_grad" in self.source.text
 
     @cached_property
+    def may_leave_grad_mode_off(self) -> bool:
+        """Whether it may turn grad mode off for good."""
+        return "set_grad_enabled(False)" in self.source.text and "set_grad_enabled(True)" not in self.source.text
+
+    @cached_property
     def makes_graphs_of_gradients(self) -> bool:
         """Whether `create_graph=True` asks somewhere for gradients that have a graph of their own."""
         return "create_graph" in self.source.text
