@@ -69,6 +69,11 @@ _COLLATING = re.compile(
 # Functions that say where they bring what they are given, or that they take the grad from it.
 _TO_CPU = re.compile(r"(^|_|2|to)cpu$")
 _DETACHING = re.compile(r"(^|_)detach(ed)?(_|$)")
+# What is computed by a formula, with windows and filter banks that nobody learns: the transform of a signal, and what
+# takes back that of a scaler.
+_FORMULAS = frozenset(
+    "stft istft spectrogram mel_spectrogram melspectrogram log_mel_spectrogram inverse_transform".split()
+)
 # What holds the numbers by which data are scaled, and scaled back: `scaler.inverse_transform(x)`.
 _SCALER = re.compile(r"(^|_)(scaler|normali[sz]er)$")
 # What a hook on the way back is given: the gradients of a tensor, or of what a module gave and was given.
@@ -109,16 +114,16 @@ def learnt_from_function(result: Value, function: ast.expr, arguments: Arguments
     `detach_to_cpu(x)`, `dist.sample()`, `scaler.inverse_transform(x)`."""
     name = last_name(function) or ""
     owner = last_name(function.value) or "" if isinstance(function, ast.Attribute) else ""
-    if name == "inverse_transform" or ("er" in owner and _SCALER.search(owner)):
-        result = _scaled(result, arguments)
+    if name in _FORMULAS or ("er" in owner and _SCALER.search(owner)):
+        result = _computed(result, arguments)
     if "cpu" in name and _TO_CPU.search(name):
         result = left_on_cpu(result)
     samples = name == "sample" and _DISTRIBUTION.search(owner)
     return unless_it_requires_grad(result) if samples or ("detach" in name and _DETACHING.search(name)) else result
 
 
-def _scaled(result: Value, arguments: Arguments) -> Value:
-    """What arithmetic with a scaler's numbers makes of tensors."""
+def _computed(result: Value, arguments: Arguments) -> Value:
+    """What arithmetic with numbers makes of tensors."""
     given = () if arguments.has_star else arguments.values()
     if not isinstance(result, Unknown) or not any(isinstance(value, (Tensor, Unknown)) for value in given):
         return result
