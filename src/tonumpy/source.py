@@ -131,6 +131,16 @@ class Source:
             at = self.text.find(needle, at + 1)
         return rows
 
+    def rows_with_name(self, name: str) -> list[int]:
+        """The rows (from 1, ascending) in which a name stands, by itself or between dots."""
+        rows, at, length = [], self.text.find(name), len(name)
+        while at != -1:
+            before, after = self.text[at - 1 : at], self.text[at + length : at + length + 1]
+            if not (before.isalnum() or after.isalnum() or "_" in (before, after)):
+                rows.append(bisect_right(self.line_starts, at))
+            at = self.text.find(name, at + length)
+        return rows
+
     def ast_position(self, row: int, byte_column: int) -> Position:
         """The position of an ast `lineno` and `col_offset`; the latter counts UTF-8 bytes from 0."""
         line = self.line(row)

@@ -134,7 +134,7 @@ def _first_argument(function: Function) -> Value | None:
 
 def places_that_name(module: Module, name: str) -> list[Reference]:
     """Every place in a module that names something whose name, or the last part of it, is this."""
-    search = _Search(name, module.source.rows_with(name), [])
+    search = _Search(name, module.source.rows_with_name(name), [])
     _collect(module.tree.body, (module.tree,), search)
     return search.found
 
@@ -177,7 +177,7 @@ def _is_called_in_its_module(
     """Whether a function of a module, no method, is called there as well as by others."""
     return (
         len(scopes) == 2
-        and len(module.source.rows_with(node.name)) > 1
+        and len(module.source.rows_with_name(node.name)) > 1
         and all(_keeps_calls_in_sight(decorator) for decorator in node.decorator_list)
     )
 

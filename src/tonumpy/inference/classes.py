@@ -88,7 +88,7 @@ class WritersByName:
     def of(self, name: str, module: Module) -> Writers:
         known = self._known.get(name)
         if known is None:
-            rows = module.source.rows_with(name)
+            rows = module.source.rows_with_name(name)
             functions = [each for each in self._functions if spans_any(each, rows)]
             writes = [(each, module.derived(_writes_of, each)) for each in functions]
             known = self._known[name] = Writers(

@@ -207,7 +207,7 @@ class Module:
     def fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
         """The functions and methods that write into what a name holds, each as the scopes around it and itself:
         `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
-        rows = self.source.rows_with(name)
+        rows = self.source.rows_with_name(name)
         found: list[tuple[ast.AST, ...]] = []
         waiting: list[tuple[ast.AST, ...]] = [(self.tree, each) for each in self.tree.body]
         while waiting:
