@@ -194,7 +194,7 @@ def test_what_nobody_asks_for_is_not_worked_out(rest: str) -> None:
         return HEAD + LONG.format("    x = x + 1\n" * n) + rest
 
     work_for(text(2))
-    assert work_for(text(200)) < 1.5 * work_for(text(20))
+    assert work_for(text(200)) < 2 * work_for(text(20))  # to read the text costs something, too
 
 
 @pytest.mark.parametrize("shape", SHAPES)
