@@ -43,6 +43,7 @@ _DEFAULT_DEVICE = re.compile(r"""set_default_device\((?!\s*["']cpu)|set_default_
 _OTHER_DEVICES = re.compile(r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|\bmps\b|[xnth]pu\b""", re.IGNORECASE)
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
 _MAIN_GUARD = re.compile(r"\nif\s+\(?\s*__name__\s*==")
+_READS_COMMAND_LINE = re.compile(r"\n\w[^\n]*\bparse(_known)?_args\(")
 _INDENTED_IMPORT = re.compile(r"\n[ \t]+(?:import|from)\s")
 _GLOBAL = re.compile(r"global\s")
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
@@ -165,8 +166,21 @@ class Module:
 
     @cached_property
     def is_script(self) -> bool:
-        """Run as a program, so that the calls of its functions are all in sight."""
-        return _MAIN_GUARD.search(f"\n{self.source.text}") is not None
+        """Run as a program, so that the calls of its functions are all in sight.
+
+        A program without a guard shows itself by what importing it would do: read the command line, or call one of its
+        own functions for its effect alone.
+        """
+        text = f"\n{self.source.text}"
+        if _MAIN_GUARD.search(text) is not None:
+            return True
+        return not self.is_in_package and (_READS_COMMAND_LINE.search(text) is not None or self._calls_itself)
+
+    @cached_property
+    def _calls_itself(self) -> bool:
+        calls = (each.value for each in statements_of(self.tree.body) if isinstance(each, ast.Expr))
+        called = {call.func.id for call in calls if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)}
+        return any(isinstance(each, _FUNCTIONS) for name in called for each in self.bindings.get(name, ()))
 
     @cached_property
     def has_walrus(self) -> bool:
