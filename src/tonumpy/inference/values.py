@@ -399,10 +399,9 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.dtype if first.dtype == second.dtype else None,
         )
     if isinstance(first, Instance) and isinstance(second, Instance) and first.cls == second.cls:
-        arguments = first.arguments if first.arguments == second.arguments else None
         return Instance(
             first.cls,
-            arguments,
+            _join_made_from(first, second),
             join_fact(first.on_cpu, second.on_cpu),
             join_fact(first.requires_grad, second.requires_grad),
             first.written | second.written,
@@ -424,13 +423,28 @@ def join_arguments(first: Arguments, second: Arguments) -> Arguments:
     return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names, under_names)
 
 
-def _join_made_from(first: LibraryObject, second: LibraryObject) -> Arguments | None:
+def _join_made_from(first: LibraryObject | Instance, second: LibraryObject | Instance) -> Arguments | None:
     """What one of two objects of a class was made from; None of one that is wrapped again and again, as in a loop."""
     if first.arguments is None or second.arguments is None:
         return None
+    if first.arguments == second.arguments:
+        return first.arguments
     joined = join_arguments(first.arguments, second.arguments)
-    is_wrapped = any(isinstance(each, LibraryObject) and each.name == first.name for each in held_in(*joined.values()))
-    return None if joined.has_star or is_wrapped else joined
+    return None if joined.has_star or _is_made_of_its_like(first, joined) else joined
+
+
+def _is_made_of_its_like(value: LibraryObject | Instance, arguments: Arguments) -> bool:
+    """Whether an object of the same class is among what it was made from, or what that was made from."""
+    waiting = list(arguments.values())
+    while waiting:
+        for each in held_in(waiting.pop()):
+            if isinstance(each, LibraryObject) and isinstance(value, LibraryObject) and each.name == value.name:
+                return True
+            if isinstance(each, Instance):
+                if isinstance(value, Instance) and each.cls == value.cls:
+                    return True
+                waiting.extend(() if each.arguments is None else each.arguments.values())
+    return False
 
 
 def _are_told_apart(first: Sequence, second: Sequence) -> bool:
