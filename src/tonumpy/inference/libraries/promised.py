@@ -122,6 +122,8 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
     if kind == "given" and isinstance(owner, LibraryObject):
         given = None if owner.arguments is None else owner.arguments.get(0, detail)
         return given or Unknown("what a dataset holds", cpu, grad)
+    if kind == "called" and isinstance(owner, LibraryObject):
+        return _called(frame, owner, detail, arguments) or Unknown("value of a library", cpu, grad)
     if kind == "saved":
         return Unknown(SAVED, cpu)
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
@@ -269,6 +271,14 @@ def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value
     for step in steps.items:
         value = call_value(frame, step, Arguments((value,)))
     return value
+
+
+def _called(frame: Frame, owner: LibraryObject, name: str, arguments: Arguments) -> Value | None:
+    """What the function gives that an object was made with: `Lambda(f)(x)`; None where it is not in sight."""
+    from tonumpy.inference.calls import call_value
+
+    function = None if owner.arguments is None else owner.arguments.get(0, name)
+    return None if function is None or isinstance(function, Unknown) else call_value(frame, function, arguments)
 
 
 _MAX_STEPS = 4  # one makes a tensor, one an image of it again: what comes of the rest is the same
