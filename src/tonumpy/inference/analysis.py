@@ -551,10 +551,15 @@ class Analysis:
             )
         given.update({name: value for name, value in arguments.named if name in values})
         frame = self._definition_frame(function)
-        if not arguments.has_star:
+        # `show(*pair)`: the parameters that are left are its items, or what their defaults say.
+        under_star = arguments.starred if arguments.has_star and not arguments.hides_names else NOTHING
+        left = parameters[len(positional) :] if not isinstance(under_star, Nothing) else ()
+        hidden = dict.fromkeys((name for name in left if name not in given), under_star)
+        if not arguments.has_star or hidden:
             for name, default in defaults_of(node.args):
                 if name not in given:
-                    given[name] = evaluate(frame, default)
+                    given[name] = join(evaluate(frame, default), hidden.pop(name, NOTHING))
+            given.update(hidden)
         for name, value in given.items():
             if name in values:
                 values[name] = self.combine_annotation(value, values[name])
