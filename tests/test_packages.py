@@ -161,3 +161,65 @@ def test_what_a_function_imports_for_all_is_known_without_running_it(monkeypatch
     refuel = Analysis.refuel
     monkeypatch.setattr(Analysis, "refuel", lambda self, _: refuel(self, 2))  # what zeros() itself needs
     assert check_source(LAZY, "lazy.py") == []
+
+
+APPLICATION = b"""
+import torch
+
+
+class Application:
+    def main(self):
+        self.log(self.trained())
+
+    def trained(self):
+        return torch.zeros(3)
+
+    def log(self, metrics):
+        print(metrics.numpy())
+
+    def show(self, metrics):
+        print(metrics.numpy())
+
+
+if __name__ == "__main__":
+    application = Application()
+    application.main()
+    application.show(torch.zeros(3))
+"""
+
+
+@pytest.mark.parametrize(("is_package", "rows"), [(False, []), (True, [16])])
+def test_a_class_that_is_run_does_its_own_work_itself(tmp_path: Path, is_package: bool, rows: list[int]) -> None:
+    if is_package:
+        (tmp_path / "__init__.py").touch()
+    found = check_source(APPLICATION, str(tmp_path / "application.py"))
+    assert [finding.start.row for finding in found] == rows
+
+
+UNGUARDED = b"""
+import argparse
+
+import torch
+
+
+def show(metrics):
+    print(metrics.numpy())
+
+
+def main():
+    with torch.no_grad():
+        show(torch.zeros(3, requires_grad=True))
+
+
+"""
+
+
+@pytest.mark.parametrize("done", [b"main()", b"args = argparse.ArgumentParser().parse_args()"])
+@pytest.mark.parametrize(("is_package", "rows"), [(False, []), (True, [8])])
+def test_what_a_package_does_when_it_is_imported_is_no_program(
+    tmp_path: Path, done: bytes, is_package: bool, rows: list[int]
+) -> None:
+    if is_package:
+        (tmp_path / "__init__.py").touch()
+    found = check_source(UNGUARDED + done, str(tmp_path / "registered.py"))
+    assert [finding.start.row for finding in found] == rows

@@ -166,9 +166,25 @@ def _all_calls_are_in_sight(
         return True
     if module.is_test:
         return True
-    # A class in a package is there for others too, whatever the module shows when it is run.
+    if not module.is_script:
+        return False
+    # A class in a package is there for others too, whatever the module shows when it is run; not so the methods that
+    # do a part of its own work.
     is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
-    return module.is_script and not (is_method and module.is_in_package)
+    return not (is_method and module.is_in_package) or _is_called_on_self_alone(module, scopes[-2], node)
+
+
+def _is_called_on_self_alone(module: Module, owner: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether the other methods of its class call a method, and nobody else in the module names one like it."""
+    found = [reference for reference in places_that_name(module, node.name) if node not in reference.scopes]
+    return bool(found) and all(
+        owner in reference.scopes
+        and reference.call is not None
+        and isinstance(reference.call.func, ast.Attribute)
+        and isinstance(reference.call.func.value, ast.Name)
+        and reference.call.func.value.id == "self"
+        for reference in found
+    )
 
 
 def _is_called_in_its_module(
