@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MAX_CALLS = 24  # of one function; more are not looked at
 MAX_DEPTH = 4  # callers of callers
+MAX_BODY = 12  # statements in the body of a method that calls another: longer ones cost more than they show
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -63,11 +64,12 @@ class Callers:
         self._depth = 0
 
     def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
-        """The join of all calls; where some may be out of sight, what is ready to be converted in all others."""
+        """The join of all calls; where some may be out of sight, what is detached in all others."""
         node = function.node
         assert isinstance(node, _FUNCTIONS)
         if self._depth >= MAX_DEPTH or not may_be_asked(module, scopes):
             return OUT_OF_SIGHT
+        are_all_in_sight = _all_calls_are_in_sight(module, scopes, node)
         is_nested = len(scopes) > 1 and isinstance(scopes[-2], _FUNCTIONS)
         is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
         references = [
@@ -80,12 +82,14 @@ class Callers:
         calls = [reference.call for reference in references if reference.call is not None]
         if not references or len(calls) != len(references) or len(calls) > MAX_CALLS:
             return OUT_OF_SIGHT
+        if is_method and not are_all_in_sight and not all(_is_on_self(each, scopes[-2]) for each in references):
+            return OUT_OF_SIGHT  # what else has a method of this name is not known
         self._depth += 1
         try:
             entry = self._join(module, function, references)
         finally:
             self._depth -= 1
-        return entry if _all_calls_are_in_sight(module, scopes, node) else _only_what_is_ready(entry)
+        return entry if are_all_in_sight else _only_what_is_detached(entry)
 
     def _join(self, module: Module, function: Function, references: list[Reference]) -> Entry:
         by_scope: dict[int, list[Reference]] = {}
@@ -152,7 +156,7 @@ def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
     node = scopes[-1]
     if not isinstance(node, _FUNCTIONS):
         return False
-    return _all_calls_are_in_sight(module, scopes, node) or _is_called_in_its_module(module, scopes, node)
+    return _all_calls_are_in_sight(module, scopes, node) or _is_called_in_its_module(module, node)
 
 
 def _all_calls_are_in_sight(
@@ -187,28 +191,37 @@ def _is_called_on_self_alone(module: Module, owner: ast.AST, node: ast.FunctionD
     )
 
 
-def _is_called_in_its_module(
-    module: Module, scopes: Items[ast.AST], node: ast.FunctionDef | ast.AsyncFunctionDef
-) -> bool:
-    """Whether a function of a module, no method, is called there as well as by others."""
+def _is_called_in_its_module(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a public function or method is called in its module as well as by others."""
+    if node.name == "forward" or node.name.startswith("__"):
+        return False  # it is called without its name
+    return len(module.source.rows_with_name(node.name)) > 1 and all(map(_keeps_calls_in_sight, node.decorator_list))
+
+
+def _is_on_self(reference: Reference, owner: ast.AST) -> bool:
+    """Whether a method is called by another of its class, which is no long one: `self.name(...)`."""
+    function, caller = reference.call and reference.call.func, reference.scopes[-1]
     return (
-        len(scopes) == 2
-        and len(module.source.rows_with_name(node.name)) > 1
-        and all(_keeps_calls_in_sight(decorator) for decorator in node.decorator_list)
+        owner in reference.scopes
+        and isinstance(function, ast.Attribute)
+        and last_name(function.value) == "self"
+        and isinstance(caller, _FUNCTIONS)
+        and len(caller.body) <= MAX_BODY
     )
 
 
-def _only_what_is_ready(entry: Entry) -> Entry:
-    """What each call in the module has detached and brought to the CPU: others who call the function do the same."""
-    ready = {name: value for name, value in entry.arguments.items() if _is_ready(value)}
-    return Entry(ready, None) if ready else OUT_OF_SIGHT
+def _only_what_is_detached(entry: Entry) -> Entry:
+    """What does not require grad in any call in the module: others who call the function detach it too.
+
+    One that is only given what is on the CPU, and detaches it itself, may well be given something else by them.
+    """
+    detached = {name: value for name, value in entry.arguments.items() if _is_detached(value)}
+    return Entry(detached, None) if detached else OUT_OF_SIGHT
 
 
-def _is_ready(value: Value) -> bool:
+def _is_detached(value: Value) -> bool:
     tensors = [member for member in members(value) if not isinstance(member, (Plain, Constant))]
-    return bool(tensors) and all(
-        isinstance(member, Tensor) and member.on_cpu is True and member.requires_grad is False for member in tensors
-    )
+    return bool(tensors) and all(isinstance(member, Tensor) and member.requires_grad is False for member in tensors)
 
 
 def _keeps_calls_in_sight(decorator: ast.expr) -> bool:
