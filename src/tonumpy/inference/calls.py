@@ -377,7 +377,14 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, Unknown):
         why = f"call of {function.why}" if not function.why.startswith("call") else function.why
         return _fresh(why, frame, arguments)
+    if isinstance(function, Tensor) and function.certainty != "tensor":
+        return call_value(frame, _as_module(function), arguments)
     return _fresh("call", frame, arguments)
+
+
+def _as_module(value: Tensor) -> LibraryObject:
+    """What only its words made a tensor, `load(path).requires_grad_(False)`, and what is used as no tensor can be."""
+    return LibraryObject("torch.nn.Module", value.on_cpu, value.requires_grad)
 
 
 def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instance, arguments: Arguments) -> Value:
@@ -563,6 +570,8 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         return join_all(call_method(frame, member, name, arguments) for member in _members_with_method(receiver, name))
     if isinstance(receiver, Tensor):
         result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
+        if result is None and receiver.certainty != "tensor":
+            return call_method(frame, _as_module(receiver), name, arguments)
         if result is None:
             return _fresh(f"method {name} of a tensor", frame, arguments)
         if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.shared_words:
