@@ -132,7 +132,7 @@ class Source:
         return rows
 
     def rows_with_name(self, name: str) -> list[int]:
-        """The rows (from 1, ascending) in which a name stands, by itself or between dots."""
+        """The rows (from 1, ascending) in which a name, which is not empty, stands by itself or between dots."""
         rows, at, length = [], self.text.find(name), len(name)
         while at != -1:
             before, after = self.text[at - 1 : at], self.text[at + length : at + length + 1]

@@ -87,7 +87,7 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
         return combine((item_of(frame, first), *given[1:2]), frame.grad_mode)
     if name in ("abs", "pow"):
         return combine(given, frame.grad_mode)
-    if name == "getattr" and len(given) >= 2 and (names := _words(given[1])):
+    if name == "getattr" and len(given) >= 2 and (names := list(filter(str.isidentifier, _words(given[1])))):
         return _instead_of(join_all(settle(attribute_of(frame, first, each)) for each in names), *given[2:3])
     if name == "type" and len(given) == 1:
         return first.cls if isinstance(first, Instance) else Plain("type")
