@@ -18,7 +18,9 @@ from tonumpy.inference.symbols import names_read
 from tonumpy.inference.values import (
     Arguments,
     Constant,
+    Mapping,
     Plain,
+    Sequence,
     Tensor,
     Unknown,
     Value,
@@ -28,7 +30,8 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
+    from collections.abc import Sequence as Items
 
     from tonumpy.candidates import Candidate, Guard, Scope, Site
     from tonumpy.inference.project import Module
@@ -43,7 +46,7 @@ _TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)
 
 
 def infer(
-    module: Module, candidates: Sequence[Candidate], may_concern: Callable[[list[Candidate]], bool]
+    module: Module, candidates: Items[Candidate], may_concern: Callable[[list[Candidate]], bool]
 ) -> list[Conversion]:
     """Conversions in the order of the candidates; those of values that are surely no torch tensors are left out.
 
@@ -52,7 +55,7 @@ def infer(
     if module.has_rivals and not module.imports_torch:
         return []  # another framework's code: what it converts is its own
 
-    def are_settled(group: Sequence[Candidate], observed: Observations) -> bool:
+    def are_settled(group: Items[Candidate], observed: Observations) -> bool:
         found = [_conversion(module, each, observed.get(id(each.call), _UNREACHED)) for each in group]
         cannot_raise = all(each is None or (each.grad_is_proved and each.device_is_proved) for each in found)
         return cannot_raise and not may_concern([each.candidate for each in found if each is not None])
@@ -98,9 +101,9 @@ def _may_share(module: Module, call: ast.Call) -> bool:
 
 def observe(
     module: Module,
-    candidates: Sequence[_Asked],
+    candidates: Items[_Asked],
     limit: int = MAX_STATEMENTS,
-    are_settled: Callable[[Sequence[_Asked], Observations], bool] | None = None,
+    are_settled: Callable[[Items[_Asked], Observations], bool] | None = None,
 ) -> Observations:
     """What each candidate works on, by the id of its call; `limit` bounds what the candidates of one function cost.
 
@@ -119,7 +122,7 @@ def observe(
 
 
 def _by_function(
-    analysis: Analysis, module: Module, candidates: Sequence[_Asked]
+    analysis: Analysis, module: Module, candidates: Items[_Asked]
 ) -> list[tuple[dict[str, bool], list[_Asked]]]:
     groups: dict[tuple[int, tuple[Guard, ...]], list[_Asked]] = {}
     for candidate in candidates:
@@ -135,7 +138,7 @@ def _observe_group(
     group: list[_Asked],
     guards: dict[str, bool],
     limit: int,
-    are_settled: Callable[[Sequence[_Asked], Observations], bool] | None,
+    are_settled: Callable[[Items[_Asked], Observations], bool] | None,
 ) -> Observations:
     scopes = group[0].scopes
     statements = {id(candidate.statement): candidate.statement for candidate in group}
@@ -156,7 +159,7 @@ def _observe_group(
         return {id(candidate.call): _TOO_DEEP for candidate in group}
 
 
-def _is_known_by_name(scopes: Sequence[Scope]) -> bool:
+def _is_known_by_name(scopes: Items[Scope]) -> bool:
     """Whether what a function is given is a guess from what it, or its class, is called; its callers know better."""
     return any(is_collating(scope.name) for scope in scopes[-2:] if not isinstance(scope, ast.Module))
 
@@ -166,6 +169,7 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     certainty: Certainty | None = None
     facts: list[tuple[Fact, Fact]] = []
     is_doubtful = False
+    is_beside_container = False
     for value in members(seen.receiver):
         if isinstance(value, Tensor):
             facts.append((value.on_cpu, value.requires_grad))
@@ -174,9 +178,11 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
             if not value.is_no_tensor:
                 facts.append((value.on_cpu, value.requires_grad))
             is_doubtful = True
+        elif isinstance(value, (Sequence, Mapping)):
+            is_beside_container = True
         elif not isinstance(value, (Plain, Constant)):
             return None  # something that has a `numpy` of its own
-    if not facts:
+    if not facts or (certainty is None and is_beside_container):
         return None
     if certainty is None or is_doubtful:
         if module.has_rivals or module.hands_out_wrappers or (certainty is None and not module.imports_torch):
