@@ -20,6 +20,7 @@ from tonumpy.inference.symbols import (
     decorator_names,
     is_false,
     names_in,
+    parameter_names,
     registered,
     requires_grad_given,
     statements_of,
@@ -395,13 +396,27 @@ class ClassFacts:
     def _write(
         self, instance: Instance, owner: Class, writer: FunctionNode, name: str, *, is_constructor: bool = False
     ) -> Value:
-        """What a method leaves in `self.name`, joined over its assignments.
+        """What a method leaves in `self.name`, joined over its assignments and those of the functions in it."""
+        if self._analysis.is_exhausted:
+            return Unknown("attribute")
+        left = self._left_by(instance, owner, writer, name, is_constructor=is_constructor)
+        inner = owner.module.derived(_written_within, writer).get(name, ())
+        return join_all((left, *(self._left_by_inner(owner, writer, each, name) for each in inner)))
+
+    def _left_by_inner(self, owner: Class, writer: FunctionNode, inner: FunctionNode, name: str) -> Value:
+        """The same of a function in a method, whoever calls it: a hook."""
+        scopes = (owner.module.tree, owner.node, writer, inner)
+        path = f"{_owner_name(writer)}.{name}"
+        return self._analysis.entry_frame(owner.module, scopes, NO_TARGETS, (path,)).bound.get(path, NOTHING)
+
+    def _left_by(
+        self, instance: Instance, owner: Class, writer: FunctionNode, name: str, *, is_constructor: bool
+    ) -> Value:
+        """The same of the statements of the method itself.
 
         A constructor is run for each attribute that is asked for; once for all of them, when several were.
         """
         analysis = self._analysis
-        if analysis.is_exhausted:
-            return Unknown("attribute")
         function = Function(writer, owner.module, owner)
         arguments = self._constructor_arguments(instance, owner) if writer.name == "__init__" else None
         parameters, grad_mode, _ = (
@@ -570,9 +585,8 @@ class Writes(NamedTuple):
     methods_called: tuple[str, ...]  # in the order of the text
 
 
-def _writes_of(method: FunctionNode) -> Writes:
-    parameters = [*method.args.posonlyargs, *method.args.args]
-    owner = parameters[0].arg if parameters else None
+def _writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
+    owner = owner or _owner_name(method)
     assigned: set[str] = set()
     filled: set[str] = set()
     held: set[str] = set()
@@ -604,6 +618,22 @@ def _writes_of(method: FunctionNode) -> Writes:
             filled.add(inner.attr)
     computed = _computed(values, owner)
     return Writes(frozenset(assigned), frozenset(filled - assigned), frozenset(held), computed, tuple(methods_called))
+
+
+def _written_within(method: FunctionNode) -> dict[str, list[FunctionNode]]:
+    """The functions in a method that write an attribute of its `self`, or put something into it, by its name."""
+    owner = _owner_name(method)
+    found: dict[str, list[FunctionNode]] = {}
+    for inner in statements_of(method.body):
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and owner not in parameter_names(inner.args):
+            writes = _writes_of(inner, owner)
+            for name in (*writes.assigned, *writes.filled):
+                found.setdefault(name, []).append(inner)
+    return found
+
+
+def _owner_name(method: FunctionNode) -> str | None:
+    return next((parameter.arg for parameter in (*method.args.posonlyargs, *method.args.args)), None)
 
 
 def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> frozenset[str]:
