@@ -5,11 +5,14 @@ import ast
 import contextlib
 import gc
 import importlib.util
+import io
 import json
 import subprocess
 import sys
+import token
 import weakref
 from pathlib import Path
+from tokenize import generate_tokens
 
 import pytest
 
@@ -19,8 +22,9 @@ from tonumpy.config import Configuration, Settings
 from tonumpy.consumer_calls import find_consumers
 from tonumpy.deferred import parse_on_demand
 from tonumpy.files import find_files
-from tonumpy.findings import SourceError
+from tonumpy.findings import Position, SourceError
 from tonumpy.inference.project import Project
+from tonumpy.long_strings import long_strings
 from tonumpy.noqa import suppress
 from tonumpy.parallel import POOL_FROM
 from tonumpy.source import Source, parse
@@ -70,6 +74,13 @@ def test_what_is_parsed_on_demand_is_the_tree_of_ast(sources: list[Source]) -> N
         "class C:\n    @property\n    def f(self): pass; x = 1;\n    # a comment\n  # another\n",
         "if x:\n    def f(): pass\nelse:\n    def f(): return 1\n# a comment \\\ndef g(): pass\n",
         "async def f(\n    x,\n):\n    await x  # a comment\n\n    # another\n\nx = 1\n",
+        '# one """\ndef f(): pass\n# two """\ndef g(): return "#"  # """ # "\n# three """\n',
+        'x = \'"""\'\ndef f(): pass\ny = "\'\'\'", \'"""\'\n',
+        'def f():\n    x = \'a\', "it\'s", """\ndef g(): pass\n"""  # a comment\n',
+        'def f():\n    x = \'a\\\ndef g(): pass\\\n"""\'\ndef h():\n    """ \' """\n',
+        'def f():\n    """ \\"""\ndef g():\n    """\n',
+        "def f():\n    ''' \\\\'''\ndef g():\n    ''' ''' \"\"\" \"\"\"\n",
+        'def f():\n    """a"""; x = """\ndef g(): pass\n""" # """\ny = """a"""\n',
     ],
 )
 def test_taking_apart_goes_by_the_meaning(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +90,38 @@ def test_taking_apart_goes_by_the_meaning(text: str, monkeypatch: pytest.MonkeyP
         tree = parse_on_demand(around, ast.parse)
         if tree is not None:
             assert ast.dump(tree, include_attributes=True) == ast.dump(ast.parse(around), include_attributes=True)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="tokenize gives formatted strings in parts")
+def test_long_strings_are_those_of_the_tokens(sources: list[Source]) -> None:
+    texts = [source.text for source in sources if "\r" not in source.text and "\f" not in source.text]
+    found = {text: long_strings(text, 0, len(text)) for text in [*texts, *LONG_STRINGS]}
+    certain = {text: places for text, places in found.items() if places is not None}
+    assert len(certain) > 0.98 * len(texts)
+    assert not set(LONG_STRINGS) - set(certain)
+    for text, places in certain.items():
+        source = Source.from_text(text, "text.py")
+        tokens = [each for each in generate_tokens(io.StringIO(text).readline) if each.type == token.STRING]
+        long = [each for each in tokens if each.string.lstrip("rRbBfFuU").startswith(('"""', "'''"))]
+        ends = [source.offset(Position(each.end[0], each.end[1] + 1)) for each in long]
+        lengths = [len(each.string.lstrip("rRbBfFuU")) for each in long]
+        assert places == [(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+
+
+LONG_STRINGS = [
+    '# one """\nx = 1  # two """\ny = """a"""  # """\nz = "#", """b""" # c\n',
+    'x = \'a\', "it\'s", """b\n""", """c"""\n',
+    "x = ''' \\\\'''\ny = ''' \\''' \"\"\" \\\\\\''' '''\nz = \"\"\" ''' \"\"\"\n",
+    'x = """"a"""\ny = \'\', """"""\n',
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['x = \'"""\'\n', 'x = \'a\\\n b """\'\n', 'x = \'a\\\n"""\'\n', 'x = """a\n', 'x = "a"""\n'],
+)
+def test_where_quotes_do_not_tell_it_is_said(text: str) -> None:
+    assert long_strings(text, 0, len(text)) is None
 
 
 def test_no_candidate_is_passed_over(sources: list[Source]) -> None:

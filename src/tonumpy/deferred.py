@@ -12,6 +12,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.long_strings import comment_in_line, long_strings
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -108,13 +110,12 @@ def _definition(part: _Part) -> ast.stmt | None:
 
 
 def _stubs_in(part: _Part, indent: str) -> list[_Stub]:
-    """None at all where it is uncertain what is code and what a string."""
     text, stubs = part.text, []
     row, counted = part.row, part.start
-    for match, stop, comments in _definitions(part, indent):
+    for match, stop, code in _definitions(part, indent):
         start = match.start("kind")
-        end = _end_of_code(text, start, stop, comments)
-        if end - start < MIN_LENGTH or text[end - 1] in ";\\":
+        end = _end_of_code(text, start, stop, code) if stop - start >= MIN_LENGTH else None
+        if end is None or end - start < MIN_LENGTH or text[end - 1] in ";\\":
             continue  # a semicolon is no part of a definition for ast, and a backslash draws the next line to it
         row += text.count("\n", counted, start)
         counted = start
@@ -127,55 +128,46 @@ def _stubs_in(part: _Part, indent: str) -> list[_Stub]:
 
 
 @cache
-def _tokens(indent: str) -> re.Pattern[str]:
+def _beginning(indent: str) -> re.Pattern[str]:
     """The beginning of a line that is indented no further, and is no end of a bracket, with the definition that may
-    stand there; comments and strings, which hide it; a quote that does not end.
-
-    Every branch begins with a character of its own: the search can then jump from one of these to the next, which makes
-    it five times as fast.
-    """
-    line = rf"""
-    \n[ ]{{0,{len(indent)}}}(?=[^\s\#)\]}}])
-    (?:(?<=\n{indent.replace(" ", "[ ]")})(?P<kind>(?:async[ ])?def|class)[ ](?P<name>\w+)(?=[ ]*[(:\[]))?
-    """
-    rest = r"""
-    |\#[^\n]*
-    |\"{3}[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*\"{3}
-    |'{3}[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'{3}
-    |"(?!"")[^"\\\n]*(?:\\.[^"\\\n]*)*"
-    |'(?!'')[^'\\\n]*(?:\\.[^'\\\n]*)*'
-    |"|'
-    """
-    return re.compile(line + rest, re.DOTALL | re.VERBOSE)
+    stand there."""
+    definition = r"(?P<kind>(?:async )?def|class) (?P<name>\w+)(?=[ ]*[(:\[])"
+    return re.compile(rf"\n[ ]{{0,{len(indent)}}}(?=[^\s#)\]}}])(?:(?<=\n{indent}){definition})?")
 
 
-def _definitions(part: _Part, indent: str) -> list[tuple[re.Match[str], int, list[tuple[int, int]]]]:
-    """Those with this indentation: each with the offset where it stops, and the places of its comments."""
+def _definitions(part: _Part, indent: str) -> list[tuple[re.Match[str], int, int]]:
+    """Those with this indentation: each with the offset where it stops, and one behind the last long string in it.
+
+    None at all where it is uncertain what is code and what a string.
+    """
+    strings = long_strings(part.text, part.start, part.stop)
+    if strings is None:
+        return []
     found = []
     definition: re.Match[str] | None = None
-    comments: list[tuple[int, int]] = []
-    for match in _tokens(indent).finditer(part.text, part.start, part.stop):
-        first = part.text[match.start()]
-        if first == "\n":
+    code = part.start
+    for start, stop in (*strings, (part.stop, part.stop)):
+        for match in _beginning(indent).finditer(part.text, code, min(start + 1, part.stop)):
+            place = match.start()
+            if place and part.text[place - 1] == "\\":
+                return []
             if definition is not None:
-                found.append((definition, match.start() + 1, comments))
+                found.append((definition, place + 1, max(code, definition.start("kind"))))
             definition = match if match["kind"] else None
-            comments = []
-        elif first == "#":
-            comments.append(match.span())
-        elif len(match[0]) == 1:
-            return []
+        code = stop
     if definition is not None:
-        found.append((definition, part.stop, comments))
+        found.append((definition, part.stop, max(strings[-1][1] if strings else 0, definition.start("kind"))))
     return found
 
 
-def _end_of_code(text: str, start: int, stop: int, comments: list[tuple[int, int]]) -> int:
-    """Where the last token ends that is no comment."""
+def _end_of_code(text: str, start: int, stop: int, code: int) -> int | None:
+    """Where the last token ends that is no comment; behind `code` stands no long string. None where uncertain."""
     end = start + len(text[start:stop].rstrip())
-    while comments and comments[-1][1] >= end:
-        end = start + len(text[start : comments.pop()[0]].rstrip())
-    return end
+    while True:
+        comment = comment_in_line(text, max(text.rfind("\n", code, end) + 1, code), end)
+        if comment is None or comment == -1:
+            return None if comment is None else end
+        end = start + len(text[start:comment].rstrip())
 
 
 # What is known of a definition before it is looked into.
