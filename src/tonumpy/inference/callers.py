@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.inference.frame import Targets
-from tonumpy.inference.symbols import decorator_names, names_read
+from tonumpy.inference.symbols import decorator_names, names_read, read_name
 from tonumpy.inference.syntax import children_of
 from tonumpy.inference.values import (
     NOTHING,
@@ -82,7 +82,7 @@ class Callers:
         calls = [reference.call for reference in references if reference.call is not None]
         if not references or len(calls) != len(references) or len(calls) > MAX_CALLS:
             return OUT_OF_SIGHT
-        if is_method and not are_all_in_sight and not all(_is_on_self(each, scopes[-2]) for each in references):
+        if is_method and not are_all_in_sight and not all(_is_in_short_sister(each, scopes[-2]) for each in references):
             return OUT_OF_SIGHT  # what else has a method of this name is not known
         self._depth += 1
         try:
@@ -181,14 +181,7 @@ def _all_calls_are_in_sight(
 def _is_called_on_self_alone(module: Module, owner: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether the other methods of its class call a method, and nobody else in the module names one like it."""
     found = [reference for reference in places_that_name(module, node.name) if node not in reference.scopes]
-    return bool(found) and all(
-        owner in reference.scopes
-        and reference.call is not None
-        and isinstance(reference.call.func, ast.Attribute)
-        and isinstance(reference.call.func.value, ast.Name)
-        and reference.call.func.value.id == "self"
-        for reference in found
-    )
+    return bool(found) and all(_is_on_self(reference, owner) for reference in found)
 
 
 def _is_called_in_its_module(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -199,15 +192,15 @@ def _is_called_in_its_module(module: Module, node: ast.FunctionDef | ast.AsyncFu
 
 
 def _is_on_self(reference: Reference, owner: ast.AST) -> bool:
-    """Whether a method is called by another of its class, which is no long one: `self.name(...)`."""
-    function, caller = reference.call and reference.call.func, reference.scopes[-1]
-    return (
-        owner in reference.scopes
-        and isinstance(function, ast.Attribute)
-        and last_name(function.value) == "self"
-        and isinstance(caller, _FUNCTIONS)
-        and len(caller.body) <= MAX_BODY
-    )
+    """Whether a method is called by its own class: `self.name(...)`."""
+    function = reference.call and reference.call.func
+    return owner in reference.scopes and isinstance(function, ast.Attribute) and read_name(function.value) == "self"
+
+
+def _is_in_short_sister(reference: Reference, owner: ast.AST) -> bool:
+    """Whether it is another method of its class that calls one, and no long one."""
+    caller = reference.scopes[-1]
+    return _is_on_self(reference, owner) and isinstance(caller, _FUNCTIONS) and len(caller.body) <= MAX_BODY
 
 
 def _only_what_is_detached(entry: Entry) -> Entry:
