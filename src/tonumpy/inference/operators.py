@@ -377,6 +377,14 @@ _OF_DIMENSIONS = frozenset(
 )
 
 
+# As those of a range, their bounds are numbers where nothing else is known of them.
+_CLAMPING = frozenset("clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_".split())
+
+
+def _holds_tensor(value: Value) -> bool:
+    return any(isinstance(member, Tensor) for member in members(value))
+
+
 def with_dimensions(operand: Value) -> Value:
     """What has been taken for an operand of such an operator."""
     return operand._replace(is_number=False) if isinstance(operand, Tensor) else mapped(operand, with_dimensions)
@@ -392,8 +400,12 @@ def _call_of(
     operands = tuple(value for place, value in places if operator.takes_tensor_at(place))
     carriers = tuple(value for place, value in places if operator.takes_grad_at(place))
     all_operands = (*own, *operands)
-    if operator.name.rpartition(".")[2] in _OF_DIMENSIONS:
+    name = operator.name.rpartition(".")[2]
+    if name in _OF_DIMENSIONS:
         all_operands = tuple(map(with_dimensions, all_operands))
+    elif name in _CLAMPING:
+        all_operands = (*all_operands[:1], *filter(_holds_tensor, all_operands[1:]))
+        carriers = tuple(value for value in carriers if value in all_operands)
     return _Call(all_operands, (*own, *carriers), arguments, operator.takes, grad_mode, len(own), operator.may_reduce)
 
 
