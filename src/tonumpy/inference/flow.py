@@ -54,6 +54,7 @@ from tonumpy.inference.values import (
     members,
     same,
     tensor_facts,
+    unless_it_requires_grad,
     with_origin,
 )
 
@@ -208,7 +209,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
     if isinstance(node, (ast.Yield, ast.YieldFrom)):
         evaluate(frame, node)
     elif isinstance(node, ast.Call) and (member := _member_of_module(frame, node)) is not None:
-        _register(frame, statement, *member)
+        _register(frame, statement, *member, is_buffer=last_name(node.func) == "register_buffer")
     elif isinstance(node, ast.Call):
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
         name = last_name(node.func)
@@ -235,10 +236,12 @@ def _member_of_module(frame: Frame, call: ast.Call) -> tuple[ast.Attribute, ast.
     return member
 
 
-def _register(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: ast.expr) -> None:
-    """Torch refuses what is neither a tensor nor None."""
+def _register(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: ast.expr, *, is_buffer: bool) -> None:
+    """Torch refuses what is neither a tensor nor None. A buffer is what a module keeps and does not learn."""
     if _wanted(frame, statement, list(bound_names(target))):
         value = settle(evaluate(frame, node))
+        if is_buffer:
+            value = unless_it_requires_grad(value)
         assign(frame, target, Tensor(*tensor_facts(value)) if isinstance(value, Unknown) else value)
 
 
