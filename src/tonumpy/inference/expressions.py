@@ -158,6 +158,7 @@ _SHAPE = Plain("Size")  # of a tensor
 def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Value:
     if isinstance(value, Union):
         parts = [member for member in value.members if not isinstance(member, Constant)]
+        parts = [member for member in parts if not _lacks(member, index)] or parts
         return join_all(subscript_of(frame, member, index, is_slice) for member in parts)
     if isinstance(value, Sequence):
         if is_slice:
@@ -194,6 +195,11 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     if isinstance(value, Symbol) and libraries.gives_plain_values(value.name):
         return Plain(value.name)
     return Unknown("item")
+
+
+def _lacks(value: Value, key: Value) -> bool:
+    """Whether it is a dict in which nothing has been put under a key: of several values it is not the one meant."""
+    return isinstance(value, Mapping) and isinstance(key, Constant) and isinstance(value.get(key.value), Nothing)
 
 
 def under_key(frame: Frame, holder: Unknown, item: Unknown, key: Value) -> Value:
