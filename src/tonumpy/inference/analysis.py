@@ -278,9 +278,19 @@ class Analysis:
         samples = next((parameter.arg for parameter in arguments.args if parameter.arg != first), None)
         if samples is not None and _collates(function):
             found[samples] = held_by_dataset(found[samples])
+        if self._is_part_of_dataset(function):
+            for parameter in arguments.args:
+                found[parameter.arg] = held_by_dataset(found[parameter.arg])
         library = libraries.hook_parameters(self, function)
         found.update({name: value for name, value in library.items() if name in found})
         return found
+
+    def _is_part_of_dataset(self, function: Function) -> bool:
+        """Whether a method does a part of a Dataset's own work: what it is given is data, as is what that keeps."""
+        node, owner = function.node, function.owner
+        if owner is None or isinstance(node, ast.Lambda) or node.name.startswith("__"):
+            return False
+        return self.classes.is_dataset(owner) and callers.is_called_on_self_alone(function.module, owner.node, node)
 
     def _first_parameter(self, function: Function) -> str | None:
         """`self` of a method; None for plain functions, static and class methods."""

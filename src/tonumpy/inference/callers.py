@@ -175,10 +175,10 @@ def _all_calls_are_in_sight(
     # A class in a package is there for others too, whatever the module shows when it is run; not so the methods that
     # do a part of its own work.
     is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
-    return not (is_method and module.is_in_package) or _is_called_on_self_alone(module, scopes[-2], node)
+    return not (is_method and module.is_in_package) or is_called_on_self_alone(module, scopes[-2], node)
 
 
-def _is_called_on_self_alone(module: Module, owner: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def is_called_on_self_alone(module: Module, owner: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether the other methods of its class call a method, and nobody else in the module names one like it."""
     found = [reference for reference in places_that_name(module, node.name) if node not in reference.scopes]
     return bool(found) and all(_is_on_self(reference, owner) for reference in found)

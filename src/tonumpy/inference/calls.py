@@ -516,7 +516,7 @@ def _is_loaded_by_dataset(frame: Frame, value: Value) -> bool:
     """Whether it is what a Dataset's own method has loaded, which it then holds, be it for this item only."""
     if frame.owner is None or not isinstance(value, Unknown) or value.why != SAVED:
         return False
-    return libraries.is_dataset(frame.analysis.classes.library_bases(frame.owner))
+    return frame.analysis.classes.is_dataset(frame.owner)
 
 
 def _is_made_of_data(function: str, arguments: Arguments) -> bool:

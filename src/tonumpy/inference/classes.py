@@ -10,7 +10,7 @@ from tonumpy.chains import ACCELERATORS, last_name
 from tonumpy.inference import libraries
 from tonumpy.inference.callers import Entry
 from tonumpy.inference.constructors import stored_parameters
-from tonumpy.inference.conventions import held_by_dataset, is_id_of_token, learnt_from_name
+from tonumpy.inference.conventions import held_by_dataset, is_called_dataset, is_id_of_token, learnt_from_name
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.slices import Slice, Slicer
@@ -175,6 +175,12 @@ class ClassFacts:
     def is_module(self, cls: Class) -> bool:
         return libraries.is_module(self.library_bases(cls))
 
+    def is_dataset(self, cls: Class) -> bool:
+        """Whether it extends torch's Dataset, or is called one and has items, as torch asks for no more than these."""
+        if libraries.is_dataset(self.library_bases(cls)):
+            return True
+        return is_called_dataset(cls.node.name) and self.method(cls, "__getitem__") is not None
+
     def moves_itself(self, cls: Class) -> bool:
         """Whether a constructor of the class brings the object somewhere: `self.cuda()`, `self.to(device)`."""
         return any(owner.module.derived(_moves_itself, owner.node) for owner in self.ancestors(cls))
@@ -291,7 +297,7 @@ class ClassFacts:
         """What an object is given to keep, as it has it."""
         if not isinstance(value, (Tensor, Unknown, Sequence, Mapping)):
             return value
-        return held_by_dataset(value) if libraries.is_dataset(self.library_bases(instance.cls)) else value
+        return held_by_dataset(value) if self.is_dataset(instance.cls) else value
 
     def _as_held(self, instance: Instance, value: Value, *, is_held: bool) -> Value:
         """An attribute between two calls: whoever has the object may have moved the modules and parameters in it, and

@@ -245,6 +245,22 @@ def held_by_dataset(value: Value) -> Value:
     return mapped(value, held_by_dataset)
 
 
+def is_called_dataset(name: str) -> bool:
+    """A class: `YCB_Dataset`, `LinemodDatasetAugmented`."""
+    return "Dataset" in name
+
+
+def item_of_dataset(value: Value) -> Value:
+    """What a Dataset gives, as a loader would take it: data on the CPU, where nothing better is known of it."""
+    if isinstance(value, Tensor):
+        cpu = True if value.on_cpu is None and not value.is_sent else value.on_cpu
+        return value._replace(on_cpu=cpu, requires_grad=value.requires_grad or False)
+    if isinstance(value, Unknown):
+        is_obscure = value.on_cpu is not False and value.requires_grad is not True and value.why != "method to"
+        return Unknown("item of a dataset", True, False, value.is_no_tensor) if is_obscure else value
+    return mapped(value, item_of_dataset)
+
+
 def left_on_cpu(value: Value) -> Value:
     """What was made of tensors on the CPU where nobody speaks of devices; not what was sent to one all the same."""
     if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.is_sent):

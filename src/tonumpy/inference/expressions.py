@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tonumpy.inference import autocast, libraries, torch_api
 from tonumpy.inference.annotations import alternatives
 from tonumpy.inference.calls import call_value, evaluate_chain
-from tonumpy.inference.conventions import holds_settings, learnt_from_name
+from tonumpy.inference.conventions import holds_settings, item_of_dataset, learnt_from_name
 from tonumpy.inference.environment import Environment
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.narrowing import narrow
@@ -187,7 +187,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         return under_key(frame, value, item, index)
     if isinstance(value, Instance):
         getter = frame.analysis.attribute_of_instance(value, "__getitem__")
-        return call_value(frame, getter, Arguments((index,)))
+        return _item_of_object(frame, value, call_value(frame, getter, Arguments((index,))))
     if isinstance(value, (Foreign, Plain, Nothing)):
         return Plain("int") if same(value, _SHAPE) and not is_slice else value
     if isinstance(value, LibraryObject):
@@ -256,8 +256,8 @@ def _item_of_unknown(value: Unknown) -> Unknown:
         return value._replace(requires_grad=False)
     if value.why == DATASET:
         return Unknown("item of a dataset", True, False)
-    why = "item of an unknown value" if "item" not in value.why else value.why
-    return Unknown(why, value.on_cpu, value.requires_grad)
+    keeps_why = "item" in value.why or value.why == "method to"  # which may have brought all of it to some device
+    return Unknown(value.why if keeps_why else "item of an unknown value", value.on_cpu, value.requires_grad)
 
 
 def _item_of_instance(frame: Frame, value: Instance) -> Value:
@@ -266,9 +266,16 @@ def _item_of_instance(frame: Frame, value: Instance) -> Value:
         method = classes.method(value.cls, name)
         if method is not None:
             found = frame.analysis.call_function(method, value, arguments, frame.grad_mode)
-            return found if name == "__getitem__" or found == value else item_of(frame, found)
+            is_item = name == "__getitem__" or found == value
+            return _item_of_object(frame, value, found if is_item else item_of(frame, found))
     fields = classes.named_tuple_fields(value)
     return libraries.inherited_item(frame, value) if fields is None else fields.element
+
+
+def _item_of_object(frame: Frame, owner: Instance, item: Value) -> Value:
+    if not isinstance(item, Plain) and frame.analysis.classes.is_dataset(owner.cls):
+        return item_of_dataset(item)
+    return item
 
 
 def _tuple(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:

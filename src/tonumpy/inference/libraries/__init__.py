@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.conventions import generates_tokens
+from tonumpy.inference.conventions import generates_tokens, is_called_dataset, item_of_dataset
 from tonumpy.inference.libraries.containers import CONTAINERS, filled, is_container
 from tonumpy.inference.libraries.moved import changes_module_in_place, moved
 from tonumpy.inference.libraries.promised import device_of, grad_of, keep
@@ -172,7 +172,8 @@ def item(frame: Frame, owner: LibraryObject, index: Value | None = None) -> Valu
     """What iterating over a library object, or subscripting it, gives."""
     promise = member_promise([owner.name], "__iter__", Arguments(()))
     if promise is None:
-        return Unknown(f"item of {owner.name}", owner.on_cpu, owner.requires_grad)
+        unknown = Unknown(f"item of {owner.name}", owner.on_cpu, owner.requires_grad)
+        return item_of_dataset(unknown) if is_called_dataset(owner.name.rpartition(".")[2]) else unknown
     return keep(frame, promise, owner, Arguments(() if index is None else (index,)))
 
 

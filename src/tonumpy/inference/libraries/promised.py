@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.inference.conventions import item_of_dataset
 from tonumpy.inference.libraries.containers import layer, one_after_another
 from tonumpy.inference.operators import combine, cpu_of_device, result_facts
 from tonumpy.inference.values import (
@@ -29,7 +30,6 @@ from tonumpy.inference.values import (
     is_real,
     join,
     join_all,
-    mapped,
     same,
     sequence_of,
     tensor_facts,
@@ -206,18 +206,10 @@ def _collated(frame: Frame, loader: LibraryObject, cpu: Fact, grad: Fact) -> Val
         return unknown
     if arguments.get(7, "collate_fn") is None:
         item = _item(frame, dataset)
-        return _collate(_as_data(item) if isinstance(dataset, Instance) else item, unknown, frame.grad_mode)
+        return _collate(item_of_dataset(item) if isinstance(dataset, Instance) else item, unknown, frame.grad_mode)
     if isinstance(dataset, Sequence) or getattr(dataset, "name", "") == "torch.utils.data.TensorDataset":
         return Unknown("batch of a loader", *tensor_facts(_item(frame, dataset)))  # it is made of tensors in sight
     return unknown
-
-
-def _as_data(item: Value) -> Value:
-    """An item that a Dataset of the repository makes: what little is known of a tensor in it is no more than data."""
-    if not isinstance(item, Tensor):
-        return mapped(item, _as_data)
-    cpu = True if item.on_cpu is None and not item.is_sent else item.on_cpu
-    return item._replace(on_cpu=cpu, requires_grad=item.requires_grad or False)
 
 
 def _collate(item: Value, unknown: Unknown, grad_mode: Fact, place: str = "<batch>") -> Value:
