@@ -185,13 +185,17 @@ def grad_of(promise: Promise, owner: Value | None, arguments: Arguments, grad_mo
     return None if operands is None else result_facts(operands, grad_mode, mixes=_holds_them(promise))[1]
 
 
+_OF_NO_TENSOR = ("device", "dtype")  # arguments that bring neither a grad nor a device of their own
+
+
 def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Value] | None:
     values = () if which == "self" else arguments.all_values()
     if which == "unknown" or values is None:
         return None
     if which == "first":
         return list(arguments.positional[:1]) or None
-    given = list(values)
+    told = [value for name, value in arguments.named if name in _OF_NO_TENSOR] if which != "self" else ()
+    given = [value for value in values if not any(value is each for each in told)]
     if which in ("self", "both") and owner is not None:
         given.append(owner)
     return given
