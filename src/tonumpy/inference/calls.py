@@ -662,7 +662,9 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return Unknown(receiver.why, None, None, is_no_tensor=True)  # a method that is called as one of a tensor's
     if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
         why = f"method {name} of {receiver.why}" if "method" not in receiver.why else receiver.why
-        return _fresh(why, frame, arguments)
+        is_data = receiver.why == DATASET and result_facts(arguments.values(), True, mixes=True)[1] is False
+        made = _fresh(why, frame, arguments)
+        return unless_it_requires_grad(made) if is_data else made
     result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
     if result is None:
         return _fresh(f"method {name}", frame, arguments)
