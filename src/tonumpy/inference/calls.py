@@ -34,7 +34,7 @@ from tonumpy.inference.operators import (
     on_default_device,
     result_facts,
 )
-from tonumpy.inference.symbols import Import, arguments_of, element_path, key_path, path_of
+from tonumpy.inference.symbols import SELF, Import, arguments_of, element_path, key_path, path_of
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     DATASET,
@@ -342,8 +342,14 @@ def _may_fill(function: Value) -> bool:
 def _super(frame: Frame) -> Value:
     if frame.owner is None:
         return Unknown("super")
-    bases = frame.analysis.classes.ancestors(frame.owner)[1:]
-    return Instance(bases[0]) if bases else libraries.object_of_bases(frame.analysis.classes.library_bases(frame.owner))
+    classes = frame.analysis.classes
+    bases = classes.ancestors(frame.owner)[1:]
+    if bases:
+        itself = frame.lookup(SELF)
+        if isinstance(itself, Instance) and frame.owner in classes.ancestors(itself.cls):
+            return Instance(bases[0], real=itself)
+        return Instance(bases[0])
+    return libraries.object_of_bases(classes.library_bases(frame.owner))
 
 
 def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
@@ -729,6 +735,8 @@ def _change_receiver(
     elif path is None:
         if isinstance(receiver, (LibraryObject, Instance)) and libraries.changes_module_in_place(name):
             change_owner(frame, call.func.value)
+        elif isinstance(receiver, Instance) and receiver.real is not None:
+            _forget_what_is_written(frame, SELF, receiver, name)
     elif isinstance(receiver, Tensor) and name == "backward":
         frame.refine(path, receiver._replace(requires_grad=True))  # or it would have raised
     elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
@@ -737,13 +745,17 @@ def _change_receiver(
             if isinstance(receiver, Instance):
                 _change_parts(frame, path, receiver, name, arguments)
     elif isinstance(receiver, Instance) and path in frame.path_roots:
-        for attribute in frame.analysis.classes.written_by(receiver.cls, name):
-            frame.forget(f"{path}.{attribute}")
+        _forget_what_is_written(frame, path, receiver, name)
     elif isinstance(receiver, Nothing) and name in ("append", "add", "extend"):
         first = Sequence((), NOTHING)
         _store_back(
             frame, call.func.value, path, builtin_calls.changed_container(frame, first, name, arguments) or first
         )
+
+
+def _forget_what_is_written(frame: Frame, path: str, receiver: Instance, method: str) -> None:
+    for attribute in frame.analysis.classes.written_by(receiver.cls, method):
+        frame.forget(f"{path}.{attribute}")
 
 
 def _change_parts(frame: Frame, path: str, module: Instance, method: str, arguments: Arguments) -> None:

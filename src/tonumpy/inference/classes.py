@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.candidates import spans_any
 from tonumpy.chains import ACCELERATORS, last_name
 from tonumpy.inference import libraries
-from tonumpy.inference.callers import Entry
+from tonumpy.inference.callers import MAX_BODY, Entry
 from tonumpy.inference.constructors import stored_parameters
 from tonumpy.inference.conventions import held_by_dataset, is_called_dataset, is_id_of_token, learnt_from_name
 from tonumpy.inference.expressions import evaluate, settle
@@ -249,6 +249,7 @@ class ClassFacts:
             return Plain("int")
         function = self.method(cls, name)
         if function is not None:
+            instance = _as_found_by(function, instance)
             decorators = decorator_names(function.node)
             if any(name.endswith("property") for name in decorators):  # `cached_property`, `lazy_property`
                 return settle(self._analysis.call_function(function, instance, Arguments(()), None))
@@ -486,6 +487,15 @@ class ClassFacts:
         execute(frame, init.body)
         seen = frame.observations.get(id(call))
         return None if seen is None or seen.arguments.has_star else seen.arguments
+
+
+def _as_found_by(method: Function, instance: Instance) -> Instance:
+    """The object that a method works on: the real one; not where `super()` calls a long one, which costs more than it
+    shows, on one of which nothing is known but its class."""
+    real = instance.real
+    if real is None or isinstance(method.node, ast.Lambda):
+        return instance
+    return real if real.arguments is not None or len(method.node.body) <= MAX_BODY else instance
 
 
 def _key(instance: Instance, name: str) -> tuple[object, ...]:

@@ -20,8 +20,10 @@ from tonumpy.inference.libraries.moved import changes_module_in_place
 from tonumpy.inference.narrowing import asks_for_class, narrow, pattern_value
 from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
+    SELF,
     blocks_of,
     bound_names,
+    calls_super,
     imports_of,
     is_false,
     names_given,
@@ -246,12 +248,14 @@ def _register(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: as
 
 
 def _written_by_own_method(frame: Frame, node: ast.expr) -> list[str]:
-    """The attributes of `self` that `self.update(x)` writes."""
+    """The attributes of `self` that `self.update(x)` writes, or `super().update(x)`."""
     function = node.func if isinstance(node, ast.Call) else None
-    if frame.owner is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+    if frame.owner is None or not isinstance(function, ast.Attribute):
         return []
-    owner = function.value.id
-    return [f"{owner}.{name}" for name in frame.analysis.classes.written_by(frame.owner, function.attr)]
+    classes, cls, owner = frame.analysis.classes, frame.owner, getattr(function.value, "id", None)
+    if owner is None and calls_super(function):
+        cls, owner = next(iter(classes.ancestors(cls)[1:]), cls), SELF
+    return [] if owner is None else [f"{owner}.{name}" for name in classes.written_by(cls, function.attr)]
 
 
 def _binds_by_walrus(frame: Frame, node: ast.expr) -> bool:

@@ -20,6 +20,7 @@ from tonumpy.inference.symbols import (
     bindings_of,
     blocks_of,
     bound_names,
+    calls_super,
     imports_of,
     is_in_place,
     moved_when_made,
@@ -245,11 +246,15 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
         frozenset(_names_tested(statement)),
         always,
         gives_result,
-        call is not None and isinstance(call.func, ast.Attribute) and root_name(call.func.value) in OBJECTS,
+        call is not None and isinstance(call.func, ast.Attribute) and _is_own(call.func),
         call is not None and moves_own_module(call),
         isinstance(statement, _LOOPS),
         tuple(_steps_of(block, flow) for block in blocks_of(statement)),
     )
+
+
+def _is_own(method: ast.Attribute) -> bool:
+    return root_name(method.value) in OBJECTS or calls_super(method)
 
 
 def moves_own_module(call: ast.Call) -> bool:

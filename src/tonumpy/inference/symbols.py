@@ -44,7 +44,14 @@ def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     yield from filter(None, blocks)
 
 
-OBJECTS = ("self", "cls")
+SELF = "self"
+OBJECTS = (SELF, "cls")
+
+
+def calls_super(method: ast.Attribute) -> bool:
+    """`super().keep`; what a constructor writes, the class knows."""
+    call = method.value
+    return isinstance(call, ast.Call) and last_name(call.func) == "super" and method.attr != "__init__"
 
 
 def names_in(node: ast.AST) -> set[str]:

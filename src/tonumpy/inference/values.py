@@ -134,6 +134,7 @@ class Instance(NamedTuple):
     The facts are those of an nn.Module's parameters: on the CPU where it was built in sight and not moved since.
     `dtype` is what it was cast to as a whole.
     `written` are the attributes that somebody else than its class has assigned: the class does not tell of these.
+    `real` is the object itself where `super()` looks at it as one of a base: its methods work on that.
     """
 
     cls: Class
@@ -142,6 +143,7 @@ class Instance(NamedTuple):
     requires_grad: Fact = None
     written: frozenset[str] = frozenset()
     dtype: str | None = None
+    real: Instance | None = None
 
 
 class LibraryObject(NamedTuple):
