@@ -10,7 +10,7 @@ from tonumpy.inference import autocast, libraries
 from tonumpy.inference.conventions import learnt_from_name, learnt_from_name_of_index
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, operand_of, operate, settle
-from tonumpy.inference.operators import with_grad_set
+from tonumpy.inference.operators import are_given, with_grad_set
 from tonumpy.inference.symbols import arguments_of, element_path, key_path, names_in, path_of, root_name
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
@@ -298,7 +298,9 @@ def written(tensor: Tensor, value: Value, frame: Frame) -> Tensor:
     if frame.grad_mode is False or grad is False or isinstance(value, (Constant, Symbol)) or is_integral(tensor.dtype):
         return tensor
     is_sure = grad and tensor.dtype is None
-    return tensor._replace(requires_grad=True if is_sure else tensor.requires_grad or None, is_given=False)
+    return tensor._replace(
+        requires_grad=True if is_sure else tensor.requires_grad or None, is_given=are_given((tensor, value))
+    )
 
 
 def augment(frame: Frame, statement: ast.AugAssign) -> None:

@@ -45,9 +45,11 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    is_integral,
     is_real,
     join,
     join_all,
+    unless_it_requires_grad,
 )
 from tonumpy.inference.values import (
     members as members_of_union,
@@ -76,6 +78,7 @@ class Writers(NamedTuple):
 
     assigning: list[FunctionNode]
     filling: list[FunctionNode]  # those that only put something into it
+    changing: list[FunctionNode]  # those that write to it in place, if it is a tensor
     is_held: bool  # it is made a parameter or a buffer of a module, which moves with it
 
 
@@ -95,6 +98,7 @@ class WritersByName:
             known = self._known[name] = Writers(
                 [function for function, each in writes if name in each.assigned],
                 [function for function, each in writes if name in each.filled],
+                [function for function, each in writes if name in each.changed],
                 any(name in each.held for _, each in writes),
             )
         return known
@@ -341,6 +345,7 @@ class ClassFacts:
         cls = instance.cls
         assigned: Value = NOTHING
         fillers: list[tuple[Class, FunctionNode]] = []
+        changers: list[tuple[Class, FunctionNode]] = []
         is_hidden = False  # by what a nearer class's body binds to the name
         owners = self.ancestors(cls)
         is_made = any(each.name == "__init__" for owner in owners for each in self._writers_of(owner, name).assigning)
@@ -351,6 +356,7 @@ class ClassFacts:
                     assigned, self._write(instance, owner, writer, name, is_constructor=writer.name == "__init__")
                 )
             fillers.extend((owner, filler) for filler in writers.filling)
+            changers.extend((owner, changer) for changer in writers.changing)
             field = None if is_hidden else self.members(owner).fields.get(name)
             if field is not None:
                 value = self._field(instance, owner, field, name)
@@ -362,7 +368,7 @@ class ClassFacts:
                     assigned = join(assigned, value)
                 is_hidden = field.value is not None
         if not isinstance(assigned, Nothing):
-            return self._filled(instance, name, assigned, fillers)
+            return self._filled(instance, name, assigned, fillers, changers)
         root = self.is_foreign(cls)
         if root:
             return Foreign(root)
@@ -370,15 +376,29 @@ class ClassFacts:
         return libraries.inherited_attribute(frame, self.library_bases(cls), instance, name)
 
     def _filled(
-        self, instance: Instance, name: str, assigned: Value, fillers: list[tuple[Class, FunctionNode]]
+        self,
+        instance: Instance,
+        name: str,
+        assigned: Value,
+        fillers: list[tuple[Class, FunctionNode]],
+        changers: list[tuple[Class, FunctionNode]],
     ) -> Value:
-        """A container with what the methods put into it: `self.items.append(x)`, `self.items[key] = x`."""
+        """A container with what the methods put into it: `self.items.append(x)`, `self.items[key] = x`.
+
+        And a tensor with the grad that it gets so, from what a function or module has made: buffers are filled with
+        data.
+        """
         found = members_of_union(assigned)
-        if not any(isinstance(value, (Sequence, Mapping)) or libraries.is_container(value) for value in found):
+        writers: list[tuple[Class, FunctionNode]] = []
+        if any(isinstance(value, (Sequence, Mapping)) or libraries.is_container(value) for value in found):
+            writers += fillers
+        if any(map(_may_get_grad, found)):
+            writers += [each for each in changers if each not in writers]
+        if not writers:
             return assigned
-        key = _key(instance, name)
-        self._attributes[key] = assigned  # what the methods find there
-        return join_all([assigned, *(self._write(instance, owner, filler, name) for owner, filler in fillers)])
+        self._attributes[_key(instance, name)] = assigned  # what the methods find there
+        after = (self._write(instance, owner, writer, name) for owner, writer in writers)
+        return join_all((assigned, *(unless_it_requires_grad(each) if _is_given(each) else each for each in after)))
 
     def _field(self, instance: Instance, owner: Class, field: ast.AnnAssign | ast.Assign, name: str) -> Value:
         frame = self._analysis.module_scope(owner.module)
@@ -498,6 +518,15 @@ def _as_found_by(method: Function, instance: Instance) -> Instance:
     return real if real.arguments is not None or len(method.node.body) <= MAX_BODY else instance
 
 
+def _may_get_grad(value: Value) -> bool:
+    """Whether it is a tensor that does not require grad, but does once something that does is written to it."""
+    return isinstance(value, Tensor) and value.requires_grad is False and not is_integral(value.dtype)
+
+
+def _is_given(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.is_given
+
+
 def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
     facts = (instance.on_cpu, instance.requires_grad, instance.dtype)
@@ -596,6 +625,7 @@ class Writes(NamedTuple):
 
     assigned: frozenset[str]
     filled: frozenset[str]  # only put something into
+    changed: frozenset[str]  # written to in place, if they are tensors: `self.table[i] = x`, `self.table[i] += x`
     held: frozenset[str]  # made parameters or buffers
     computed: frozenset[str]  # assigned what is worked out, by itself or through a name: no literal that was passed on
     methods_called: tuple[str, ...]  # in the order of the text
@@ -605,6 +635,7 @@ def _writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
     owner = owner or _owner_name(method)
     assigned: set[str] = set()
     filled: set[str] = set()
+    changed: set[str] = set()
     held: set[str] = set()
     values: list[tuple[ast.expr, ast.expr]] = []
     methods_called: dict[str, None] = {}
@@ -632,8 +663,17 @@ def _writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
             inner = inner.value
         if isinstance(inner, ast.Attribute) and _is_name(inner.value, owner):
             filled.add(inner.attr)
+            if isinstance(node, ast.Subscript):
+                changed.add(inner.attr)
     computed = _computed(values, owner)
-    return Writes(frozenset(assigned), frozenset(filled - assigned), frozenset(held), computed, tuple(methods_called))
+    return Writes(
+        frozenset(assigned),
+        frozenset(filled - assigned),
+        frozenset(changed),
+        frozenset(held),
+        computed,
+        tuple(methods_called),
+    )
 
 
 def _written_within(method: FunctionNode) -> dict[str, list[FunctionNode]]:

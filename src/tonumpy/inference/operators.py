@@ -81,7 +81,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
             certainty,
             is_number=_are_numbers(parts),
             is_sent=is_sent,
-            is_given=_is_given(parts),
+            is_given=are_given(parts),
         )
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
     if foreign is not None:
@@ -161,14 +161,14 @@ def _common(facts: list[Fact]) -> Fact:
 
 def _is_obscure(value: Value) -> bool:
     """A parameter or attribute of which nothing is known, so that its company speaks for it; no result of a module."""
-    return tensor_facts(value) == (None, None) and _is_given((value,))
+    return tensor_facts(value) == (None, None) and are_given((value,))
 
 
-def _is_given(operands: Items[Value]) -> bool:
+def are_given(operands: Items[Value]) -> bool:
     """Whether there is nothing in the operands but data and what the function or object was given."""
     for operand in operands:
         if isinstance(operand, Sequence) and operand.items:
-            if not _is_given(operand.items):
+            if not are_given(operand.items):
                 return False
             continue
         for value in members(operand):
@@ -487,7 +487,7 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     )
     is_asked = grad is True or (grad is None and output.grad == "argument")
     is_placed = cpu is None and call.arguments.named_value("device") is not None
-    is_given = not is_asked and not is_placed and _is_given(call.operands)
+    is_given = not is_asked and not is_placed and are_given(call.operands)
     is_number = call.may_reduce or _are_numbers(call.operands)
     return Tensor(cpu, grad, dtype, certainty, is_number, bit=bit, is_sent=is_sent, is_given=is_given)
 

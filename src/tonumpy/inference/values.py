@@ -695,7 +695,8 @@ def after_change(value: Value, changed: Tensor) -> Value:
     """A value after a tensor that may be, or view, one in it has got or lost its grad; itself where none may."""
     if isinstance(value, Tensor):
         is_concerned = value.requires_grad is not changed.requires_grad and value.origins & changed.origins
-        return value._replace(requires_grad=None, is_given=False) if is_concerned else value
+        is_given = value.is_given and changed.is_given
+        return value._replace(requires_grad=None, is_given=is_given) if is_concerned else value
     return mapped(value, lambda part: after_change(part, changed))
 
 
