@@ -226,6 +226,7 @@ class _Walk:
         self.names: Names = {}
         self.containers: set[Place] = set()
         self.counters: dict[str, Item] = {}
+        self.made: set[str] = set()  # the names of new memory
         self.of_tensors: dict[_Handed, Overwritten] = {}
         self.of_arrays: dict[_Handed, Overwritten] = {}
         self.is_reached = True
@@ -357,16 +358,17 @@ class _Walk:
         if not references:
             # New memory. What the same code has made before is another's, and nobody's to write any more.
             made = f"new {at} {''.join(place)}"
-            self.forget(lambda memory: memory[0] == made)
+            if made in self.made:
+                self.forget(lambda memory: memory[0] == made)
+            self.made.add(made)
             references = frozenset((Reference((made,)),))
         self.names[place] = references
 
     def forget(self, is_gone: Callable[[Memory], bool]) -> None:
         """Nobody writes such memory any more."""
-        self.names = {
-            place: frozenset(each for each in held if each.written or not is_gone(each.memory))
-            for place, held in self.names.items()
-        }
+        for place, held in self.names.items():
+            if any(is_gone(each.memory) and not each.written for each in held):
+                self.names[place] = frozenset(each for each in held if each.written or not is_gone(each.memory))
 
     def store(self, target: ast.Subscript, references: References) -> None:
         """`x[...] = value`: kept in a container, copied into a tensor or array."""
@@ -710,7 +712,7 @@ class _Walk:
 
     def loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
         for number in range(MAX_PASSES):
-            before = self.names
+            before, self.names = self.names, dict(self.names)
             self.left.append([before])
             if isinstance(statement, ast.While):
                 self.value(statement.test)
@@ -728,8 +730,13 @@ class _Walk:
         self.block(statement.orelse)
 
     def joined(self, ends: list[Names]) -> Names:
-        places = {place for end in ends for place in end}
-        return {place: NOTHING.union(*(_held(end, place, self.containers) for end in ends)) for place in places}
+        """What holds after one of several ways; most places hold the same after all of them."""
+        found: Names = {}
+        for place in {place for end in ends for place in end}:
+            held = ends[0].get(place)
+            is_one = held is not None and all(end.get(place) is held for end in ends)
+            found[place] = held if is_one else NOTHING.union(*(_held(end, place, self.containers) for end in ends))
+        return found
 
 
 def _held(names: Names, place: Place, containers: set[Place]) -> References:
