@@ -734,8 +734,9 @@ class _Walk:
         found: Names = {}
         for place in {place for end in ends for place in end}:
             held = ends[0].get(place)
-            is_one = held is not None and all(end.get(place) is held for end in ends)
-            found[place] = held if is_one else NOTHING.union(*(_held(end, place, self.containers) for end in ends))
+            if held is None or any(end.get(place) is not held for end in ends):
+                held = NOTHING.union(*(_held(end, place, self.containers) for end in ends))
+            found[place] = held
         return found
 
 
