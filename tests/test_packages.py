@@ -223,3 +223,13 @@ def test_what_a_package_does_when_it_is_imported_is_no_program(
         (tmp_path / "__init__.py").touch()
     found = check_source(UNGUARDED + done, str(tmp_path / "registered.py"))
     assert [finding.start.row for finding in found] == rows
+
+
+def test_a_folder_of_folders_is_a_package_where_a_dotted_name_leads_to_a_module(tmp_path: Path) -> None:
+    """`src` may hold no Python itself, and the folder of a library's name, as `datasets`, may hold data."""
+    for folder in ("src/models", "datasets/raw"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "src/models/masks.py").write_text("import torch\n\n\ndef mask():\n    return torch.zeros(3)\n")
+    imports = "import torch\nfrom src.models.masks import mask\nfrom datasets.raw import other\n"
+    found = check_source(f"{imports}\nmask().numpy(), other().numpy()\n".encode(), str(tmp_path / "run.py"))
+    assert [finding.start.column for finding in found] == [25]

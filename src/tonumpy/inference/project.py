@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
@@ -344,7 +344,7 @@ class Project:
 
     def __init__(self) -> None:
         self._modules: dict[str, Module | None] = {}
-        self._roots: dict[tuple[str, str], list[str]] = {}
+        self._roots: dict[tuple[str, str], _Roots] = {}
         self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
         self._followed: set[str] = set()  # the modules that the file at hand has asked for, and the size of their text
         self._size_followed = 0
@@ -400,7 +400,11 @@ class Project:
         root, *rest = dotted.split(".")
         if not root or root in _NEVER_OURS:
             return None
-        found = (self.module_at(os.path.join(base, root, *rest)) for base in self._root_folders(root, folder))
+        roots = self._root_folders(root, folder)
+        bases = roots.holding
+        if not bases and rest:
+            bases = [base for base in roots.of_folders if _holds_module(os.path.join(base, root, *rest[:-1]), rest[-1])]
+        found = (self.module_at(os.path.join(base, root, *rest)) for base in bases)
         return next((module for module in found if module is not None), None)
 
     def modules_above(self, name: str, folder: str) -> Iterator[Module]:
@@ -408,16 +412,30 @@ class Project:
         found = (self.module_at(os.path.join(base, name)) for base in _folders_above(folder))
         return (module for module in found if module is not None)
 
-    def _root_folders(self, root: str, folder: str) -> list[str]:
+    def _root_folders(self, root: str, folder: str) -> _Roots:
         """The folders above the file (or their `src` or `lib`) that hold the package or module `root`, nearest first.
 
         What lies in a package is called after it: `garage` is not what `tests/garage` is in the package `tests`.
         """
         key = (root, folder)
         if key not in self._roots:
-            holding = [base for base in _search_folders(folder) if _holds_module(base, root)]
-            self._roots[key] = sorted(holding, key=lambda base: base != os.path.abspath(folder) and _is_package(base))
+            holding: list[str] = []
+            of_folders: list[str] = []
+            for base in _search_folders(folder):
+                if _holds_module(base, root):
+                    holding.append(base)
+                elif os.path.isdir(os.path.join(base, root)):
+                    of_folders.append(base)
+            holding.sort(key=lambda base: base != os.path.abspath(folder) and _is_package(base))
+            self._roots[key] = _Roots(holding, of_folders)
         return self._roots[key]
+
+
+class _Roots(NamedTuple):
+    """Where the first part of a dotted name is found."""
+
+    holding: list[str]  # the folders that hold it as a module or package
+    of_folders: list[str]  # those in which it holds no Python itself, as `src` may: not a module without a further part
 
 
 def _names_in(folder: str) -> list[str]:
