@@ -111,6 +111,7 @@ class ClassFacts:
         self._analysis = analysis
         self._ancestors: dict[int, tuple[list[Class], list[str]]] = {}
         self._attributes: dict[tuple[object, ...], Value] = {}
+        self._made_from_itself: set[tuple[object, ...]] = set()
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
         self._written_by: dict[tuple[int, str], frozenset[str]] = {}
         self._typed_dicts: dict[int, Mapping] = {}
@@ -273,10 +274,12 @@ class ClassFacts:
             key = _key(instance, name)
             known = self._attributes.get(key)
         if known is not None:
+            if isinstance(known, Nothing):  # it is being worked out
+                self._made_from_itself.add(key)
             return known
-        self._attributes[key] = NOTHING  # an attribute made from itself adds nothing
+        self._attributes[key] = NOTHING  # an attribute made from itself adds nothing at first
         is_held = self._is_held(instance.cls, name)
-        value = self._as_held(instance, self._join_of_writes(instance, name), is_held=is_held)
+        value = self._as_held(instance, self._join_of_writes(instance, name, key), is_held=is_held)
         self._attributes[key] = value
         return value
 
@@ -341,9 +344,10 @@ class ClassFacts:
         is_tensor = isinstance(value, Tensor) and (is_held or value.requires_grad is not False)
         return is_tensor and self.is_module(instance.cls)
 
-    def _join_of_writes(self, instance: Instance, name: str) -> Value:
+    def _join_of_writes(self, instance: Instance, name: str, key: tuple[object, ...]) -> Value:
         cls = instance.cls
         assigned: Value = NOTHING
+        remaking: list[tuple[Class, FunctionNode]] = []  # what writes something made of the attribute itself
         fillers: list[tuple[Class, FunctionNode]] = []
         changers: list[tuple[Class, FunctionNode]] = []
         is_hidden = False  # by what a nearer class's body binds to the name
@@ -355,6 +359,9 @@ class ClassFacts:
                 assigned = join(
                     assigned, self._write(instance, owner, writer, name, is_constructor=writer.name == "__init__")
                 )
+                if key in self._made_from_itself:
+                    self._made_from_itself.remove(key)
+                    remaking.append((owner, writer))
             fillers.extend((owner, filler) for filler in writers.filling)
             changers.extend((owner, changer) for changer in writers.changing)
             field = None if is_hidden else self.members(owner).fields.get(name)
@@ -367,6 +374,9 @@ class ClassFacts:
                 else:
                     assigned = join(assigned, value)
                 is_hidden = field.value is not None
+        if remaking and any(map(_may_lose_facts, members_of_union(assigned))):
+            self._attributes[key] = assigned  # what the methods find there: `self.mean = self.mean.to(device)`
+            assigned = join_all([assigned, *(self._write(instance, *writer, name) for writer in remaking)])
         if not isinstance(assigned, Nothing):
             return self._filled(instance, name, assigned, fillers, changers)
         root = self.is_foreign(cls)
@@ -525,6 +535,10 @@ def _may_get_grad(value: Value) -> bool:
 
 def _is_given(value: Value) -> bool:
     return isinstance(value, Tensor) and value.is_given
+
+
+def _may_lose_facts(value: Value) -> bool:
+    return isinstance(value, Tensor) and (value.on_cpu is not None or value.requires_grad is False)
 
 
 def _key(instance: Instance, name: str) -> tuple[object, ...]:
