@@ -24,6 +24,7 @@ from tonumpy.inference.conventions import (
 from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
 from tonumpy.inference.frameworks import IMPORTING
+from tonumpy.inference.libraries.moved import moved
 from tonumpy.inference.operators import (
     TORCH_WORDS,
     call_tensor_method,
@@ -163,6 +164,8 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 value = call_value(frame, known, arguments)
             else:
                 value = call_method(frame, receiver, link.func.attr, arguments)
+                if inner is link.func.value and _is_super(inner) and _gives_itself(receiver, link.func.attr, value):
+                    value = _moved_itself(frame, value, link.func.attr, arguments)
                 value = learnt_from_function(value, link.func, arguments)
                 _change_receiver(frame, link, receiver, path, arguments, value)
             if known is not None or not _gives_itself(receiver, link.func.attr, value):
@@ -180,6 +183,16 @@ def _gives_itself(receiver: Value, method: str, result: Value) -> bool:
     if not isinstance(result, LibraryObject) or not libraries.is_module([result.name]):
         return False
     return isinstance(receiver, Unknown) or (isinstance(receiver, LibraryObject) and receiver.name == result.name)
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def _moved_itself(frame: Frame, result: Value, method: str, arguments: Arguments) -> Value:
+    """What `super().to(device)` gives: not an object of the base class, but the one at hand."""
+    own = frame.env.get("self")
+    return moved(own, method, arguments) if isinstance(own, Instance) else result
 
 
 def _part_of_data(value: Unknown, owner: ast.expr, link: ast.Attribute | ast.Subscript) -> Unknown:
