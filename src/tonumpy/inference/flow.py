@@ -136,8 +136,12 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         ):
             evaluate(frame, statement.value)
         return True
-    if isinstance(statement.value, ast.Lambda) and frame.targets.calls and _is_only_called(frame, statement):
-        frame.lambdas_called.add(id(statement.value))
+    if isinstance(statement.value, ast.Lambda) and frame.targets.calls:
+        calls = _only_calls(frame, statement)
+        if calls:
+            frame.lambdas_called.add(id(statement.value))
+            # They are looked at whether what they give is asked for or not.
+            frame.targets = frame.targets._replace(statements=frame.targets.statements | calls)
     value = evaluate(frame, statement.value)
     if len(statement.targets) > 1:
         value = with_origin(settle(value), f"line {statement.lineno}")
@@ -155,11 +159,11 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
     return True
 
 
-def _is_only_called(frame: Frame, statement: ast.Assign) -> bool:
-    """Whether nothing but calling is done with the name that a lambda is given."""
+def _only_calls(frame: Frame, statement: ast.Assign) -> frozenset[int]:
+    """The statements that call the name which a lambda is given; none where something else is done with it, too."""
     target = statement.targets[0]
     if len(statement.targets) > 1 or not isinstance(target, ast.Name) or target.id not in frame.flow.local_names:
-        return False
+        return frozenset()
     places = [
         place
         for place in places_that_name(frame.module, target.id)
@@ -168,7 +172,9 @@ def _is_only_called(frame: Frame, statement: ast.Assign) -> bool:
             for scope in place.scopes
         )
     ]
-    return bool(places) and all(place.call is not None and not place.is_submitted for place in places)
+    if any(place.call is None or place.is_submitted for place in places):
+        return frozenset()
+    return frozenset(id(place.statement) for place in places)
 
 
 def _narrow_by_assumption(frame: Frame, target: ast.expr, value: ast.expr) -> None:
