@@ -58,7 +58,7 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
             value = learnt_from_name(value, target.id, is_item=True)
         elif isinstance(taken, Unknown) and taken.why.startswith(_TAKEN_OUT):
             value = learnt_from_name(value, target.id)
-        elif isinstance(value, Unknown):
+        elif isinstance(value, (Unknown, Union)):
             value = learnt_from_name_of_index(value, target.id)
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):

@@ -185,6 +185,8 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
 
 def learnt_from_name_of_index(value: Value, name: str) -> Value:
     """What a variable is given that is called an index: `kept_inds = nms(boxes, scores)`."""
+    if isinstance(value, (Sequence, Union)):
+        return mapped(value, lambda part: learnt_from_name_of_index(part, name))
     if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None and _INDEX.search(name):
         return value._replace(requires_grad=False)
     return value
