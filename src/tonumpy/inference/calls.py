@@ -18,6 +18,7 @@ from tonumpy.inference.conventions import (
     learnt_from_function,
     learnt_from_key,
     left_on_cpu,
+    may_hold_data,
     speaks_of_model,
     was_given,
 )
@@ -68,6 +69,7 @@ from tonumpy.inference.values import (
     is_integral,
     join,
     join_all,
+    mapped,
     members,
     same,
     stronger,
@@ -129,7 +131,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
     for link in reversed(links):
         if not isinstance(link, ast.Call):
             value = settle(value)
-            if isinstance(value, Unknown):
+            if isinstance(value, Unknown) or (isinstance(value, Union) and may_hold_data(last_name(owner))):
                 value = _part_of_data(value, owner, link)
         owner = link
         if isinstance(link, ast.Attribute):
@@ -195,8 +197,12 @@ def _moved_itself(frame: Frame, result: Value, method: str, arguments: Arguments
     return moved(own, method, arguments) if isinstance(own, Instance) else result
 
 
-def _part_of_data(value: Unknown, owner: ast.expr, link: ast.Attribute | ast.Subscript) -> Unknown:
+def _part_of_data(value: Value, owner: ast.expr, link: ast.Attribute | ast.Subscript) -> Value:
     """What a part is taken from, by its name or number; `batch.T` is none, as that is a tensor's."""
+    if isinstance(value, Union):
+        return mapped(value, lambda member: _part_of_data(member, owner, link))
+    if not isinstance(value, Unknown):
+        return value
     if isinstance(link, ast.Attribute):
         is_tensor = torch_api.tensor_attribute(link.attr) is not None
         return value if is_tensor else holder_of_data(value, last_name(owner), has_names=True)

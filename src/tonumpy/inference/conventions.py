@@ -230,6 +230,10 @@ def holder_of_data(value: Unknown, name: str | None, *, has_names: bool) -> Unkn
     return value._replace(requires_grad=False) if is_data else value
 
 
+def may_hold_data(name: str | None) -> bool:
+    return name is not None and ("data" in name or "batch" in name)
+
+
 def was_given(value: Unknown) -> bool:
     """Not what a function or module has made."""
     return not value.why.startswith(("call", "method"))
