@@ -48,6 +48,8 @@ _NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[
 # What is in a dataset requires no grad, and what one gives (`dataset[0]`, `for item in test_set`) is on the CPU too.
 _DATASETS = re.compile(r"(^|_)datasets?$")
 _DATASET = re.compile(r"(^|_)(dataset|ds)$|^(train|training|test|testing|val|valid|validation|dev|eval)_?set$")
+# So are its labels, and the halves of it that torchvision's own had, under the names that these have there.
+PARTS_OF_DATASETS = frozenset("targets labels train_labels test_labels train_data test_data".split())
 # Nor do the parts of a batch, and of data that has parts with names: a graph, a record.
 _BATCH = re.compile(r"(^|_)(mini)?batch$")
 _DATA = re.compile(r"(^|_)data$")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tonumpy.inference import autocast, libraries, torch_api
 from tonumpy.inference.annotations import alternatives
 from tonumpy.inference.calls import call_value, evaluate_chain
-from tonumpy.inference.conventions import holds_settings, item_of_dataset, learnt_from_name
+from tonumpy.inference.conventions import PARTS_OF_DATASETS, holds_settings, item_of_dataset, learnt_from_name
 from tonumpy.inference.environment import Environment
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.narrowing import narrow
@@ -141,6 +141,8 @@ def settle(value: Value) -> Value:
                 # A module may have been saved, whose parameters are as ever; what has a `T` is a tensor.
                 is_tensor = torch_api.tensor_attribute(value.name) is not None
                 owner = owner._replace(requires_grad=False if is_tensor else None)
+            elif owner.why == DATASET and value.name in PARTS_OF_DATASETS:
+                owner = owner._replace(on_cpu=True)
             return learnt_from_name(Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad), value.name)
         if isinstance(value.receiver, LibraryObject):
             why = f"attribute {value.name} of {value.receiver.name}"
