@@ -39,7 +39,7 @@ MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what framework
 MAX_ANCESTORS = 7
 SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 
-_DEFAULT_DEVICE = re.compile(r"""set_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
+_DEFAULT_DEVICE = re.compile(r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
 _OTHER_DEVICES = re.compile(r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|\bmps\b|[xnth]pu\b""", re.IGNORECASE)
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
 _MAIN_GUARD = re.compile(r"\nif\s+\(?\s*__name__\s*==")
