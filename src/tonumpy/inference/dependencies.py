@@ -159,14 +159,14 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
                 sources.setdefault(changed, set()).update(read)
                 if is_in_place(call.func):
                     # `y = x.requires_grad_()` is of interest where x is.
-                    sources[changed].update(_names_bound(statement))
+                    sources[changed].update(names_bound(statement))
                     altered.add(changed)
                 if is_in_place(call.func) or call.func.attr in IN_PLACE:
                     written.add(changed)
                 if call.func.attr in MOVES and isinstance(statement, ast.Expr):
                     altered.add(changed)
                 for name in moved_when_made(call):
-                    sources.setdefault(name, set()).update(_names_bound(statement))
+                    sources.setdefault(name, set()).update(names_bound(statement))
     closures = _closures_in(body) if has_inner and is_function else None
     for statement in statements_of(body) if closures is not None else ():
         for name in closures.at.get(id(statement), ()) if closures is not None else ():
@@ -297,7 +297,7 @@ def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
             yield node
 
 
-def _names_bound(statement: ast.stmt) -> Iterator[str]:
+def names_bound(statement: ast.stmt) -> Iterator[str]:
     for targets, _ in bindings_of(statement):
         for target in targets:
             yield from bound_names(target)

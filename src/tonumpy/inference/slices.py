@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import last_name
-from tonumpy.inference.dependencies import Use, flow_of_node
+from tonumpy.inference.dependencies import Use, flow_of_node, names_bound
 from tonumpy.inference.environment import GRAD_SETTERS
 from tonumpy.inference.libraries.moved import changes_module_in_place
 from tonumpy.inference.narrowing import asks_for_class
@@ -79,6 +79,11 @@ class Slicer:
         self._steps = _steps_of(node.body, self.flow)
         self._inner = _read_by_inner(node.body, self.flow)
         self._making_lambdas = frozenset(key for key, use in self.flow.uses.items() if use.makes_lambda)
+        self._holding_lambdas = {
+            id(each): frozenset(names_bound(each))
+            for each in (statements_of(node.body) if self._making_lambdas else ())
+            if id(each) in self._making_lambdas
+        }
         self._known: dict[tuple[frozenset[str], bool], Slice] = {}
 
     def at_end(self, names: Iterable[str], *, wants_result: bool = False) -> Slice:
@@ -94,7 +99,10 @@ class Slicer:
     def at(self, statements: frozenset[int], names: Iterable[str]) -> Slice:
         """For what the names hold where these statements are run."""
         if not self._making_lambdas.isdisjoint(statements):
-            return Slice(self.flow.sources_of(names))  # they are run wherever the lambda is called
+            # They are run wherever the lambda is called, with what is read there.
+            held = {name for statement in statements for name in self._holding_lambdas.get(statement, ())}
+            called_with = [use.reads for use in self.flow.uses.values() if not held.isdisjoint(use.reads)]
+            return Slice(self.flow.sources_of(frozenset(names).union(*called_with)))
         search = _Search(self.flow, self._inner, statements, frozenset(names))
         return search.back_through(self._steps)
 
