@@ -48,6 +48,11 @@ def statements(n: int) -> str:
     return HEAD + f"def f(x: torch.Tensor):\n{body}    return x.numpy()\n"
 
 
+def names_beside_an_array(n: int) -> str:
+    body = "".join(f"    a{i} = torch.zeros({i})\n" for i in range(8 * n))
+    return HEAD + f"def f(x: torch.Tensor):\n    y = x.numpy()\n{body}    x += 1\n    return y\n"
+
+
 def links(n: int) -> str:
     return HEAD + f"def f(x: torch.Tensor):\n    return x{'.abs()' * n}.numpy()\n"
 
@@ -100,6 +105,7 @@ SHAPES = (
     functions_that_hand_on_arrays,
     parts_of_a_tensor,
     statements,
+    names_beside_an_array,
     links,
     branches_in_a_row,
     conversions_in_one_statement,

@@ -348,7 +348,8 @@ class _Walk:
         self, place: Place, references: References, at: tuple[int, int], value: ast.expr | None = None
     ) -> None:
         self.rebound.add(place)
-        for name in [name for name in self.names if len(name) > len(place) and name[: len(place)] == place]:
+        root, length = place[0], len(place)
+        for name in [name for name in self.names if name[0] == root and len(name) > length and name[:length] == place]:
             del self.names[name]
         is_container = isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)) or (
             isinstance(value, ast.Call) and getattr(value.func, "id", None) in _CONTAINERS
