@@ -7,17 +7,28 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import chain_of
 from tonumpy.inference.symbols import own_expressions, statements_of
 from tonumpy.inference.syntax import walk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonumpy.candidates import Candidate
+    from tonumpy.inference.sharing import Sharing
     from tonumpy.source import Source
 
 _INFERENCE_MODE_WITH_ARGUMENT = re.compile(r"inference_mode\([^)]")
+
+
+class Complete(NamedTuple):
+    """Some of the complete candidates of a file; `sharing` tells what all its candidates share, and is asked last."""
+
+    candidates: list[Candidate]
+    source: Source
+    sharing: Callable[[], Sharing]
 
 
 def complete_candidates(source: Source, candidates: list[Candidate]) -> list[Candidate]:

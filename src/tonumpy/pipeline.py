@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import find_candidates
-from tonumpy.completeness import complete_candidates
+from tonumpy.completeness import Complete, complete_candidates
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.edits import plan_edits, plan_fix
 from tonumpy.findings import Applicability, Finding, Position
 from tonumpy.inference import infer
 from tonumpy.inference.project import Module
+from tonumpy.inference.sharing import sharing_of
 from tonumpy.noqa import suppress
 from tonumpy.repairs import compose
 from tonumpy.rules import all_rules
@@ -98,14 +100,16 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:
     """Nothing is inferred about conversions that are complete as they stand and of no concern to a selected rule."""
 
-    def concerned(complete: list[Candidate]) -> set[int]:
-        return {id(each) for rule in rules for each in rule.concerns(module, complete)} if complete else set()
+    def concerned(among: list[Candidate]) -> set[int]:
+        complete = Complete(among, module.source, sharing)
+        return {id(each) for rule in rules for each in rule.concerns(complete)} if among else set()
 
     candidates = find_candidates(module.source)
+    sharing = cache(partial(sharing_of, module, candidates))
     complete = complete_candidates(module.source, candidates)
     passed_over = {id(candidate) for candidate in complete} - concerned(complete)
     candidates = [candidate for candidate in candidates if id(candidate) not in passed_over]
-    return infer(module, candidates, lambda complete: bool(concerned(complete))) if candidates else []
+    return infer(module, candidates, sharing, lambda complete: bool(concerned(complete))) if candidates else []
 
 
 def _arguments(module: Module) -> list[ImplicitConversion]:

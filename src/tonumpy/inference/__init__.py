@@ -13,7 +13,6 @@ from tonumpy.inference.callers import may_be_asked
 from tonumpy.inference.conventions import is_collating
 from tonumpy.inference.copies import copies_in
 from tonumpy.inference.frame import Observation, Targets
-from tonumpy.inference.sharing import sharing_of
 from tonumpy.inference.symbols import names_read
 from tonumpy.inference.values import (
     Arguments,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from tonumpy.candidates import Candidate, Guard, Scope, Site
     from tonumpy.inference.project import Module
-    from tonumpy.inference.sharing import Overwritten
+    from tonumpy.inference.sharing import Overwritten, Sharing
 
 Observations = dict[int, Observation]  # by the id of the call
 
@@ -46,11 +45,15 @@ _TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)
 
 
 def infer(
-    module: Module, candidates: Items[Candidate], may_concern: Callable[[list[Candidate]], bool]
+    module: Module,
+    candidates: Items[Candidate],
+    sharing: Callable[[], Sharing],
+    may_concern: Callable[[list[Candidate]], bool],
 ) -> list[Conversion]:
     """Conversions in the order of the candidates; those of values that are surely no torch tensors are left out.
 
-    `may_concern` says whether more than grad and device counts for any of some candidates.
+    `sharing` tells what is written through memory that they share, `may_concern` whether more than grad and device
+    counts for any of some candidates.
     """
     if module.has_rivals and not module.imports_torch:
         return []  # another framework's code: what it converts is its own
@@ -62,23 +65,17 @@ def infer(
 
     observed = observe(module, candidates, are_settled=are_settled)
     found = [_conversion(module, each, observed.get(id(each.call), _UNREACHED)) for each in candidates]
-    return _with_sharing(module, [conversion for conversion in found if conversion is not None])
+    return _with_sharing(module, sharing, [conversion for conversion in found if conversion is not None])
 
 
-def _with_sharing(module: Module, conversions: list[Conversion]) -> list[Conversion]:
+def _with_sharing(module: Module, sharing: Callable[[], Sharing], conversions: list[Conversion]) -> list[Conversion]:
     """The same with what is written through shared memory, for the conversions that may share it."""
-    sharing = sharing_of(
-        module,
-        [
-            each.candidate
-            for each in conversions
-            if not each.copies and each.on_cpu is not False and each.certainty != "possible"
-        ],
-    )
     return [
-        each._replace(
-            tensor_written=_first_shared(module, sharing.of_tensors.get(each.candidate.call, ())),
-            array_written=_first_shared(module, sharing.of_arrays.get(each.candidate.call, ())),
+        each
+        if each.copies or each.on_cpu is False or each.certainty == "possible"
+        else each._replace(
+            tensor_written=_first_shared(module, sharing().of_tensors.get(each.candidate.call, ())),
+            array_written=_first_shared(module, sharing().of_arrays.get(each.candidate.call, ())),
         )
         for each in conversions
     ]

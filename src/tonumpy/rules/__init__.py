@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tonumpy.candidates import Candidate
+    from tonumpy.completeness import Complete
     from tonumpy.config import Settings
     from tonumpy.findings import Style
-    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
 
 
@@ -34,7 +34,7 @@ class Rule(NamedTuple):
     check: Callable[[Any], str | None]
     repair: Callable[[Any, Style], tuple[Operation, ...]]
     fix_is_unsafe: bool
-    concerns: Callable[[Module, list[Candidate]], Iterable[Candidate]]
+    concerns: Callable[[Complete], Iterable[Candidate]]
     page: str
 
     @property
@@ -48,7 +48,7 @@ def judges_arguments(settings: Settings) -> bool:
     return any(rule.judges == "arguments" and settings.selects(rule) for rule in all_rules())
 
 
-def _no_complete_chain(module: Module, complete: list[Candidate]) -> Iterable[Candidate]:  # noqa: ARG001
+def _no_complete_chain(complete: Complete) -> Iterable[Candidate]:  # noqa: ARG001
     return ()
 
 

@@ -59,9 +59,9 @@ from tonumpy.repairs import CopyArray
 
 if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
+    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
 
 CODE = "TNP201"
@@ -69,11 +69,9 @@ ON_BY_DEFAULT = True
 FIX_IS_UNSAFE = True
 
 
-def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:
-    from tonumpy.inference.sharing import sharing_of
-
-    written = sharing_of(module, complete).of_tensors
-    return [candidate for candidate in complete if candidate.call in written]
+def concerns(complete: Complete) -> list[Candidate]:
+    written = complete.sharing().of_tensors
+    return [candidate for candidate in complete.candidates if candidate.call in written]
 
 
 def check(conversion: Conversion) -> str | None:

@@ -43,16 +43,16 @@ from tonumpy.repairs import complete_chain
 
 if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
+    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
-    from tonumpy.inference.project import Module
 
 CODE = "TNP300"
 ON_BY_DEFAULT = False
 repair = complete_chain
 
 
-def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
-    return [candidate for candidate in complete if not has_complete_chain(candidate)]
+def concerns(complete: Complete) -> list[Candidate]:
+    return [candidate for candidate in complete.candidates if not has_complete_chain(candidate)]
 
 
 def check(conversion: Conversion) -> str | None:

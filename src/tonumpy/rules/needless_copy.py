@@ -47,17 +47,17 @@ from tonumpy.repairs import RemoveLink
 
 if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
+    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
 
 CODE = "TNP301"
 ON_BY_DEFAULT = False
 
 
-def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:  # noqa: ARG001
-    return complete
+def concerns(complete: Complete) -> list[Candidate]:
+    return complete.candidates
 
 
 def check(conversion: Conversion) -> str | None:

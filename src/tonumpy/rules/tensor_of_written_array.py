@@ -50,9 +50,9 @@ from tonumpy.repairs import CopyArray
 
 if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
+    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
 
 CODE = "TNP202"
@@ -60,11 +60,9 @@ ON_BY_DEFAULT = False
 FIX_IS_UNSAFE = True
 
 
-def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:
-    from tonumpy.inference.sharing import sharing_of
-
-    written = sharing_of(module, complete).of_arrays
-    return [candidate for candidate in complete if candidate.call in written]
+def concerns(complete: Complete) -> list[Candidate]:
+    written = complete.sharing().of_arrays
+    return [candidate for candidate in complete.candidates if candidate.call in written]
 
 
 def check(conversion: Conversion) -> str | None:

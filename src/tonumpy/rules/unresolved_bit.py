@@ -50,9 +50,9 @@ from tonumpy.repairs import AddLinks, force
 
 if TYPE_CHECKING:
     from tonumpy.candidates import Candidate
+    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.inference.project import Module
     from tonumpy.repairs import Operation
 
 CODE = "TNP107"
@@ -61,8 +61,8 @@ ON_BY_DEFAULT = True
 _NAMED = re.compile(r"conj|adjoint|\.m?H\b")
 
 
-def concerns(module: Module, complete: list[Candidate]) -> list[Candidate]:
-    return complete if module.source.says(_NAMED) else []
+def concerns(complete: Complete) -> list[Candidate]:
+    return complete.candidates if complete.source.says(_NAMED) else []
 
 
 def check(conversion: Conversion) -> str | None:
