@@ -40,7 +40,8 @@ MAX_ANCESTORS = 7
 SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 
 _DEFAULT_DEVICE = re.compile(r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
-_OTHER_DEVICES = re.compile(r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|\bmps\b|[xnth]pu\b""", re.IGNORECASE)
+# Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
+_OTHER_DEVICES = re.compile(r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b""")
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
 _MAIN_GUARD = re.compile(r"\nif\s+\(?\s*__name__\s*==")
 _READS_COMMAND_LINE = re.compile(r"\n\w[^\n]*\bparse(_known)?_args\(")
@@ -112,7 +113,8 @@ class Module:
 
     @cached_property
     def changes_default_device(self) -> bool:
-        return _DEFAULT_DEVICE.search(self.source.text) is not None
+        text = self.source.text
+        return "set_default_" in text and _DEFAULT_DEVICE.search(text) is not None  # the word is found far sooner
 
     @cached_property
     def sets_default_dtype(self) -> bool:
@@ -139,7 +141,7 @@ class Module:
         text = self.source.text
         if self.speaks_of_variables or "cuda" in text:  # most often, and far sooner than the pattern finds it
             return True
-        return _OTHER_DEVICES.search(text) is not None
+        return _OTHER_DEVICES.search(text.lower()) is not None
 
     @cached_property
     def speaks_of_variables(self) -> bool:
