@@ -19,7 +19,8 @@ from tonumpy.findings import SourceError
 from tonumpy.inference import observe
 from tonumpy.inference.project import Module, Project
 from tonumpy.inference.values import Tensor, Union, Unknown, Value, members
-from tonumpy.source import Source, may_hold_candidates
+from tonumpy.prefilter import may_hold_candidates
+from tonumpy.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

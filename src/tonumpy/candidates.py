@@ -6,10 +6,12 @@ import ast
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.source import CANDIDATE, Source
+from tonumpy.prefilter import CANDIDATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tonumpy.source import Source
 
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

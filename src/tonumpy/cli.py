@@ -188,7 +188,7 @@ def _candidates(
 ) -> Iterator[str]:
     from tonumpy.disk import read
     from tonumpy.files import find_files
-    from tonumpy.source import may_hold_candidates, may_hold_consumers
+    from tonumpy.prefilter import may_hold_candidates, may_hold_consumers
 
     found = find_files(arguments.paths or [os.curdir], configuration)
     errors += found.errors

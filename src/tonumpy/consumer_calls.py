@@ -29,7 +29,7 @@ from tonumpy.inference.symbols import (
     own_expressions,
     statements_of,
 )
-from tonumpy.source import CONSUMERS, TROUBLE
+from tonumpy.prefilter import CONSUMERS, TROUBLE
 
 if TYPE_CHECKING:
     from tonumpy.candidates import Scope, Site

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from tonumpy.consumer_shapes import Names, consumer_named, may_convert, roots_of
 from tonumpy.consumers import methods_of
 from tonumpy.findings import SourceError
-from tonumpy.source import CONSUMERS, parse
+from tonumpy.prefilter import CONSUMERS
+from tonumpy.source import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, ClassVar
 
-from tonumpy.source import may_hold_candidates, may_hold_consumers
+from tonumpy.prefilter import may_hold_candidates, may_hold_consumers
 
 if TYPE_CHECKING:
     import ast

@@ -14,9 +14,10 @@ from tonumpy.inference import infer
 from tonumpy.inference.project import Module
 from tonumpy.inference.sharing import sharing_of
 from tonumpy.noqa import suppress
+from tonumpy.prefilter import may_hold_consumers
 from tonumpy.repairs import compose
 from tonumpy.rules import all_rules
-from tonumpy.source import Source, may_hold_consumers
+from tonumpy.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
