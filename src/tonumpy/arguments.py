@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tonumpy.config import read_codes, read_globs, read_jobs
@@ -19,6 +20,9 @@ exit codes:
   1  findings are left
   2  a file could not be read, parsed or written, or the command or a configuration file is wrong"""
 
+# argparse makes a formatter for each option that it is given, and one without a width imports shutil for it.
+_WHILE_BUILT = partial(argparse.RawDescriptionHelpFormatter, width=80)
+
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """`command` names the command. An option that was not given is None or False, so that a file may decide."""
@@ -26,15 +30,18 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         prog="tonumpy",
         description="Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.",
         epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_WHILE_BUILT,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     # Left to find out `prog` by itself, argparse formats a usage message at every start.
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="tonumpy", dest="command")
     for name, (summary, add_options) in _COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+        described = f"{summary.capitalize()}."
+        command = commands.add_parser(name, help=summary, description=described, formatter_class=_WHILE_BUILT)
         if name in argv:  # the options of the others would only cost time
             add_options(command)
+    for each in (parser, *commands.choices.values()):
+        each.formatter_class = argparse.RawDescriptionHelpFormatter
     arguments = parser.parse_args(argv)
     if arguments.command is None:
         parser.print_help()
@@ -83,7 +90,7 @@ _UNSAFE = "also repair where nothing is known of the value but that torch is the
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files, folders (default: this one) or - for stdin")
-    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXIT_CODES
+    parser.epilog = _EXIT_CODES
     group = parser.add_argument_group("files")
     globs: dict[str, Any] = {"action": "extend", "type": _globs, "metavar": "GLOB"}
     group.add_argument("--exclude", help="leave out what matches, in place of the configured `exclude`", **globs)
