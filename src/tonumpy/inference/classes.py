@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from tonumpy.candidates import spans_any
-from tonumpy.chains import ACCELERATORS, last_name
 from tonumpy.inference import libraries
 from tonumpy.inference.callers import MAX_BODY, Entry
+from tonumpy.inference.class_bodies import (
+    Members,
+    Writers,
+    WritersByName,
+    freezes_itself,
+    is_super_init,
+    members_defined,
+    moves_itself,
+    owner_name,
+    thaws,
+    writes_of,
+    written_within,
+)
 from tonumpy.inference.constructors import stored_parameters
 from tonumpy.inference.conventions import held_by_dataset, is_called_dataset, is_id_of_token, learnt_from_name
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
-    FILLING,
     FunctionNode,
     decorator_names,
-    is_false,
     names_in,
-    parameter_names,
-    registered,
-    requires_grad_given,
-    statements_of,
 )
-from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -56,52 +60,10 @@ from tonumpy.inference.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence as Items
-
     from tonumpy.inference.analysis import Analysis
-    from tonumpy.inference.project import Module
 
 MAX_ANCESTORS = 12
 MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run by itself
-
-
-class Members(NamedTuple):
-    """What a class body defines."""
-
-    methods: dict[str, FunctionNode]
-    fields: dict[str, ast.AnnAssign | ast.Assign]
-    functions: list[FunctionNode]  # the methods and what else has their names, as the setters of properties
-
-
-class Writers(NamedTuple):
-    """What the methods of a class do with one attribute of `self`."""
-
-    assigning: list[FunctionNode]
-    filling: list[FunctionNode]  # those that only put something into it
-    changing: list[FunctionNode]  # those that write to it in place, if it is a tensor
-    is_held: bool  # it is made a parameter or a buffer of a module, which moves with it
-
-
-class WritersByName:
-    """The writers of each attribute of a class, read off its text once for all files."""
-
-    def __init__(self, node: ast.ClassDef) -> None:
-        self._functions = _members_of(node).functions
-        self._known: dict[str, Writers] = {}
-
-    def of(self, name: str, module: Module) -> Writers:
-        known = self._known.get(name)
-        if known is None:
-            rows = module.source.rows_with_name(name)
-            functions = [each for each in self._functions if spans_any(each, rows)]
-            writes = [(each, module.derived(_writes_of, each)) for each in functions]
-            known = self._known[name] = Writers(
-                [function for function, each in writes if name in each.assigned],
-                [function for function, each in writes if name in each.filled],
-                [function for function, each in writes if name in each.changed],
-                any(name in each.held for _, each in writes),
-            )
-        return known
 
 
 class ClassFacts:
@@ -117,7 +79,7 @@ class ClassFacts:
         self._typed_dicts: dict[int, Mapping] = {}
 
     def members(self, cls: Class) -> Members:
-        return cls.module.derived(_members_of, cls.node)
+        return cls.module.derived(members_defined, cls.node)
 
     def _writers_of(self, cls: Class, name: str) -> Writers:
         return cls.module.derived(WritersByName, cls.node).of(name, cls.module)
@@ -170,7 +132,7 @@ class ClassFacts:
             found: set[str] = set()
             function = self.method(cls, name)
             if function is not None and not isinstance(function.node, ast.Lambda):
-                writes = function.module.derived(_writes_of, function.node)
+                writes = function.module.derived(writes_of, function.node)
                 found |= writes.assigned | writes.filled
                 for called in writes.methods_called:
                     found |= self.written_by(cls, called)
@@ -188,15 +150,15 @@ class ClassFacts:
 
     def moves_itself(self, cls: Class) -> bool:
         """Whether a constructor of the class brings the object somewhere: `self.cuda()`, `self.to(device)`."""
-        return any(owner.module.derived(_moves_itself, owner.node) for owner in self.ancestors(cls))
+        return any(owner.module.derived(moves_itself, owner.node) for owner in self.ancestors(cls))
 
     def freezes_itself(self, cls: Class) -> bool:
         """Whether the constructor of the class ends with freezing all parameters: `self.requires_grad_(False)`."""
         ancestors = self.ancestors(cls)
         owner = next((each for each in ancestors if "__init__" in self.members(each).methods), None)
-        if owner is None or not owner.module.derived(_freezes_itself, owner.node):
+        if owner is None or not owner.module.derived(freezes_itself, owner.node):
             return False
-        return not any(each.module.derived(_thaws, each.node) for each in ancestors)
+        return not any(each.module.derived(thaws, each.node) for each in ancestors)
 
     def is_foreign(self, cls: Class) -> str | None:
         """The framework whose class it extends, if that is not torch."""
@@ -287,7 +249,7 @@ class ClassFacts:
         """Whether an attribute is no literal that was passed on, as the text shows by itself. A constructor whose
         arguments are known may not come to the place where it computes."""
         return instance.arguments is None and any(
-            name in owner.module.derived(_writes_of, writer).computed
+            name in owner.module.derived(writes_of, writer).computed
             for owner in self.ancestors(instance.cls)
             for writer in self._writers_of(owner, name).assigning
         )
@@ -437,13 +399,13 @@ class ClassFacts:
         if self._analysis.is_exhausted:
             return Unknown("attribute")
         left = self._left_by(instance, owner, writer, name, is_constructor=is_constructor)
-        inner = owner.module.derived(_written_within, writer).get(name, ())
+        inner = owner.module.derived(written_within, writer).get(name, ())
         return join_all((left, *(self._left_by_inner(owner, writer, each, name) for each in inner)))
 
     def _left_by_inner(self, owner: Class, writer: FunctionNode, inner: FunctionNode, name: str) -> Value:
         """The same of a function in a method, whoever calls it: a hook."""
         scopes = (owner.module.tree, owner.node, writer, inner)
-        path = f"{_owner_name(writer)}.{name}"
+        path = f"{owner_name(writer)}.{name}"
         return self._analysis.entry_frame(owner.module, scopes, NO_TARGETS, (path,)).bound.get(path, NOTHING)
 
     def _left_by(
@@ -500,7 +462,7 @@ class ClassFacts:
         found = [
             (statement, statement.value)
             for statement in init.body
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and _is_super_init(statement)
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and is_super_init(statement)
         ]
         if len(found) != 1:
             return None
@@ -545,191 +507,3 @@ def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
     facts = (instance.on_cpu, instance.requires_grad, instance.dtype)
     return (id(instance.cls.node), instance.arguments, *facts, instance.written, name)
-
-
-def _moves_itself(node: ast.ClassDef) -> bool:
-    init = _members_of(node).methods.get("__init__")
-    return init is not None and any(isinstance(each, ast.Call) and _is_move(each) for each in walk(init))
-
-
-def _freezes_itself(node: ast.ClassDef) -> bool:
-    """A constructor that freezes everything, and makes no other layer after that."""
-    init = _members_of(node).methods.get("__init__")
-    is_frozen = False
-    for statement in () if init is None else init.body:
-        if _is_freezing(statement):
-            is_frozen = True
-        elif is_frozen and not (isinstance(statement, ast.Expr) and _method_of_self(statement.value) == "eval"):
-            return False
-    return is_frozen
-
-
-def _thaws(node: ast.ClassDef) -> bool:
-    """Whether something is set to what may require grad anywhere in a class."""
-    statements = (each for each in walk(node) if isinstance(each, ast.stmt))
-    return not all(is_false(given) for each in statements for given in requires_grad_given(each))
-
-
-def _method_of_self(node: ast.AST) -> str | None:
-    """The method that a call calls on `self`; None for anything else."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return None
-    return node.func.attr if _is_name(node.func.value, "self") else None
-
-
-def _is_freezing(statement: ast.stmt) -> bool:
-    """`self.requires_grad_(False)`, or a loop over `self.parameters()` that does it to each."""
-    if isinstance(statement, ast.Expr) and _method_of_self(statement.value) == "requires_grad_":
-        return all(map(is_false, requires_grad_given(statement)))
-    if not isinstance(statement, ast.For) or len(statement.body) != 1:
-        return False
-    source, given = statement.iter, list(requires_grad_given(statement.body[0]))
-    if _method_of_self(source) != "parameters" or not isinstance(source, ast.Call) or source.args:
-        return False
-    return bool(given) and all(map(is_false, given))
-
-
-def _is_move(call: ast.Call) -> bool:
-    """`self.cuda()`, or `self.to(...)` with anything that may be a device other than the CPU."""
-    method = _method_of_self(call)
-    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "dtype")]
-    return method in ACCELERATORS or (method == "to" and any(map(_may_be_device, given)))
-
-
-def _may_be_device(node: ast.expr) -> bool:
-    """Neither the name of the CPU, nor a flag or a dtype."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and node.value != "cpu"
-    return not isinstance(node, ast.Attribute) or getattr(node.value, "id", None) != "torch"
-
-
-def _is_super_init(statement: ast.Expr) -> bool:
-    """`super().__init__(...)`"""
-    call = statement.value
-    assert isinstance(call, ast.Call)
-    function = call.func
-    return (
-        isinstance(function, ast.Attribute)
-        and function.attr == "__init__"
-        and isinstance(function.value, ast.Call)
-        and getattr(function.value.func, "id", None) == "super"
-    )
-
-
-def _members_of(node: ast.ClassDef) -> Members:
-    methods: dict[str, FunctionNode] = {}
-    fields: dict[str, ast.AnnAssign | ast.Assign] = {}
-    functions: list[FunctionNode] = []
-    for statement in statements_of(node.body):
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            functions.append(statement)
-            if not _is_setter(statement):
-                methods[statement.name] = statement
-        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            fields[statement.target.id] = statement
-        elif isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                if isinstance(target, ast.Name):
-                    fields[target.id] = statement
-    return Members(methods, fields, functions)
-
-
-class Writes(NamedTuple):
-    """What a method does with the attributes of `self`."""
-
-    assigned: frozenset[str]
-    filled: frozenset[str]  # only put something into
-    changed: frozenset[str]  # written to in place, if they are tensors: `self.table[i] = x`, `self.table[i] += x`
-    held: frozenset[str]  # made parameters or buffers
-    computed: frozenset[str]  # assigned what is worked out, by itself or through a name: no literal that was passed on
-    methods_called: tuple[str, ...]  # in the order of the text
-
-
-def _writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
-    owner = owner or _owner_name(method)
-    assigned: set[str] = set()
-    filled: set[str] = set()
-    changed: set[str] = set()
-    held: set[str] = set()
-    values: list[tuple[ast.expr, ast.expr]] = []
-    methods_called: dict[str, None] = {}
-    for node in walk(method):
-        inner: ast.expr | None = None
-        if isinstance(node, ast.Attribute):
-            if isinstance(node.ctx, ast.Store) and _is_name(node.value, owner):
-                assigned.add(node.attr)
-        elif isinstance(node, ast.Subscript):
-            inner = node.value if isinstance(node.ctx, ast.Store) else None
-        elif isinstance(node, ast.Assign):
-            if isinstance(node.value, ast.Call) and last_name(node.value.func) in ("Parameter", "Buffer"):
-                held.update(target.attr for target in node.targets if isinstance(target, ast.Attribute))
-            values += [(target, node.value) for target in node.targets]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            member = registered(node)
-            if member is not None:
-                held.add(member[0].attr)
-                if _is_name(member[0].value, owner):
-                    assigned.add(member[0].attr)
-            if _is_name(node.func.value, owner):
-                methods_called[node.func.attr] = None
-            inner = node.func.value if node.func.attr in FILLING else None
-        while isinstance(inner, ast.Subscript):
-            inner = inner.value
-        if isinstance(inner, ast.Attribute) and _is_name(inner.value, owner):
-            filled.add(inner.attr)
-            if isinstance(node, ast.Subscript):
-                changed.add(inner.attr)
-    computed = _computed(values, owner)
-    return Writes(
-        frozenset(assigned),
-        frozenset(filled - assigned),
-        frozenset(changed),
-        frozenset(held),
-        computed,
-        tuple(methods_called),
-    )
-
-
-def _written_within(method: FunctionNode) -> dict[str, list[FunctionNode]]:
-    """The functions in a method that write an attribute of its `self`, or put something into it, by its name."""
-    owner = _owner_name(method)
-    found: dict[str, list[FunctionNode]] = {}
-    for inner in statements_of(method.body):
-        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and owner not in parameter_names(inner.args):
-            writes = _writes_of(inner, owner)
-            for name in (*writes.assigned, *writes.filled):
-                found.setdefault(name, []).append(inner)
-    return found
-
-
-def _owner_name(method: FunctionNode) -> str | None:
-    return next((parameter.arg for parameter in (*method.args.posonlyargs, *method.args.args)), None)
-
-
-def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> frozenset[str]:
-    """The attributes of `self` among the targets that are given something computed, or a name that is."""
-    names: set[str] = set()
-    for target, value in values:
-        if isinstance(target, ast.Tuple):
-            names.update(each.id for each in target.elts if isinstance(each, ast.Name))
-        elif isinstance(target, ast.Name) and isinstance(value, _COMPUTATIONS):
-            names.add(target.id)
-    return frozenset(
-        target.attr
-        for target, value in values
-        if isinstance(target, ast.Attribute)
-        and _is_name(target.value, owner)
-        and (isinstance(value, _COMPUTATIONS) or (isinstance(value, ast.Name) and value.id in names))
-    )
-
-
-# A call may give back a literal, but hardly one that is then compared with another.
-_COMPUTATIONS = (ast.Call, ast.BinOp, ast.Subscript, ast.JoinedStr, ast.ListComp, ast.DictComp, ast.SetComp, ast.Dict)
-
-
-def _is_name(node: ast.expr, name: str | None) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
-def _is_setter(node: FunctionNode) -> bool:
-    return any(isinstance(each, ast.Attribute) and each.attr in ("setter", "deleter") for each in node.decorator_list)

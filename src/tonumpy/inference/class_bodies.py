@@ -1,0 +1,251 @@
+"""The body of a class in; what its text alone says out: what it defines, and what its methods do with `self`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.candidates import spans_any
+from tonumpy.chains import ACCELERATORS, last_name
+from tonumpy.inference.symbols import (
+    FILLING,
+    FunctionNode,
+    is_false,
+    parameter_names,
+    registered,
+    requires_grad_given,
+    statements_of,
+)
+from tonumpy.inference.syntax import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Items
+
+    from tonumpy.inference.project import Module
+
+
+class Members(NamedTuple):
+    """What a class body defines."""
+
+    methods: dict[str, FunctionNode]
+    fields: dict[str, ast.AnnAssign | ast.Assign]
+    functions: list[FunctionNode]  # the methods and what else has their names, as the setters of properties
+
+
+def members_defined(node: ast.ClassDef) -> Members:
+    methods: dict[str, FunctionNode] = {}
+    fields: dict[str, ast.AnnAssign | ast.Assign] = {}
+    functions: list[FunctionNode] = []
+    for statement in statements_of(node.body):
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            functions.append(statement)
+            if not _is_setter(statement):
+                methods[statement.name] = statement
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            fields[statement.target.id] = statement
+        elif isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    fields[target.id] = statement
+    return Members(methods, fields, functions)
+
+
+def _is_setter(node: FunctionNode) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr in ("setter", "deleter") for each in node.decorator_list)
+
+
+class Writes(NamedTuple):
+    """What a method does with the attributes of `self`."""
+
+    assigned: frozenset[str]
+    filled: frozenset[str]  # only put something into
+    changed: frozenset[str]  # written to in place, if they are tensors: `self.table[i] = x`, `self.table[i] += x`
+    held: frozenset[str]  # made parameters or buffers
+    computed: frozenset[str]  # assigned what is worked out, by itself or through a name: no literal that was passed on
+    methods_called: tuple[str, ...]  # in the order of the text
+
+
+def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
+    owner = owner or owner_name(method)
+    assigned: set[str] = set()
+    filled: set[str] = set()
+    changed: set[str] = set()
+    held: set[str] = set()
+    values: list[tuple[ast.expr, ast.expr]] = []
+    methods_called: dict[str, None] = {}
+    for node in walk(method):
+        inner: ast.expr | None = None
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.ctx, ast.Store) and _is_name(node.value, owner):
+                assigned.add(node.attr)
+        elif isinstance(node, ast.Subscript):
+            inner = node.value if isinstance(node.ctx, ast.Store) else None
+        elif isinstance(node, ast.Assign):
+            if isinstance(node.value, ast.Call) and last_name(node.value.func) in ("Parameter", "Buffer"):
+                held.update(target.attr for target in node.targets if isinstance(target, ast.Attribute))
+            values += [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            member = registered(node)
+            if member is not None:
+                held.add(member[0].attr)
+                if _is_name(member[0].value, owner):
+                    assigned.add(member[0].attr)
+            if _is_name(node.func.value, owner):
+                methods_called[node.func.attr] = None
+            inner = node.func.value if node.func.attr in FILLING else None
+        while isinstance(inner, ast.Subscript):
+            inner = inner.value
+        if isinstance(inner, ast.Attribute) and _is_name(inner.value, owner):
+            filled.add(inner.attr)
+            if isinstance(node, ast.Subscript):
+                changed.add(inner.attr)
+    computed = _computed(values, owner)
+    return Writes(
+        frozenset(assigned),
+        frozenset(filled - assigned),
+        frozenset(changed),
+        frozenset(held),
+        computed,
+        tuple(methods_called),
+    )
+
+
+def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> frozenset[str]:
+    """The attributes of `self` among the targets that are given something computed, or a name that is."""
+    names: set[str] = set()
+    for target, value in values:
+        if isinstance(target, ast.Tuple):
+            names.update(each.id for each in target.elts if isinstance(each, ast.Name))
+        elif isinstance(target, ast.Name) and isinstance(value, _COMPUTATIONS):
+            names.add(target.id)
+    return frozenset(
+        target.attr
+        for target, value in values
+        if isinstance(target, ast.Attribute)
+        and _is_name(target.value, owner)
+        and (isinstance(value, _COMPUTATIONS) or (isinstance(value, ast.Name) and value.id in names))
+    )
+
+
+# A call may give back a literal, but hardly one that is then compared with another.
+_COMPUTATIONS = (ast.Call, ast.BinOp, ast.Subscript, ast.JoinedStr, ast.ListComp, ast.DictComp, ast.SetComp, ast.Dict)
+
+
+def written_within(method: FunctionNode) -> dict[str, list[FunctionNode]]:
+    """The functions in a method that write an attribute of its `self`, or put something into it, by its name."""
+    owner = owner_name(method)
+    found: dict[str, list[FunctionNode]] = {}
+    for inner in statements_of(method.body):
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and owner not in parameter_names(inner.args):
+            writes = writes_of(inner, owner)
+            for name in (*writes.assigned, *writes.filled):
+                found.setdefault(name, []).append(inner)
+    return found
+
+
+def owner_name(method: FunctionNode) -> str | None:
+    return next((parameter.arg for parameter in (*method.args.posonlyargs, *method.args.args)), None)
+
+
+class Writers(NamedTuple):
+    """What the methods of a class do with one attribute of `self`."""
+
+    assigning: list[FunctionNode]
+    filling: list[FunctionNode]  # those that only put something into it
+    changing: list[FunctionNode]  # those that write to it in place, if it is a tensor
+    is_held: bool  # it is made a parameter or a buffer of a module, which moves with it
+
+
+class WritersByName:
+    """The writers of each attribute of a class, read off its text once for all files."""
+
+    def __init__(self, node: ast.ClassDef) -> None:
+        self._functions = members_defined(node).functions
+        self._known: dict[str, Writers] = {}
+
+    def of(self, name: str, module: Module) -> Writers:
+        known = self._known.get(name)
+        if known is None:
+            rows = module.source.rows_with_name(name)
+            functions = [each for each in self._functions if spans_any(each, rows)]
+            writes = [(each, module.derived(writes_of, each)) for each in functions]
+            known = self._known[name] = Writers(
+                [function for function, each in writes if name in each.assigned],
+                [function for function, each in writes if name in each.filled],
+                [function for function, each in writes if name in each.changed],
+                any(name in each.held for _, each in writes),
+            )
+        return known
+
+
+def moves_itself(node: ast.ClassDef) -> bool:
+    init = members_defined(node).methods.get("__init__")
+    return init is not None and any(isinstance(each, ast.Call) and _is_move(each) for each in walk(init))
+
+
+def _is_move(call: ast.Call) -> bool:
+    """`self.cuda()`, or `self.to(...)` with anything that may be a device other than the CPU."""
+    method = _method_of_self(call)
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "dtype")]
+    return method in ACCELERATORS or (method == "to" and any(map(_may_be_device, given)))
+
+
+def _may_be_device(node: ast.expr) -> bool:
+    """Neither the name of the CPU, nor a flag or a dtype."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value != "cpu"
+    return not isinstance(node, ast.Attribute) or getattr(node.value, "id", None) != "torch"
+
+
+def freezes_itself(node: ast.ClassDef) -> bool:
+    """A constructor that freezes everything, and makes no other layer after that."""
+    init = members_defined(node).methods.get("__init__")
+    is_frozen = False
+    for statement in () if init is None else init.body:
+        if _is_freezing(statement):
+            is_frozen = True
+        elif is_frozen and not (isinstance(statement, ast.Expr) and _method_of_self(statement.value) == "eval"):
+            return False
+    return is_frozen
+
+
+def _is_freezing(statement: ast.stmt) -> bool:
+    """`self.requires_grad_(False)`, or a loop over `self.parameters()` that does it to each."""
+    if isinstance(statement, ast.Expr) and _method_of_self(statement.value) == "requires_grad_":
+        return all(map(is_false, requires_grad_given(statement)))
+    if not isinstance(statement, ast.For) or len(statement.body) != 1:
+        return False
+    source, given = statement.iter, list(requires_grad_given(statement.body[0]))
+    if _method_of_self(source) != "parameters" or not isinstance(source, ast.Call) or source.args:
+        return False
+    return bool(given) and all(map(is_false, given))
+
+
+def thaws(node: ast.ClassDef) -> bool:
+    """Whether something is set to what may require grad anywhere in a class."""
+    statements = (each for each in walk(node) if isinstance(each, ast.stmt))
+    return not all(is_false(given) for each in statements for given in requires_grad_given(each))
+
+
+def _method_of_self(node: ast.AST) -> str | None:
+    """The method that a call calls on `self`; None for anything else."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    return node.func.attr if _is_name(node.func.value, "self") else None
+
+
+def is_super_init(statement: ast.Expr) -> bool:
+    """`super().__init__(...)`"""
+    call = statement.value
+    assert isinstance(call, ast.Call)
+    function = call.func
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == "__init__"
+        and isinstance(function.value, ast.Call)
+        and getattr(function.value.func, "id", None) == "super"
+    )
+
+
+def _is_name(node: ast.expr, name: str | None) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
