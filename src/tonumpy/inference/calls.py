@@ -1,4 +1,4 @@
-"""A chain of calls, attributes and subscripts in; its value out, with what the calls do to their receivers."""
+"""A chain of calls, attributes and subscripts in; its value out. What calls change is left to changes_by_calls.py."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
 from tonumpy.inference.annotations import made_by_typing, makes_annotation
+from tonumpy.inference.changes_by_calls import change_arguments, change_receiver, give_away_modules
 from tonumpy.inference.conventions import (
     LOADER,
     asked_for_as,
@@ -36,7 +37,7 @@ from tonumpy.inference.operators import (
     on_default_device,
     result_facts,
 )
-from tonumpy.inference.symbols import SELF, Import, arguments_of, element_path, key_path, path_of
+from tonumpy.inference.symbols import SELF, Import, arguments_of, element_path, key_path
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     DATASET,
@@ -70,8 +71,7 @@ from tonumpy.inference.values import (
     join,
     join_all,
     mapped,
-    members,
-    same,
+    may_be,
     stronger,
     symbol,
     tensor_facts,
@@ -160,8 +160,8 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 if id(link) in frame.not_followed:
                     return _UNREAD
             called = Symbol(f"{receiver.name}.{link.func.attr}") if isinstance(receiver, Symbol) else receiver
-            _give_away_modules(frame, link, called)
-            _fill_containers(frame, link, _method_of(frame, receiver, link.func.attr), arguments)
+            give_away_modules(frame, link, called)
+            change_arguments(frame, link, _method_of(frame, receiver, link.func.attr), arguments)
             if known is not None:
                 value = call_value(frame, known, arguments)
             else:
@@ -169,7 +169,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 if inner is link.func.value and _is_super(inner) and _gives_itself(receiver, link.func.attr, value):
                     value = _moved_itself(frame, value, link.func.attr, arguments)
                 value = learnt_from_function(value, link.func, arguments)
-                _change_receiver(frame, link, receiver, path, arguments, value)
+                change_receiver(frame, link, receiver, path, arguments, value)
             if known is not None or not _gives_itself(receiver, link.func.attr, value):
                 path = None
         seen.append((id(link), value))
@@ -271,29 +271,9 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         if id(call) in frame.not_followed:
             return _UNREAD
     result = learnt_from_function(call_value(frame, function, arguments), call.func, arguments)
-    _give_away_modules(frame, call, function)
-    _fill_containers(frame, call, function, arguments)
+    give_away_modules(frame, call, function)
+    change_arguments(frame, call, function, arguments)
     return result
-
-
-def _give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
-    """Who is given a module may move it, or thaw it: `trainer.fit(model)`, `accelerator.prepare(model)`.
-
-    The functions of torch itself do not, but who holds a module may: `nn.Sequential(model)`.
-    """
-    name = function.name if isinstance(function, Symbol) else ""
-    if name.startswith(("torch", "builtins", "copy.")) and not libraries.is_module([name]):
-        return
-    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]  # of a `**batch` only its values
-    while given:
-        argument = given.pop()
-        if isinstance(argument, (ast.List, ast.Tuple)):
-            given.extend(argument.elts)
-        elif isinstance(argument, ast.Name):
-            value = frame.env.get(argument.id)
-            if isinstance(value, (Instance, LibraryObject)) and (value.on_cpu, value.requires_grad) != (None, None):
-                grad = None if libraries.is_module([getattr(value, "name", "")]) else value.requires_grad
-                frame.refine(argument.id, value._replace(on_cpu=None, requires_grad=grad))
 
 
 def _method_of(frame: Frame, receiver: Value, name: str) -> Value:
@@ -304,58 +284,6 @@ def _method_of(frame: Frame, receiver: Value, name: str) -> Value:
         if isinstance(receiver, (Instance, Class, ModuleValue, Symbol))
         else receiver
     )
-
-
-def _fill_containers(frame: Frame, call: ast.Call, function: Value, arguments: Arguments) -> None:
-    """What a call leaves in the lists and dicts that it is given: `collect(model, outputs)`."""
-    places: list[tuple[int | str, ast.expr]] = list(enumerate(call.args))
-    places += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
-    for place, node in places:
-        path = path_of(node)
-        container = None if path is None else frame.env.get(path)
-        if path is not None and container is not None and _has(container, Tensor):
-            _change_tensor(frame, path, container, function, arguments, place)
-        if path is None or not isinstance(container, (Sequence, Mapping)):
-            continue
-        filled = (
-            libraries.filled_list(function.name, place, arguments)
-            if isinstance(function, Symbol)
-            else frame.analysis.filled_argument(function, arguments, place, frame.grad_mode)
-        )
-        if filled is None and container in _EMPTY and _may_fill(function):
-            inner = Unknown("filled by a call")
-            filled = Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner)
-        if filled is not None:
-            frame.env.forget_keys(path)
-            _store_back(frame, node, path, join_all((container, filled)))
-
-
-def _change_tensor(
-    frame: Frame, path: str, value: Value, function: Value, arguments: Arguments, place: int | str
-) -> None:
-    """A tensor that is given to a function which calls `requires_grad_()` on it, or writes to it."""
-    if not frame.analysis.changes_grad_of(function, arguments, place, frame.grad_mode):
-        return
-    changed: list[Value] = []
-    for member in members(value):
-        if isinstance(member, Tensor) and not is_integral(member.dtype):
-            after = member._replace(requires_grad=None, is_given=False)
-            frame.change_grad(member, after)
-            changed.append(after)
-        else:
-            changed.append(member)
-    frame.change(path, join_all(changed))
-
-
-_EMPTY = (Sequence((), NOTHING), Mapping((), NOTHING))
-
-
-def _may_fill(function: Value) -> bool:
-    """Why else would somebody be given an empty list?"""
-    if isinstance(function, Symbol):
-        harmless = function.name.startswith(("torch.", "builtins.", "typing."))
-        return not harmless and not libraries.gives_plain_values(function.name)
-    return isinstance(function, (Unknown, LibraryObject))
 
 
 def _super(frame: Frame) -> Value:
@@ -454,16 +382,11 @@ def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Val
     given = arguments.all_values()
     if given is None or frame.module.names_other_devices:
         return result
-    held = [each for each in held_in(*given) if _has(each, (Tensor, Unknown))]
+    held = [each for each in held_in(*given) if may_be(each, (Tensor, Unknown))]
     # Not so of a tensor that may be elsewhere, nor of what is a tensor on the CPU or something unknown.
-    if any(tensor_facts(each)[0] is not True for each in held if _has(each, Tensor)):
+    if any(tensor_facts(each)[0] is not True for each in held if may_be(each, Tensor)):
         return result
     return left_on_cpu(result) if any(tensor_facts(each)[0] for each in held) else result
-
-
-def _has(value: Value, kinds: type | tuple[type, ...]) -> bool:
-    """Whether a value is of these kinds, or may be."""
-    return any(isinstance(member, kinds) for member in members(value))
 
 
 def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
@@ -711,110 +634,3 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
 def _is_in_a_module(frame: Frame) -> bool:
     """Whether a method of a torch.nn.Module is being looked at: it works on torch's tensors."""
     return frame.owner is not None and frame.analysis.classes.is_module(frame.owner)
-
-
-_REPLACES_KEYS = frozenset("update clear pop popitem setdefault to cpu cuda".split())
-
-
-def _change_receiver(
-    frame: Frame, call: ast.Call, receiver: Value, path: str | None, arguments: Arguments, result: Value
-) -> None:
-    """What a method call does to the variable it is called on: `items.append(x)`, `t.detach_()`, `model.cuda()`."""
-    from tonumpy.inference.assignment import change_owner, thaw, thaw_owners
-
-    assert isinstance(call.func, ast.Attribute)
-    name = call.func.attr
-    if name == "requires_grad_" and not same(arguments.get(0, "requires_grad"), Constant(False)):
-        thaw(frame, call.func.value)
-    if path is not None and name in _REPLACES_KEYS:
-        frame.env.forget_keys(path)
-    if isinstance(receiver, Union):
-        _change_member(frame, call, receiver, path, arguments)
-    elif isinstance(receiver, (Sequence, Mapping)):
-        changed = builtin_calls.changed_container(frame, receiver, name, arguments)
-        if changed is not None and path is not None:
-            frame.change_all(path, receiver, changed)
-        elif changed is not None:
-            _store_back(frame, call.func.value, path, changed)
-    elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
-        # One that is read from an object may be any that has been put into one.
-        origins = receiver.origins or frozenset(frame.put_into_objects)
-        frame.change_grad(receiver, result._replace(origins=origins))
-        if path is None or path.endswith(".data"):
-            return  # each time that it is read, `.data` is another tensor
-        frame.change(path, result)
-        if name == "requires_grad_":
-            thaw_owners(frame, path)
-    elif isinstance(receiver, Unknown) and frame.put_into_objects and name.endswith("_"):
-        frame.change_grad(Tensor(), Tensor(origins=frozenset(frame.put_into_objects)))
-    elif isinstance(receiver, LibraryObject) and libraries.is_container(receiver) and path is not None:
-        filled = libraries.filled(receiver, name, arguments)
-        if filled is not None or libraries.changes_module_in_place(name):
-            frame.change_all(path, receiver, result if filled is None else filled)
-    elif path is None:
-        if isinstance(receiver, (LibraryObject, Instance)) and libraries.changes_module_in_place(name):
-            change_owner(frame, call.func.value)
-        elif isinstance(receiver, Instance) and receiver.real is not None:
-            _forget_what_is_written(frame, SELF, receiver, name)
-    elif isinstance(receiver, Tensor) and name == "backward":
-        frame.refine(path, receiver._replace(requires_grad=True))  # or it would have raised
-    elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
-        if libraries.changes_module_in_place(name):
-            frame.change_all(path, receiver, result)
-            if isinstance(receiver, Instance):
-                _change_parts(frame, path, receiver, name, arguments)
-    elif isinstance(receiver, Instance) and path in frame.path_roots:
-        _forget_what_is_written(frame, path, receiver, name)
-    elif isinstance(receiver, Nothing) and name in ("append", "add", "extend"):
-        first = Sequence((), NOTHING)
-        _store_back(
-            frame, call.func.value, path, builtin_calls.changed_container(frame, first, name, arguments) or first
-        )
-
-
-def _forget_what_is_written(frame: Frame, path: str, receiver: Instance, method: str) -> None:
-    for attribute in frame.analysis.classes.written_by(receiver.cls, method):
-        frame.forget(f"{path}.{attribute}")
-
-
-def _change_parts(frame: Frame, path: str, module: Instance, method: str, arguments: Arguments) -> None:
-    """The parameters, buffers and layers of a module go with it: `self.to(device)`."""
-    for name, value in frame.env.items():
-        owner, _, attribute = name.rpartition(".")
-        if owner == path and frame.analysis.classes.may_move(module, attribute, value):
-            after = call_method(frame, value, method, arguments)
-            # A tensor may be a parameter, or one that is only kept there.
-            frame.change(name, join(value, after) if isinstance(value, Tensor) else after)
-        elif owner.startswith(f"{path}."):
-            frame.forget(name)
-
-
-def _change_member(frame: Frame, call: ast.Call, receiver: Union, path: str | None, arguments: Arguments) -> None:
-    """The tensor or container among what a name may hold: `x = a if flag else None`, `x.requires_grad_()`."""
-    assert isinstance(call.func, ast.Attribute)
-    after: list[Value] = []
-    for member in receiver.members:
-        changed: Value | None = None
-        if isinstance(member, (Sequence, Mapping)):
-            changed = builtin_calls.changed_container(frame, member, call.func.attr, arguments)
-        after.append(member if changed is None else changed)
-    if any(one is not other for one, other in zip(after, receiver.members, strict=True)):
-        _store_back(frame, call.func.value, path, join_all(after))
-    others = [member for member in receiver.members if not isinstance(member, Tensor)]
-    for tensor in (member for member in receiver.members if isinstance(member, Tensor)):
-        _change_receiver(frame, call, tensor, path, arguments, call_method(frame, tensor, call.func.attr, arguments))
-        left = None if path is None else frame.env.get(path)
-        if path is not None and isinstance(left, Tensor):
-            frame.change(path, join_all((left, *others)))
-
-
-def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) -> None:
-    from tonumpy.inference.assignment import assign
-
-    if path is not None and path_of(node) == path:
-        frame.change(path, changed)
-    elif isinstance(node, ast.Subscript):
-        assign(frame, node, changed)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
-        for key in node.args[:1]:  # `groups.setdefault(key, []).append(x)`
-            assign(frame, ast.Subscript(node.func.value, key, ast.Store()), changed)

@@ -304,6 +304,11 @@ def members(value: Value) -> tuple[Value, ...]:
     return value.members if isinstance(value, Union) else (value,)
 
 
+def may_be(value: Value, kinds: type | tuple[type, ...]) -> bool:
+    """Whether a value is of these kinds, or may be."""
+    return any(isinstance(member, kinds) for member in members(value))
+
+
 def join(first: Value, second: Value) -> Value:
     """The description of a value that is either of the two; it claims no fact that only one of them has."""
     if same(first, second) or isinstance(second, Nothing):
