@@ -21,7 +21,6 @@ from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
-from tonumpy.inference.narrowing import decided_by_class
 from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
     FunctionNode,
@@ -30,7 +29,6 @@ from tonumpy.inference.symbols import (
     mutated_names,
     names_in,
     parameter_names,
-    path_of,
 )
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
@@ -57,7 +55,6 @@ from tonumpy.inference.values import (
     join,
     join_all,
     mapped,
-    same,
     sequence_of,
     tensor_facts,
     unless_it_requires_grad,
@@ -601,50 +598,6 @@ class Analysis:
         # Another value of a declared union stays possible; only the tensors in it share the facts.
         return with_facts(declared, cpu, grad)
 
-    def constant_test(self, frame: Frame, test: ast.expr) -> bool | None:
-        """Whether a condition is known to hold, or not to: a literal, TYPE_CHECKING, a flag whose value is in sight."""
-        if isinstance(test, ast.Constant):
-            return bool(test.value)
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            known = self.constant_test(frame, test.operand)
-            return None if known is None else not known
-        if (
-            isinstance(test, (ast.Name, ast.Attribute))
-            and (test.id if isinstance(test, ast.Name) else test.attr) == "TYPE_CHECKING"
-        ):
-            return False
-        if isinstance(test, ast.Name):
-            value = frame.env.get(test.id)
-            if isinstance(value, Constant) and isinstance(value.value, bool):
-                return value.value
-        if isinstance(test, (ast.Name, ast.Attribute)) and not frame.targets.calls:
-            # What a call does not give, or the object was made without, is not there: `if self.transform:`.
-            return False if same(evaluate(frame, test), NONE) else None
-        if isinstance(test, ast.BoolOp):
-            decisive = isinstance(test.op, ast.Or)
-            parts = [self.constant_test(frame, part) for part in test.values]
-            return decisive if decisive in parts else None if None in parts else not decisive
-        if isinstance(test, ast.Call) and not frame.targets.calls:
-            # Where a call is followed its arguments are believed; a function by itself may guard against others.
-            return decided_by_class(frame, test)
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            return self._constant_comparison(frame, test)
-        return None
-
-    def _constant_comparison(self, frame: Frame, test: ast.Compare) -> bool | None:
-        """`device == "auto"` where the device is a literal that the caller passed; `mode is None` where it is one."""
-        operator = test.ops[0]
-        is_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
-        if not isinstance(operator, (ast.Eq, ast.NotEq)) and not (
-            is_none and isinstance(operator, (ast.Is, ast.IsNot))
-        ):
-            return None
-        right = _constant_in_sight(frame, test.comparators[0])  # most often a literal, or else no constant at all
-        left = None if right is None else _constant_in_sight(frame, test.left)
-        if left is None or right is None:
-            return None
-        return (left == right) is isinstance(operator, (ast.Eq, ast.Is))
-
     # Objects: see classes.py and libraries.py
 
     def attribute_of_instance(self, value: Instance, name: str) -> Value:
@@ -665,7 +618,6 @@ class Analysis:
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MAKING_CONTEXTS = ("contextmanager", "asynccontextmanager")
-_BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
 
 
 _MARK = frozenset(("the argument",))
@@ -682,19 +634,6 @@ def _with_mark(arguments: Arguments, place: int | str) -> Arguments:
 
 def _marked(value: Value) -> Value:
     return value._replace(origins=_MARK) if isinstance(value, Tensor) else mapped(value, _marked)
-
-
-def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:
-    if isinstance(node, ast.Constant):
-        return Constant(node.value)
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        if isinstance(node, ast.Attribute) and frame.env.get(path_of(node) or "") is None:
-            holder = evaluate(frame, node.value)
-            if isinstance(holder, Instance) and frame.analysis.classes.is_computed(holder, node.attr):
-                return None
-        value = evaluate(frame, node)
-        return value if isinstance(value, Constant) else None
-    return None
 
 
 def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:

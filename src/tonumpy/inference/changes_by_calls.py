@@ -1,4 +1,4 @@
-"""A call with its receiver and arguments in; what it does to them left in the frame: `items.append(x)`, `t.detach_()`."""
+"""A call in; what it does to its receiver and arguments left in the frame: `items.append(x)`, `t.detach_()`."""
 
 from __future__ import annotations
 

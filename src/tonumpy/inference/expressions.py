@@ -470,9 +470,11 @@ def _leave(frame: Frame, base: Environment, node: ast.expr) -> None:
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
+    from tonumpy.inference.constant_tests import constant_test
+
     base = frame.env
     evaluate(frame, node.test)
-    known = frame.analysis.constant_test(frame, node.test)
+    known = constant_test(frame, node.test)
     uses_accelerator = asks_for_accelerator(frame, node.test)
     results: list[Value] = []
     for branch, other, truth in ((node.body, node.orelse, True), (node.orelse, node.body, False)):

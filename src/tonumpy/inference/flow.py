@@ -11,6 +11,7 @@ from tonumpy.deferred import PLAIN
 from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context, thaw
 from tonumpy.inference.callers import places_that_name
 from tonumpy.inference.calls import call_method, evaluate_arguments, observe_calls
+from tonumpy.inference.constant_tests import constant_test
 from tonumpy.inference.conventions import holder_of_data, taken_for_source
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, Environment
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
@@ -126,7 +127,7 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         names.append(next(iter(frame.relevant or ()), ""))
     if asks_for_class(statement.value) and isinstance(statement.targets[0], ast.Name):
         # What follows may depend on it, so it is kept where its answer is known, whether asked for or not.
-        known = frame.analysis.constant_test(frame, statement.value)
+        known = constant_test(frame, statement.value)
         if known is not None:
             frame.bind(statement.targets[0].id, Constant(known))
             return True
@@ -389,7 +390,7 @@ def _leading_to_targets(frame: Frame, statement: ast.If, ends: list[dict[str, Va
 def _if(frame: Frame, statement: ast.If) -> Continues:
     if id(statement) in frame.targets.statements or _walruses(frame, statement.test):
         evaluate(frame, statement.test)
-    known = frame.analysis.constant_test(frame, statement.test)
+    known = constant_test(frame, statement.test)
     uses_accelerator = asks_for_accelerator(frame, statement.test)
 
     def then() -> Continues:
@@ -455,7 +456,7 @@ def _loop(
             break
     frame.env = Environment(head)
     ends = []
-    if not (isinstance(statement, ast.While) and frame.analysis.constant_test(frame, statement.test) is True):
+    if not (isinstance(statement, ast.While) and constant_test(frame, statement.test) is True):
         if isinstance(statement, ast.While):
             narrow(frame, statement.test, False)
         if execute(frame, statement.orelse):
