@@ -30,7 +30,7 @@ from tonumpy.inference.symbols import (
     names_in,
     parameter_names,
 )
-from tonumpy.inference.syntax import walk
+from tonumpy.inference.syntax import FUNCTIONS, walk
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -470,7 +470,7 @@ class Analysis:
 
     def _decorate(self, function: Function) -> Function | Unknown:
         node = function.node
-        assert isinstance(node, _FUNCTIONS)
+        assert isinstance(node, FUNCTIONS)
         frame = self._definition_frame(function)
         made = function._replace(is_bare=True)
         for decorator in reversed(node.decorator_list):
@@ -616,7 +616,6 @@ class Analysis:
         return self.call_function(method.function, method.receiver, arguments, grad_mode)
 
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MAKING_CONTEXTS = ("contextmanager", "asynccontextmanager")
 
 

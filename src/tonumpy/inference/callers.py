@@ -9,7 +9,7 @@ from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.symbols import decorator_names, names_read, read_name
-from tonumpy.inference.syntax import children_of
+from tonumpy.inference.syntax import FUNCTIONS, children_of
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 MAX_CALLS = 24  # of one function; more are not looked at
 MAX_DEPTH = 4  # callers of callers
 MAX_BODY = 12  # statements in the body of a method that calls another: longer ones cost more than they show
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Reference(NamedTuple):
@@ -66,11 +64,11 @@ class Callers:
     def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
         """The join of all calls; where some may be out of sight, what is detached in all others."""
         node = function.node
-        assert isinstance(node, _FUNCTIONS)
+        assert isinstance(node, FUNCTIONS)
         if self._depth >= MAX_DEPTH or not may_be_asked(module, scopes):
             return OUT_OF_SIGHT
         are_all_in_sight = _all_calls_are_in_sight(module, scopes, node)
-        is_nested = len(scopes) > 1 and isinstance(scopes[-2], _FUNCTIONS)
+        is_nested = len(scopes) > 1 and isinstance(scopes[-2], FUNCTIONS)
         is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
         references = [
             reference
@@ -154,7 +152,7 @@ class _Search(NamedTuple):
 def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
     """Whether the innermost scope is a function whose callers, all or some, are in its module."""
     node = scopes[-1]
-    if not isinstance(node, _FUNCTIONS):
+    if not isinstance(node, FUNCTIONS):
         return False
     return _all_calls_are_in_sight(module, scopes, node) or _is_called_in_its_module(module, node)
 
@@ -162,7 +160,7 @@ def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
 def _all_calls_are_in_sight(
     module: Module, scopes: Items[ast.AST], node: ast.FunctionDef | ast.AsyncFunctionDef
 ) -> bool:
-    if len(scopes) > 1 and isinstance(scopes[-2], _FUNCTIONS):
+    if len(scopes) > 1 and isinstance(scopes[-2], FUNCTIONS):
         return True
     if any(not _keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
         return False
@@ -200,7 +198,7 @@ def _is_on_self(reference: Reference, owner: ast.AST) -> bool:
 def _is_in_short_sister(reference: Reference, owner: ast.AST) -> bool:
     """Whether it is another method of its class that calls one, and no long one."""
     caller = reference.scopes[-1]
-    return _is_on_self(reference, owner) and isinstance(caller, _FUNCTIONS) and len(caller.body) <= MAX_BODY
+    return _is_on_self(reference, owner) and isinstance(caller, FUNCTIONS) and len(caller.body) <= MAX_BODY
 
 
 def _only_what_is_detached(entry: Entry) -> Entry:
@@ -228,7 +226,7 @@ def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], search: _S
     for statement in statements:
         if not spans_any(statement, search.rows):
             continue
-        inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *_FUNCTIONS)) else scopes
+        inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *FUNCTIONS)) else scopes
         for field, value in ast.iter_fields(statement):
             _collect_field(value, inner if field == "body" else scopes, statement, search)
 

@@ -24,13 +24,13 @@ from tonumpy.inference.symbols import (
     root_name,
     statements_of,
 )
-from tonumpy.inference.syntax import children_of, walk
+from tonumpy.inference.syntax import SCOPES, children_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _LISTS = (ast.List, ast.Tuple)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_SCOPES_AND_LAMBDAS = (*SCOPES, ast.Lambda)
 _NONE: frozenset[str] = frozenset()
 
 
@@ -102,7 +102,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             outer.update(statement.names)
             continue
-        if isinstance(statement, _SCOPES):
+        if isinstance(statement, _SCOPES_AND_LAMBDAS):
             local.add(statement.name)
             has_inner = True
             sources.setdefault(statement.name, set()).update(names_in(statement))
@@ -246,7 +246,7 @@ def _closures_in(body: list[ast.stmt]) -> Closures | None:
     at: dict[int, set[str]] = {}
     given_away: dict[int, list[ast.expr]] = {}
     for statement in statements:
-        if isinstance(statement, _SCOPES):
+        if isinstance(statement, _SCOPES_AND_LAMBDAS):
             continue
         called: set[int] = set()
         for node in (node for expression in own_expressions(statement) for node in walk(expression)):

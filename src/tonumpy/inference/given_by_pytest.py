@@ -15,7 +15,7 @@ from tonumpy.chains import last_name
 from tonumpy.inference.builtin_calls import PARAMETER_SET
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.symbols import FunctionNode, own_expressions, parameter_names, statements_of
-from tonumpy.inference.syntax import walk
+from tonumpy.inference.syntax import FUNCTIONS, walk
 from tonumpy.inference.values import (
     Arguments,
     Function,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.project import Module
 
 _CONFTEST = "conftest"
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class GivenByPytest:
@@ -67,7 +66,7 @@ class GivenByPytest:
                     yield Function(node, place, cls, None, is_bare=True)
 
     def _given_by(self, fixture: Function) -> Value:
-        assert isinstance(fixture.node, _FUNCTIONS)
+        assert isinstance(fixture.node, FUNCTIONS)
         self._asked.add(id(fixture.node))
         try:
             receiver = None if fixture.owner is None else Instance(fixture.owner)
@@ -118,7 +117,7 @@ def _counted(value: Value) -> tuple[Value, ...]:
 
 
 def _fixtures_in(scope: ast.Module | ast.ClassDef) -> dict[str, FunctionNode]:
-    functions = [node for node in scope.body if isinstance(node, _FUNCTIONS)]
+    functions = [node for node in scope.body if isinstance(node, FUNCTIONS)]
     return {name: node for node in functions if (name := _fixture_name(node)) is not None}
 
 

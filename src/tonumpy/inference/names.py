@@ -13,6 +13,7 @@ from tonumpy.inference.frame import NO_TARGETS, Frame
 from tonumpy.inference.frameworks import foreign_root
 from tonumpy.inference.slices import Slice
 from tonumpy.inference.symbols import Import, bindings_of, bound_names, imports_of, statements_of, words_given
+from tonumpy.inference.syntax import FUNCTIONS
 from tonumpy.inference.values import (
     NOTHING,
     Mapping,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself
 MAX_IMPORTS = 16  # calls and imports that lead from one to the next
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
 _CIRCULAR = Unknown("import that depends on itself")
 
@@ -114,7 +114,7 @@ class ModuleNames:
         return join_all(found)
 
     def _bound_globally(self, module: Module, name: str, bindings: list[ast.stmt | Import]) -> Value:
-        simple = [binding for binding in bindings if isinstance(binding, (Import, ast.ClassDef, *_FUNCTIONS))]
+        simple = [binding for binding in bindings if isinstance(binding, (Import, ast.ClassDef, *FUNCTIONS))]
         if len(simple) == len(bindings):
             # `try: import a` / `except ImportError: a = None` and overloads: every definition counts, Nones do not.
             found = [
@@ -225,7 +225,7 @@ class ModuleNames:
 def _only_imported(scope: ast.AST, name: str) -> Import | None:
     """The import that is all that a function binds a name by: `global torch`, `import torch`."""
     found: list[Import] = []
-    for statement in statements_of(scope.body) if isinstance(scope, _FUNCTIONS) else ():
+    for statement in statements_of(scope.body) if isinstance(scope, FUNCTIONS) else ():
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             found += [imported for bound, imported in imports_of(statement) if bound == name]
         elif any(name in bound_names(target) for targets, _ in bindings_of(statement) for target in targets):

@@ -22,7 +22,7 @@ from tonumpy.inference.frameworks import (
     shared_words,
 )
 from tonumpy.inference.symbols import FILLING, Import, imports_of, root_name, statements_of
-from tonumpy.inference.syntax import walk
+from tonumpy.inference.syntax import FUNCTIONS, SCOPES, walk
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Module:
     def _calls_itself(self) -> bool:
         calls = (each.value for each in statements_of(self.tree.body) if isinstance(each, ast.Expr))
         called = {call.func.id for call in calls if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)}
-        return any(isinstance(each, _FUNCTIONS) for name in called for each in self.bindings.get(name, ()))
+        return any(isinstance(each, FUNCTIONS) for name in called for each in self.bindings.get(name, ()))
 
     @cached_property
     def has_walrus(self) -> bool:
@@ -231,9 +231,7 @@ class Module:
             scope = scopes[-1]
             if isinstance(scope, ast.ClassDef) and spans_any(scope, rows):
                 waiting += [(*scopes, each) for each in scope.body]
-            elif (
-                isinstance(scope, _FUNCTIONS) and spans_any(scope, rows) and name in self.derived(_names_filled, scope)
-            ):
+            elif isinstance(scope, FUNCTIONS) and spans_any(scope, rows) and name in self.derived(_names_filled, scope):
                 found.append(scopes)
         return found
 
@@ -288,15 +286,11 @@ class Module:
         return self.project.find(imported.module, self.folder)
 
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SCOPES = (*_FUNCTIONS, ast.ClassDef)
-
-
 def _all_statements(body: list[ast.stmt], rows: list[int]) -> Iterator[ast.stmt]:
     """Those of the functions and classes in a body, too, that span one of the rows."""
     for statement in statements_of(body):
         yield statement
-        if isinstance(statement, _SCOPES) and spans_any(statement, rows):
+        if isinstance(statement, SCOPES) and spans_any(statement, rows):
             yield from _all_statements(statement.body, rows)
 
 
@@ -307,7 +301,7 @@ def _collect_global_writers(
         if isinstance(statement, ast.Global):
             for name in statement.names:
                 found.setdefault(name, []).append(scopes)
-        elif isinstance(statement, _SCOPES) and spans_any(statement, rows):
+        elif isinstance(statement, SCOPES) and spans_any(statement, rows):
             _collect_global_writers((*scopes, statement), statement.body, rows, found)
 
 

@@ -30,6 +30,7 @@ from tonumpy.inference.symbols import (
     root_name,
     statements_of,
 )
+from tonumpy.inference.syntax import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 _NONE: frozenset[str] = frozenset()
 _NO_USE = Use(_NONE, (), (), makes_lambda=False, yields=False)  # of what cannot be run: `global`
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _ATTRIBUTES = tuple(f"{name}." for name in OBJECTS)
 # What holds from there on, or ends the program.
@@ -215,7 +215,7 @@ def _steps_of(body: Sequence[ast.stmt], flow: Flow) -> tuple[Step, ...]:
 
 
 def _step_of(statement: ast.stmt, flow: Flow) -> Step:
-    if isinstance(statement, _SCOPES):
+    if isinstance(statement, SCOPES):
         reads = frozenset(flow.sources.get(statement.name, _NONE))
         return Step(id(statement), rebinds=frozenset((statement.name,)), reads=reads)
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -332,7 +332,7 @@ def _read_by_inner(body: list[ast.stmt], flow: Flow) -> dict[str, frozenset[str]
     """The names that inner functions read, by the names under which these are known."""
     found: dict[str, frozenset[str]] = {}
     for statement in statements_of(body):
-        if isinstance(statement, _SCOPES):
+        if isinstance(statement, SCOPES):
             found[statement.name] = frozenset(flow.sources.get(statement.name, _NONE))
             continue
         use = flow.uses.get(id(statement), _NO_USE)

@@ -6,13 +6,12 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from tonumpy.chains import ACCELERATORS, last_name
-from tonumpy.inference.syntax import children_of, walk
+from tonumpy.inference.syntax import SCOPES, children_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Import(NamedTuple):
@@ -30,7 +29,7 @@ def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     while stack:
         statement = stack.pop()
         yield statement
-        if isinstance(statement, _SCOPES):
+        if isinstance(statement, SCOPES):
             continue
         for block in reversed(list(blocks_of(statement))):
             stack.extend(reversed(block))

@@ -13,6 +13,9 @@ from tonumpy.deferred import PLAIN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, ast.ClassDef)
+
 _TEXTS = frozenset(
     "arg asname attr conversion ctx id is_async keywords_only kind kwd_attrs level lineno module n name names op ops"
     " rest s simple str tag type_comment type_ignores".split()
