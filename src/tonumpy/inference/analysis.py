@@ -90,6 +90,7 @@ class Analysis:
         self._first_changed: float = math.inf  # the number of the first frame that an inner function has changed
         self._made_by_decorators: dict[tuple[int, int], Function | Unknown] = {}
         self.active: list[tuple[object, ...]] = []
+        self.watched: dict[int, list[Entry]] = {}  # how the functions of these nodes are entered, each time they are
         self._closures: dict[int, Frame] = {}
         self._declared: dict[tuple[object, ...], dict[str, Value]] = {}
         self._entries: dict[int, Entry] = {}
@@ -424,13 +425,14 @@ class Analysis:
         if isinstance(node, ast.Lambda):
             flow = function.module.derived(flow_of_node, node)
             around: Frame | None = function.closure
-            is_seen = around is not None and id(node) in around.lambdas_called
+            is_seen = around is not None and (id(node) in around.lambdas_called or id(node) in around.lambdas_guessed)
             targets = around.targets if around is not None and is_seen else NO_TARGETS
             frame = Frame(self, function.module, flow, function.owner, around, mode, None, targets)
             for name, value in self.bind_arguments(function, receiver, arguments).items():
                 frame.bind(name, value)
             result = settle(evaluate(frame, node.body))
-            if around is not None:
+            if around is not None and is_seen:
+                around.forget_guesses(id(node))
                 for call, observation in frame.observations.items():
                     around.observe(call, observation)
             return result, self._changes_left(function, frame)
@@ -439,7 +441,10 @@ class Analysis:
         frame = Frame(self, function.module, slicer.flow, function.owner, function.closure, mode, asked, NO_TARGETS)
         frame.env.set(AUTOCAST, self.autocast)
         self._enter_autocast(frame, function)
-        for name, value in self.bind_arguments(function, receiver, arguments).items():
+        given = self.bind_arguments(function, receiver, arguments)
+        if id(node) in self.watched:
+            self.watched[id(node)].append(Entry(given, grad_mode, self.autocast))
+        for name, value in given.items():
             frame.bind(name, value)
         falls_through = execute(frame, node.body)
         changes = self._changes_left(function, frame)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.inference.frame import Targets
-from tonumpy.inference.symbols import decorator_names, names_read, read_name
-from tonumpy.inference.syntax import FUNCTIONS, children_of
+from tonumpy.inference.symbols import arguments_of, decorator_names, names_read, read_name
+from tonumpy.inference.syntax import FUNCTIONS, children_of, walk
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
@@ -43,6 +43,7 @@ class Reference(NamedTuple):
     statement: ast.stmt
     is_attribute: bool  # `model.name`, which is no function of the module
     is_submitted: bool = False  # to an executor, which calls it with the other arguments: `pool.submit(f, x)`
+    passed_to: ast.Call | None = None  # what it is an argument of, and may call it: `self.scored(f)`
 
 
 class Entry(NamedTuple):
@@ -77,8 +78,8 @@ class Callers:
             and (not is_nested or scopes[-2] in reference.scopes)  # others of this name are not in its scope
             and (is_method or not reference.is_attribute)
         ]
-        calls = [reference.call for reference in references if reference.call is not None]
-        if not references or len(calls) != len(references) or len(calls) > MAX_CALLS:
+        passed_on = [reference for reference in references if reference.call is None]
+        if not references or len(references) > MAX_CALLS or not _may_be_followed(passed_on):
             return OUT_OF_SIGHT
         if is_method and not are_all_in_sight and not all(_is_in_short_sister(each, scopes[-2]) for each in references):
             return OUT_OF_SIGHT  # what else has a method of this name is not known
@@ -87,6 +88,7 @@ class Callers:
             entry = self._join(module, function, references)
         finally:
             self._depth -= 1
+            self._analysis.watched.pop(id(node), None)
         return entry if are_all_in_sight else _only_what_is_detached(entry)
 
     def _join(self, module: Module, function: Function, references: list[Reference]) -> Entry:
@@ -98,11 +100,22 @@ class Callers:
         autocasts: list[Value] = []
         for group in by_scope.values():
             calls = {reference.call: reference for reference in group if reference.call is not None}
+            passed_to = [reference.passed_to for reference in group if reference.passed_to is not None]
             targets = Targets(
-                frozenset(id(call) for call in calls), frozenset(id(reference.statement) for reference in group)
+                frozenset(map(id, (*calls, *passed_to))), frozenset(id(reference.statement) for reference in group)
             )
             names = {name for reference in group for name in names_read(reference.statement)}
+            if passed_to:
+                self._analysis.watched[id(function.node)] = []
             frame = self._analysis.entry_frame(module, group[0].scopes, targets, names)
+            if passed_to:
+                entries = self._analysis.watched[id(function.node)]
+                if not entries:
+                    return OUT_OF_SIGHT  # no code in sight calls it
+                for entry in entries:
+                    _add_arguments(joined, entry.arguments)
+                    modes.append(entry.grad_mode)
+                    autocasts.append(entry.autocast)
             for call, reference in calls.items():
                 seen = frame.observations.get(id(call))
                 if seen is None:
@@ -113,8 +126,7 @@ class Callers:
                 given = seen.arguments
                 if reference.is_submitted:
                     given = given._replace(positional=given.positional[1:])
-                for name, value in self._analysis.bind_arguments(function, receiver, given).items():
-                    joined[name] = join(joined[name], value) if name in joined else value
+                _add_arguments(joined, self._analysis.bind_arguments(function, receiver, given))
                 # Each thread has a grad mode of its own, which is on when it begins.
                 modes.append(True if reference.is_submitted else seen.grad_mode)
                 autocasts.append(NOTHING if reference.is_submitted else seen.autocast)
@@ -124,6 +136,16 @@ class Callers:
         for other in modes[1:]:
             mode = join_fact(mode, other)
         return Entry(joined, mode, autocasts[0] if len(set(autocasts)) == 1 else NOTHING)
+
+
+def _add_arguments(joined: dict[str, Value], given: dict[str, Value]) -> None:
+    for name, value in given.items():
+        joined[name] = join(joined[name], value) if name in joined else value
+
+
+def _may_be_followed(passed_on: list[Reference]) -> bool:
+    """Whether a function is passed on nowhere, or at one place as an argument: of two, one may be out of sight."""
+    return not passed_on or (len(passed_on) == 1 and passed_on[0].passed_to is not None)
 
 
 def _first_argument(function: Function) -> Value | None:
@@ -264,8 +286,15 @@ def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: a
             and id(node) not in called
             and isinstance(node.ctx, ast.Load)
         ):
-            search.found.append(Reference(None, scopes, statement, isinstance(node, ast.Attribute)))
+            is_attribute = isinstance(node, ast.Attribute)
+            search.found.append(Reference(None, scopes, statement, is_attribute, passed_to=_call_with(root, node)))
         stack.extend(children_of(node))
+
+
+def _call_with(root: ast.AST, argument: ast.expr) -> ast.Call | None:
+    """The call in an expression that is given an argument."""
+    calls = (node for node in walk(root) if isinstance(node, ast.Call))
+    return next((call for call in calls if any(each is argument for each in arguments_of(call))), None)
 
 
 # Decorators that leave the parameters of a function as they are.

@@ -92,7 +92,8 @@ def observe_calls(frame: Frame, node: ast.expr) -> None:
     from tonumpy.inference.expressions import evaluate
 
     if id(node) in frame.targets.calls:
-        frame.not_followed.add(id(node))
+        if not frame.analysis.watched:  # or it may call the function that is asked about
+            frame.not_followed.add(id(node))
         evaluate(frame, node)
         return
     if not isinstance(node, ast.Call) or any(isinstance(each, (ast.Lambda, ast.NamedExpr)) for each in walk(node)):

@@ -533,8 +533,13 @@ def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
     One that is given to a call is called there, one that is kept may be called in any grad mode. Where all its calls
     are in sight they say what it is given, and when.
     """
-    if id(node) in frame.lambdas_called or not any(id(inner) in frame.targets.calls for inner in walk(node.body)):
+    if id(node) in frame.lambdas_called:
         return
+    inside = [id(inner) for inner in walk(node.body) if id(inner) in frame.targets.calls]
+    if not inside:
+        return
+    if id(node) in frame.lambdas_given:
+        frame.lambdas_guessed[id(node)] = inside
     base = frame.env
     frame.env = Environment(base)
     if id(node) not in frame.lambdas_given:

@@ -114,7 +114,8 @@ class Frame:
         self.back_edge_changed = False
         self.path_roots: set[str] = set()
         self.lambdas_given: set[int] = set()  # to a call that stands around them, which calls them there and then
-        self.lambdas_called: set[int] = set()  # by their names, and nothing else is done with these
+        self.lambdas_called: set[int] = set()  # by their names, and nothing else is done with these, or by who has them
+        self.lambdas_guessed: dict[int, list[int]] = {}  # what is observed in those that nobody has been seen to call
         self.put_into_objects: set[str] = set()  # the origins of tensors that are attributes as well
         self.regraded: set[str] = set()  # the origins of tensors that got or lost a grad in place
 
@@ -258,6 +259,12 @@ class Frame:
     def observe(self, call: int, observation: Observation) -> None:
         before = self.observations.get(call)
         self.observations[call] = observation if before is None else _join_observations(before, observation)
+
+    def forget_guesses(self, given: int) -> None:
+        """A lambda that was given to a call is called there by code in sight, which says what it is given."""
+        for call in self.lambdas_guessed.pop(given, ()):
+            self.observations.pop(call, None)
+        self.lambdas_called.add(given)
 
 
 def _join_observations(first: Observation, second: Observation) -> Observation:
