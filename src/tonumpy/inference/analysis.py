@@ -666,10 +666,10 @@ def _turns_grad_mode_off(block: Items[ast.stmt]) -> bool:
 
 
 def _is_literal(node: ast.expr) -> bool:
-    """A number or string, or a tuple of them that is not empty."""
+    """A number or string, or a tuple or list of them that is not empty."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node = node.operand
-    if isinstance(node, ast.Tuple):
+    if isinstance(node, (ast.Tuple, ast.List)):
         return bool(node.elts) and all(map(_is_literal, node.elts))
     return isinstance(node, ast.Constant) and node.value is not None
 
