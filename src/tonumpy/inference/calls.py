@@ -310,7 +310,8 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
             return other
         before, frame.analysis.autocast = frame.analysis.autocast, frame.autocast
         try:
-            return _left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))
+            result = _left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))
+            return _left_by_test(result) if frame.module.is_test_on_cpu else result
         finally:
             frame.analysis.autocast = before
     if isinstance(function, Class):
@@ -388,6 +389,13 @@ def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Val
     if any(tensor_facts(each)[0] is not True for each in held if may_be(each, Tensor)):
         return result
     return left_on_cpu(result) if any(tensor_facts(each)[0] for each in held) else result
+
+
+def _left_by_test(result: Value) -> Value:
+    """What the code under test gives where the test names no device but the CPU, but for what it has sent to one."""
+    if isinstance(result, Unknown):
+        return result  # it was not followed, and may have chosen a device by itself
+    return left_on_cpu(result) if isinstance(result, Tensor) else mapped(result, _left_by_test)
 
 
 def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:

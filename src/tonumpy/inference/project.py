@@ -136,6 +136,17 @@ class Module:
         return (name.startswith("test_") and name.endswith(".py")) or name.endswith("_test.py")
 
     @cached_property
+    def is_test_on_cpu(self) -> bool:
+        """Whether a runner of tests calls its functions, and none of them names any device but the CPU.
+
+        A program that evaluates a model may be called a test as well.
+        """
+        if not self.is_test or self.names_other_devices:
+            return False
+        text = self.source.text
+        return "pytest" in text or "unittest" in text or ("def test_" in text and not self.is_script)
+
+    @cached_property
     def names_other_devices(self) -> bool:
         """Whether it names any device but the CPU, be it by the default type of tensors, as before torch 0.4."""
         text = self.source.text
