@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.conventions import item_of_dataset
+from tonumpy.inference.conventions import item_of_dataset, left_on_cpu
 from tonumpy.inference.libraries.containers import layer, one_after_another
 from tonumpy.inference.operators import combine, cpu_of_device, result_facts
 from tonumpy.inference.values import (
@@ -33,6 +33,7 @@ from tonumpy.inference.values import (
     same,
     sequence_of,
     tensor_facts,
+    unless_it_requires_grad,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +104,11 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         return combine(operands, frame.grad_mode)
     if kind == "sequential" and isinstance(owner, LibraryObject):
         made = one_after_another(frame, owner, arguments.positional[0]) if len(arguments.positional) == 1 else None
-        return made or Unknown("result of layers", cpu, grad)
+        if made is None:
+            return Unknown("result of layers", cpu, grad)
+        # What a layer is may not be known, but where it is, and that it is frozen, where the whole is.
+        made = left_on_cpu(made) if cpu else made
+        return unless_it_requires_grad(made) if grad is False else made
     if kind == "layers" and isinstance(owner, LibraryObject):
         held = layer(owner, arguments.get(0, "index"))
         pair = Sequence((Plain("str"), held), held)
