@@ -17,13 +17,18 @@ from tonumpy.inference.values import (
     Instance,
     Plain,
     Tensor,
+    Unknown,
     Value,
+    held_in,
     join,
     join_fact,
+    mapped,
     members,
+    tensor_facts,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import Fact
@@ -32,7 +37,6 @@ if TYPE_CHECKING:
 
 MAX_CALLS = 24  # of one function; more are not looked at
 MAX_DEPTH = 4  # callers of callers
-MAX_BODY = 12  # statements in the body of a method that calls another: longer ones cost more than they show
 
 
 class Reference(NamedTuple):
@@ -76,12 +80,12 @@ class Callers:
             for reference in places_that_name(module, node.name)
             if node not in reference.scopes  # its own recursive calls pass on what it was given
             and (not is_nested or scopes[-2] in reference.scopes)  # others of this name are not in its scope
-            and (is_method or not reference.is_attribute)
+            and _may_mean(reference, scopes[-2] if is_method else None)
         ]
         passed_on = [reference for reference in references if reference.call is None]
         if not references or len(references) > MAX_CALLS or not _may_be_followed(passed_on):
             return OUT_OF_SIGHT
-        if is_method and not are_all_in_sight and not all(_is_in_short_sister(each, scopes[-2]) for each in references):
+        if is_method and not are_all_in_sight and not all(_is_on_self(each, scopes[-2]) for each in references):
             return OUT_OF_SIGHT  # what else has a method of this name is not known
         self._depth += 1
         try:
@@ -89,7 +93,7 @@ class Callers:
         finally:
             self._depth -= 1
             self._analysis.watched.pop(id(node), None)
-        return entry if are_all_in_sight else _only_what_is_detached(entry)
+        return entry if are_all_in_sight else _only_what_is_detached(entry, _is_free if is_method else _is_detached)
 
     def _join(self, module: Module, function: Function, references: list[Reference]) -> Entry:
         by_scope: dict[int, list[Reference]] = {}
@@ -200,7 +204,11 @@ def _all_calls_are_in_sight(
 
 def is_called_on_self_alone(module: Module, owner: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether the other methods of its class call a method, and nobody else in the module names one like it."""
-    found = [reference for reference in places_that_name(module, node.name) if node not in reference.scopes]
+    found = [
+        reference
+        for reference in places_that_name(module, node.name)
+        if node not in reference.scopes and _may_mean(reference, owner)
+    ]
     return bool(found) and all(_is_on_self(reference, owner) for reference in found)
 
 
@@ -211,30 +219,43 @@ def _is_called_in_its_module(module: Module, node: ast.FunctionDef | ast.AsyncFu
     return len(module.source.rows_with_name(node.name)) > 1 and all(map(_keeps_calls_in_sight, node.decorator_list))
 
 
+def _may_mean(reference: Reference, owner: ast.AST | None) -> bool:
+    """Whether a place that says the name of a function may mean that function; `owner` is the class of a method.
+
+    A method is an attribute, but in the body of its class; elsewhere its name alone is that of some variable.
+    """
+    return reference.is_attribute == (owner is not None) or reference.scopes[-1] is owner
+
+
 def _is_on_self(reference: Reference, owner: ast.AST) -> bool:
     """Whether a method is called by its own class: `self.name(...)`."""
     function = reference.call and reference.call.func
     return owner in reference.scopes and isinstance(function, ast.Attribute) and read_name(function.value) == "self"
 
 
-def _is_in_short_sister(reference: Reference, owner: ast.AST) -> bool:
-    """Whether it is another method of its class that calls one, and no long one."""
-    caller = reference.scopes[-1]
-    return _is_on_self(reference, owner) and isinstance(caller, FUNCTIONS) and len(caller.body) <= MAX_BODY
-
-
-def _only_what_is_detached(entry: Entry) -> Entry:
+def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool]) -> Entry:
     """What does not require grad in any call in the module: others who call the function detach it too.
 
     One that is only given what is on the CPU, and detaches it itself, may well be given something else by them.
     """
-    detached = {name: value for name, value in entry.arguments.items() if _is_detached(value)}
+    detached = {name: _wherever_unknown(value) for name, value in entry.arguments.items() if is_enough(value)}
     return Entry(detached, None) if detached else OUT_OF_SIGHT
 
 
 def _is_detached(value: Value) -> bool:
+    """Of a function that others call as well: surely a tensor without grad."""
     tensors = [member for member in members(value) if not isinstance(member, (Plain, Constant))]
     return bool(tensors) and all(isinstance(member, Tensor) and member.requires_grad is False for member in tensors)
+
+
+def _is_free(value: Value) -> bool:
+    """Of a method that only its class calls: whatever may be a tensor or hold some, but none that requires grad."""
+    return tensor_facts(value)[1] is False and any(isinstance(part, (Tensor, Unknown)) for part in held_in(value))
+
+
+def _wherever_unknown(value: Value) -> Value:
+    """That something is on the CPU is believed of tensors, and not of what may be anything: a batch of some loader."""
+    return value._replace(on_cpu=None) if isinstance(value, Unknown) else mapped(value, _wherever_unknown)
 
 
 def _keeps_calls_in_sight(decorator: ast.expr) -> bool:

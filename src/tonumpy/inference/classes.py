@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.inference import libraries
-from tonumpy.inference.callers import MAX_BODY, Entry
+from tonumpy.inference.callers import Entry
 from tonumpy.inference.class_bodies import (
     Members,
     Writers,
@@ -62,6 +62,7 @@ from tonumpy.inference.values import (
 if TYPE_CHECKING:
     from tonumpy.inference.analysis import Analysis
 
+MAX_BODY = 12  # statements of a method that `super()` calls on an object of which its class is known and nothing else
 MAX_ANCESTORS = 12
 MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run by itself
 
