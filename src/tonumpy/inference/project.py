@@ -181,18 +181,21 @@ class Module:
     def is_script(self) -> bool:
         """Run as a program, so that the calls of its functions are all in sight.
 
-        A program without a guard shows itself by what importing it would do: read the command line, or call one of its
-        own functions for its effect alone.
+        A program without a guard shows itself by what importing it would do: read the command line, train a model, or
+        call one of its own functions for its effect alone.
         """
         text = f"\n{self.source.text}"
         if _MAIN_GUARD.search(text) is not None:
             return True
-        return not self.is_in_package and (_READS_COMMAND_LINE.search(text) is not None or self._calls_itself)
+        return not self.is_in_package and (_READS_COMMAND_LINE.search(text) is not None or self._acts_when_imported)
 
     @cached_property
-    def _calls_itself(self) -> bool:
+    def _acts_when_imported(self) -> bool:
         calls = (each.value for each in statements_of(self.tree.body) if isinstance(each, ast.Expr))
-        called = {call.func.id for call in calls if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)}
+        functions = [call.func for call in calls if isinstance(call, ast.Call)]
+        if any(isinstance(function, ast.Attribute) and function.attr == "backward" for function in functions):
+            return True
+        called = {function.id for function in functions if isinstance(function, ast.Name)}
         return any(isinstance(each, FUNCTIONS) for name in called for each in self.bindings.get(name, ()))
 
     @cached_property
