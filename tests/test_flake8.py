@@ -148,4 +148,4 @@ def test_files_without_candidates_import_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script]
     modules = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path).stdout.split()
     ours = {name for name in modules if name.startswith("tonumpy")}
-    assert ours == {"tonumpy", "tonumpy.config", "tonumpy.findings", "tonumpy.flake8_plugin", "tonumpy.source"}
+    assert ours == {"tonumpy", "tonumpy.config", "tonumpy.findings", "tonumpy.flake8_plugin", "tonumpy.prefilter"}

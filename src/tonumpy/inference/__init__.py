@@ -190,6 +190,9 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     cpu, grad = facts[0]
     for other_cpu, other_grad in facts[1:]:
         cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
+    if module.runs_on_cpu:
+        cpu = cpu is not False
+        grad = grad is True if module.holds_tests else grad
     chain = _with_own_data(chain_of(candidate.receiver), seen)
     tensor = _sole_tensor(seen.receiver) or Tensor()
     return Conversion(

@@ -42,6 +42,15 @@ SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 _DEFAULT_DEVICE = re.compile(r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
 # Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
 _OTHER_DEVICES = re.compile(r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b""")
+_CHOOSING_DEVICES = re.compile(r"is_available\(|set_default_(?:device|tensor_type)\(")
+_ANY_CUDA = re.compile("cuda")
+_LOADING = re.compile(r"load(?!_state|er)\w*\(|pickle")
+# Libraries that may be out of sight: the others might choose a device by themselves.
+_CHOOSE_NO_DEVICE = (
+    frozenset(sys.stdlib_module_names)
+    | frozenset("torch torchvision torchaudio pytest hypothesis parameterized absl gym gymnasium tqdm yaml".split())
+    | frozenset("numpy scipy sklearn pandas matplotlib seaborn PIL cv2 skimage networkx".split())
+)
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
 _MAIN_GUARD = re.compile(r"\nif\s+\(?\s*__name__\s*==")
 _READS_COMMAND_LINE = re.compile(r"\n\w[^\n]*\bparse(_known)?_args\(")
@@ -136,15 +145,36 @@ class Module:
         return (name.startswith("test_") and name.endswith(".py")) or name.endswith("_test.py")
 
     @cached_property
-    def is_test_on_cpu(self) -> bool:
-        """Whether a runner of tests calls its functions, and none of them names any device but the CPU.
-
-        A program that evaluates a model may be called a test as well.
-        """
-        if not self.is_test or self.names_other_devices:
-            return False
+    def holds_tests(self) -> bool:
+        """Whether a runner of tests calls its functions; a program that evaluates a model may be called a test too."""
         text = self.source.text
-        return "pytest" in text or "unittest" in text or ("def test_" in text and not self.is_script)
+        return self.is_test and ("pytest" in text or "unittest" in text or ("def test_" in text and not self.is_script))
+
+    @cached_property
+    def is_test_on_cpu(self) -> bool:
+        """Whether it is a test that names no device but the CPU."""
+        return self.holds_tests and not self.names_other_devices
+
+    @cached_property
+    def runs_on_cpu(self) -> bool:
+        """Whether it is a program or a test that names no device but the CPU and loads nothing that was saved on one,
+        and all that it imports is in sight and chooses none. The code that a test is for may be told to."""
+        if not (self.holds_tests or self.is_script) or self.names_other_devices:
+            return False
+        if _LOADING.search(self.source.text) is not None:
+            return False
+        if any(root not in _CHOOSE_NO_DEVICE and self.project.find(root, self.folder) is None for root in self.roots):
+            return False
+        chooses = _CHOOSING_DEVICES if self.holds_tests else _ANY_CUDA
+        imports = [each for bound in self.bindings.values() for each in bound if isinstance(each, Import)]
+        for imported in (*imports, *self.imports_in_functions.values()):
+            module = self.resolve(imported)
+            if module is None and imported.level:
+                return False
+            submodule = module.submodule(imported.name) if module is not None and imported.name is not None else None
+            if any(each is not None and chooses.search(each.source.text) for each in (module, submodule)):
+                return False
+        return True
 
     @cached_property
     def names_other_devices(self) -> bool:
