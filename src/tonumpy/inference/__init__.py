@@ -190,7 +190,7 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     cpu, grad = facts[0]
     for other_cpu, other_grad in facts[1:]:
         cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
-    if module.runs_on_cpu:
+    if module.runs_on_cpu and not any(isinstance(each, Tensor) and each.is_sent for each in members(seen.receiver)):
         cpu = cpu is not False
         grad = grad is True if module.holds_tests else grad
     chain = _with_own_data(chain_of(candidate.receiver), seen)

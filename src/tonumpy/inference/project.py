@@ -165,6 +165,10 @@ class Module:
             return False
         if any(root not in _CHOOSE_NO_DEVICE and self.project.find(root, self.folder) is None for root in self.roots):
             return False
+        if self.holds_tests and any(
+            each.names_other_devices for each in self.project.modules_above("conftest", self.folder)
+        ):
+            return False  # pytest imports those for it
         chooses = _CHOOSING_DEVICES if self.holds_tests else _ANY_CUDA
         imports = [each for bound in self.bindings.values() for each in bound if isinstance(each, Import)]
         for imported in (*imports, *self.imports_in_functions.values()):
