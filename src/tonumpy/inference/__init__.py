@@ -24,6 +24,7 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     join_fact,
+    may_be,
     members,
     weaker,
 )
@@ -238,7 +239,7 @@ def _data_of_tensor(chain: Chain, seen: Observation) -> Fact:
 
 
 def _is_tensor(value: Value | None) -> Fact:
-    if value is None or any(isinstance(member, Unknown) for member in members(value)):
+    if value is None or may_be(value, Unknown):
         return None
     kinds = {isinstance(member, Tensor) for member in members(value)}
     return kinds.pop() if len(kinds) == 1 else None

@@ -28,6 +28,7 @@ from tonumpy.inference.values import (
     Value,
     is_number,
     join_all,
+    may_be,
     members,
     with_facts,
 )
@@ -197,7 +198,7 @@ def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Valu
             if rules_out_tensors and isinstance(member, Unknown):
                 member = member._replace(is_no_tensor=True)
             kept.append(member)
-    if not holds and not kept and any(isinstance(member, Tensor) for member in members(value)):
+    if not holds and not kept and may_be(value, Tensor):
         kept = [Plain("what no tensor is")]  # whoever asks expects others, whatever is declared
     if holds and not kept:
         kept = [_as_instance(frame, Unknown("isinstance"), cls) for cls in classes]

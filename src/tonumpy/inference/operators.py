@@ -34,6 +34,7 @@ from tonumpy.inference.values import (
     join_all,
     join_fact,
     mapped,
+    may_be,
     members,
     same,
     sequence_of,
@@ -381,10 +382,6 @@ _OF_DIMENSIONS = frozenset(
 _CLAMPING = frozenset("clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_".split())
 
 
-def _holds_tensor(value: Value) -> bool:
-    return any(isinstance(member, Tensor) for member in members(value))
-
-
 def with_dimensions(operand: Value) -> Value:
     """What has been taken for an operand of such an operator."""
     return operand._replace(is_number=False) if isinstance(operand, Tensor) else mapped(operand, with_dimensions)
@@ -404,7 +401,7 @@ def _call_of(
     if name in _OF_DIMENSIONS:
         all_operands = tuple(map(with_dimensions, all_operands))
     elif name in _CLAMPING:
-        all_operands = (*all_operands[:1], *filter(_holds_tensor, all_operands[1:]))
+        all_operands = (*all_operands[:1], *(each for each in all_operands[1:] if may_be(each, Tensor)))
         carriers = tuple(value for value in carriers if value in all_operands)
     return _Call(all_operands, (*own, *carriers), arguments, operator.takes, grad_mode, len(own), operator.may_reduce)
 
