@@ -37,7 +37,7 @@ from tonumpy.inference.operators import (
     on_default_device,
     result_facts,
 )
-from tonumpy.inference.symbols import SELF, Import, arguments_of, element_path, key_path
+from tonumpy.inference.symbols import SELF, Import, arguments_of, element_path, is_super, key_path
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     DATASET,
@@ -167,7 +167,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 value = call_value(frame, known, arguments)
             else:
                 value = call_method(frame, receiver, link.func.attr, arguments)
-                if inner is link.func.value and _is_super(inner) and _gives_itself(receiver, link.func.attr, value):
+                if inner is link.func.value and is_super(inner) and _gives_itself(receiver, link.func.attr, value):
                     value = _moved_itself(frame, value, link.func.attr, arguments)
                 value = learnt_from_function(value, link.func, arguments)
                 change_receiver(frame, link, receiver, path, arguments, value)
@@ -186,10 +186,6 @@ def _gives_itself(receiver: Value, method: str, result: Value) -> bool:
     if not isinstance(result, LibraryObject) or not libraries.is_module([result.name]):
         return False
     return isinstance(receiver, Unknown) or (isinstance(receiver, LibraryObject) and receiver.name == result.name)
-
-
-def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _moved_itself(frame: Frame, result: Value, method: str, arguments: Arguments) -> Value:

@@ -11,6 +11,7 @@ from tonumpy.inference.symbols import (
     FILLING,
     FunctionNode,
     is_false,
+    is_super,
     parameter_names,
     registered,
     requires_grad_given,
@@ -239,12 +240,7 @@ def is_super_init(statement: ast.Expr) -> bool:
     call = statement.value
     assert isinstance(call, ast.Call)
     function = call.func
-    return (
-        isinstance(function, ast.Attribute)
-        and function.attr == "__init__"
-        and isinstance(function.value, ast.Call)
-        and getattr(function.value.func, "id", None) == "super"
-    )
+    return isinstance(function, ast.Attribute) and function.attr == "__init__" and is_super(function.value)
 
 
 def _is_name(node: ast.expr, name: str | None) -> bool:

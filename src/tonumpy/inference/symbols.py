@@ -47,10 +47,14 @@ SELF = "self"
 OBJECTS = (SELF, "cls")
 
 
+def is_super(node: ast.AST) -> bool:
+    """`super()`"""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
 def calls_super(method: ast.Attribute) -> bool:
     """`super().keep`; what a constructor writes, the class knows."""
-    call = method.value
-    return isinstance(call, ast.Call) and last_name(call.func) == "super" and method.attr != "__init__"
+    return is_super(method.value) and method.attr != "__init__"
 
 
 def names_in(node: ast.AST) -> set[str]:
