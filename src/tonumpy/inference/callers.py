@@ -9,7 +9,7 @@ from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.symbols import arguments_of, decorator_names, names_read, read_name
-from tonumpy.inference.syntax import FUNCTIONS, children_of, walk
+from tonumpy.inference.syntax import FUNCTIONS, children_of
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
@@ -70,17 +70,17 @@ class Callers:
         """The join of all calls; where some may be out of sight, what is detached in all others."""
         node = function.node
         assert isinstance(node, FUNCTIONS)
-        if self._depth >= MAX_DEPTH or not may_be_asked(module, scopes):
+        if self._depth >= MAX_DEPTH:
             return OUT_OF_SIGHT
         are_all_in_sight = _all_calls_are_in_sight(module, scopes, node)
+        if not are_all_in_sight and not _is_called_in_its_module(module, node):
+            return OUT_OF_SIGHT
         is_nested = len(scopes) > 1 and isinstance(scopes[-2], FUNCTIONS)
         is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
         references = [
             reference
-            for reference in places_that_name(module, node.name)
-            if node not in reference.scopes  # its own recursive calls pass on what it was given
-            and (not is_nested or scopes[-2] in reference.scopes)  # others of this name are not in its scope
-            and _may_mean(reference, scopes[-2] if is_method else None)
+            for reference in _references(module, node, scopes[-2] if is_method else None)
+            if not is_nested or scopes[-2] in reference.scopes  # others of this name are not in its scope
         ]
         passed_on = [reference for reference in references if reference.call is None]
         if not references or len(references) > MAX_CALLS or not _may_be_followed(passed_on):
@@ -204,12 +204,17 @@ def _all_calls_are_in_sight(
 
 def is_called_on_self_alone(module: Module, owner: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether the other methods of its class call a method, and nobody else in the module names one like it."""
-    found = [
-        reference
-        for reference in places_that_name(module, node.name)
-        if node not in reference.scopes and _may_mean(reference, owner)
-    ]
+    found = _references(module, node, owner)
     return bool(found) and all(_is_on_self(reference, owner) for reference in found)
+
+
+def _references(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: ast.AST | None) -> list[Reference]:
+    """The places that may mean a function, or a method of the class `owner`, outside of it.
+
+    Its own recursive calls pass on what it was given.
+    """
+    named = places_that_name(module, node.name)
+    return [reference for reference in named if node not in reference.scopes and _may_mean(reference, owner)]
 
 
 def _is_called_in_its_module(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -290,10 +295,12 @@ def _collect_field(value: object, scopes: tuple[ast.AST, ...], statement: ast.st
 
 def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: ast.stmt, search: _Search) -> None:
     called: set[int] = set()
+    given_to: dict[int, ast.Call] = {}  # the call that an argument stands in
     stack = [root]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Call):
+            given_to.update((id(argument), node) for argument in arguments_of(node))
             function, is_submitted = node.func, False
             if node.args and last_name(function) == "submit" and last_name(node.args[0]) == search.name:
                 function, is_submitted = node.args[0], True
@@ -308,14 +315,9 @@ def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: a
             and isinstance(node.ctx, ast.Load)
         ):
             is_attribute = isinstance(node, ast.Attribute)
-            search.found.append(Reference(None, scopes, statement, is_attribute, passed_to=_call_with(root, node)))
+            passed_to = given_to.get(id(node))
+            search.found.append(Reference(None, scopes, statement, is_attribute, passed_to=passed_to))
         stack.extend(children_of(node))
-
-
-def _call_with(root: ast.AST, argument: ast.expr) -> ast.Call | None:
-    """The call in an expression that is given an argument."""
-    calls = (node for node in walk(root) if isinstance(node, ast.Call))
-    return next((call for call in calls if any(each is argument for each in arguments_of(call))), None)
 
 
 # Decorators that leave the parameters of a function as they are.
