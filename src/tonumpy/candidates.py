@@ -112,7 +112,7 @@ def _search_block(
         if not spans_any(statement, search.rows):
             continue
         for field, value in ast.iter_fields(statement):
-            if field == "body" and isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            if field == "body" and isinstance(statement, (ast.ClassDef, *_FUNCTIONS)):
                 # Decorators, defaults, bases and annotations run in the scope outside.
                 _search_field(value, (*scopes, statement), (), statement, search)
             else:

@@ -29,6 +29,7 @@ from tonumpy.inference.symbols import (
     own_expressions,
     statements_of,
 )
+from tonumpy.inference.syntax import FUNCTIONS, SCOPES
 from tonumpy.prefilter import CONSUMERS, TROUBLE
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _parts_in_trouble(source: Source) -> list[tuple[int, int]]:
     definitions: list[tuple[int, int]] = []
     others: list[tuple[int, int]] = []
     for statement in source.tree.body:
-        is_definition = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        is_definition = isinstance(statement, SCOPES)
         (definitions if is_definition else others).append(_extent(statement, source))
     found = [place for place in definitions if _speaks_of_trouble(source, place)]
     return sorted(found + others if any(_speaks_of_trouble(source, place) for place in others) else found)
@@ -134,7 +135,7 @@ def _names_in_trouble(scope: Scope, source: Source) -> set[str]:
     if not isinstance(scope, ast.Module) and not _speaks(source, scope):
         return set()
     if isinstance(scope, ast.ClassDef):
-        methods = [each for each in scope.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        methods = [each for each in scope.body if isinstance(each, FUNCTIONS)]
         return {name for method in methods for name in _names_in_trouble(method, source) if name.startswith("self.")}
     said = {
         name

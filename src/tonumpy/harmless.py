@@ -20,6 +20,7 @@ from tonumpy.inference.symbols import (
     root_name,
     statements_of,
 )
+from tonumpy.inference.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,7 +48,7 @@ class Harmless:
         self._values: dict[str, list[ast.expr | None]] = {}
         self._parameters: frozenset[str] = frozenset()
         self._known: dict[str, bool] = {}
-        if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(scope, FUNCTIONS):
             self._parameters = frozenset(parameter_names(scope.args))
         for statement in statements_of(scope.body):
             self._collect(statement)

@@ -30,7 +30,7 @@ from tonumpy.inference.symbols import (
     names_in,
     parameter_names,
 )
-from tonumpy.inference.syntax import FUNCTIONS, walk
+from tonumpy.inference.syntax import FUNCTIONS, SCOPES, walk
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -144,7 +144,7 @@ class Analysis:
         of the function are not asked, its parameters are what it declares itself.
         """
         node = scopes[-1]
-        assert isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        assert isinstance(node, (ast.Module, *SCOPES))
         owner, closure = self.surroundings(module, scopes)
         names = (*names, *(assumed or ()))
         slicer = module.derived(Slicer, node)
@@ -172,7 +172,7 @@ class Analysis:
         It may be switched to the opposite: where it still is what the test shows, that was not done. One that is only
         ever switched, on and off, is what it was switched to last.
         """
-        assert isinstance(scope, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        assert isinstance(scope, (ast.Module, *SCOPES))
         flow = module.derived(flow_of_node, scope)
         if name not in flow.times_bound:
             is_own = name in flow.local_names and name not in flow.shared_names
@@ -187,7 +187,7 @@ class Analysis:
             owner = Class(scopes[-2], module)
         for depth in range(len(scopes) - 2, 0, -1):
             outer = scopes[depth]
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if isinstance(outer, FUNCTIONS):
                 return owner or self._method_owner(module, scopes[: depth + 1]), self._closure_frame(
                     module, scopes[: depth + 1], scopes[depth + 1]
                 )
@@ -207,7 +207,7 @@ class Analysis:
     def entry_state(self, module: Module, scopes: Items[ast.AST]) -> Entry:
         """What the parameters of a function are when it is entered, and what is the state of torch inside it."""
         node = scopes[-1]
-        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        assert isinstance(node, FUNCTIONS)
         known = self._entries.get(id(node))
         if known is None:
             owner, closure = self.surroundings(module, scopes)

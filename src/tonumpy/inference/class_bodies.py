@@ -17,7 +17,7 @@ from tonumpy.inference.symbols import (
     requires_grad_given,
     statements_of,
 )
-from tonumpy.inference.syntax import walk
+from tonumpy.inference.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Items
@@ -38,7 +38,7 @@ def members_defined(node: ast.ClassDef) -> Members:
     fields: dict[str, ast.AnnAssign | ast.Assign] = {}
     functions: list[FunctionNode] = []
     for statement in statements_of(node.body):
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(statement, FUNCTIONS):
             functions.append(statement)
             if not _is_setter(statement):
                 methods[statement.name] = statement
@@ -137,7 +137,7 @@ def written_within(method: FunctionNode) -> dict[str, list[FunctionNode]]:
     owner = owner_name(method)
     found: dict[str, list[FunctionNode]] = {}
     for inner in statements_of(method.body):
-        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and owner not in parameter_names(inner.args):
+        if isinstance(inner, FUNCTIONS) and owner not in parameter_names(inner.args):
             writes = writes_of(inner, owner)
             for name in (*writes.assigned, *writes.filled):
                 found.setdefault(name, []).append(inner)

@@ -24,7 +24,7 @@ from tonumpy.inference.symbols import (
     root_name,
     statements_of,
 )
-from tonumpy.inference.syntax import SCOPES, children_of, walk
+from tonumpy.inference.syntax import FUNCTIONS, SCOPES, children_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -227,7 +227,7 @@ def _closures_in(body: list[ast.stmt]) -> Closures | None:
     statements = list(statements_of(body))
     function: FunctionNode | ast.Lambda
     for statement in statements:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(statement, FUNCTIONS):
             name, function = statement.name, statement
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Lambda):
             if not isinstance(statement.targets[0], ast.Name):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.chains import last_name
 from tonumpy.inference.memory import Memory, Names, Place, Reference, References, further
 from tonumpy.inference.symbols import parameter_names, path_of
+from tonumpy.inference.syntax import SCOPES
 from tonumpy.inference.values import Function, ModuleValue
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def imported_callee(call: ast.Call, module: Module, names: ModuleNames) -> Calle
 
 def functions_in(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:
     """Those whose names nothing else in the body has."""
-    definitions = [each for each in body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    definitions = [each for each in body if isinstance(each, SCOPES)]
     names = [each.name for each in definitions]
     return {
         each.name: each for each in definitions if isinstance(each, ast.FunctionDef) and names.count(each.name) == 1

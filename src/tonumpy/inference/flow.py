@@ -37,7 +37,7 @@ from tonumpy.inference.symbols import (
     statements_of,
     words_given,
 )
-from tonumpy.inference.syntax import walk
+from tonumpy.inference.syntax import FUNCTIONS, walk
 from tonumpy.inference.values import (
     DATASET,
     NOTHING,
@@ -168,10 +168,7 @@ def _only_calls(frame: Frame, statement: ast.Assign) -> frozenset[int]:
     places = [
         place
         for place in places_that_name(frame.module, target.id)
-        if any(
-            isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) and spans_any(scope, [statement.lineno])
-            for scope in place.scopes
-        )
+        if any(isinstance(scope, FUNCTIONS) and spans_any(scope, [statement.lineno]) for scope in place.scopes)
     ]
     if any(place.call is None or place.is_submitted for place in places):
         return frozenset()

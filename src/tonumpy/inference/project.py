@@ -244,7 +244,7 @@ class Module:
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 for name, imported in imports_of(statement):
                     found.setdefault(name, []).append(imported)
-            elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            elif isinstance(statement, SCOPES):
                 found.setdefault(statement.name, []).append(statement)
             elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.With)):
                 for name in _names_stored(statement):
