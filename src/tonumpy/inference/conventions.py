@@ -13,6 +13,7 @@ from tonumpy.chains import last_name
 from tonumpy.inference.operators import result_facts
 from tonumpy.inference.values import (
     DATASET,
+    SENT,
     TOO_MANY,
     Arguments,
     Constant,
@@ -206,7 +207,7 @@ def taken_for_source(value: Value, name: str, given: Iterable[str] = ()) -> Valu
     """
     if not isinstance(value, Unknown) or value.on_cpu is False or value.requires_grad is True:
         return value
-    if _DATASET.search(name) and value.why != "method to" and not any("device" in other for other in given):
+    if _DATASET.search(name) and value.why != SENT and not any("device" in other for other in given):
         return Unknown(DATASET, value.on_cpu, False)
     if (value.on_cpu, value.requires_grad) != (None, None):
         return value
@@ -264,7 +265,7 @@ def item_of_dataset(value: Value) -> Value:
         cpu = True if value.on_cpu is None and not value.is_sent else value.on_cpu
         return value._replace(on_cpu=cpu, requires_grad=value.requires_grad or False)
     if isinstance(value, Unknown):
-        is_obscure = value.on_cpu is not False and value.requires_grad is not True and value.why != "method to"
+        is_obscure = value.on_cpu is not False and value.requires_grad is not True and value.why != SENT
         return Unknown("item of a dataset", True, False, value.is_no_tensor) if is_obscure else value
     return mapped(value, item_of_dataset)
 

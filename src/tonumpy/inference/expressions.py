@@ -20,6 +20,7 @@ from tonumpy.inference.values import (
     NONE,
     NOTHING,
     SAVED,
+    SENT,
     Annotation,
     Arguments,
     Class,
@@ -258,7 +259,7 @@ def _item_of_unknown(value: Unknown) -> Unknown:
         return value._replace(requires_grad=False)
     if value.why == DATASET:
         return Unknown("item of a dataset", True, False)
-    keeps_why = "item" in value.why or value.why == "method to"  # which may have brought all of it to some device
+    keeps_why = "item" in value.why or value.why == SENT
     return Unknown(value.why if keeps_why else "item of an unknown value", value.on_cpu, value.requires_grad)
 
 

@@ -256,6 +256,7 @@ def is_number(value: Value) -> bool:
 
 
 DATASET = "a dataset"  # another reason: what is taken out of it, by number or one after the other, is on the CPU
+SENT = "method to"  # another: what `.to(...)` of an unknown object gives; all that it holds may be on some device
 SAVED = (
     "what has been saved"  # why a value is unknown: in a file may be anything, but what is put under a key is detached
 )
