@@ -11,9 +11,9 @@ from typing import Any, get_args
 import pytest
 
 from tonumpy.inference import libraries
+from tonumpy.inference.dtypes import is_dtype_name
 from tonumpy.inference.frameworks import FOREIGN
 from tonumpy.inference.libraries.rows import Where, Whether
-from tonumpy.inference.values import is_dtype_name
 
 if sys.version_info >= (3, 11):
     import tomllib

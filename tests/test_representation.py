@@ -17,8 +17,9 @@ from tonumpy import check_source
 from tonumpy.conversions import LINKS_OF_DTYPE
 from tonumpy.inference import representation
 from tonumpy.inference.autocast import NARROW
+from tonumpy.inference.dtypes import is_dtype_name
 from tonumpy.inference.libraries.rows import OF_THE_INPUTS_DTYPE, OF_THEIR_OWN_DTYPE, dtype_of_layer
-from tonumpy.inference.values import Arguments, is_dtype_name
+from tonumpy.inference.values import Arguments
 from tonumpy.inference.values import Tensor as Facts
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of what is experimental or deprecated, once a process

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, callers, classes, given_by_pytest, libraries, names
+from tonumpy.inference.aliases import as_given, handed_back, unless_it_requires_grad, without_origins
 from tonumpy.inference.annotations import value_of_annotation
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.callers import Entry
@@ -21,6 +22,7 @@ from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
+from tonumpy.inference.joins import join, join_all, sequence_of
 from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
     FunctionNode,
@@ -50,16 +52,9 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
-    as_given,
-    handed_back,
-    join,
-    join_all,
     mapped,
-    sequence_of,
     tensor_facts,
-    unless_it_requires_grad,
     with_facts,
-    without_origins,
 )
 
 if TYPE_CHECKING:

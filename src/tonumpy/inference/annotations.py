@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tonumpy.chains import last_name
 from tonumpy.inference.frameworks import foreign_root
+from tonumpy.inference.joins import join, join_all, sequence_of
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -24,9 +25,6 @@ from tonumpy.inference.values import (
     Tensor,
     Unknown,
     Value,
-    join,
-    join_all,
-    sequence_of,
 )
 
 _PLAIN = frozenset("int float bool str bytes complex slice type range bytearray object_".split())

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, libraries
+from tonumpy.inference.aliases import loosened, with_origin
 from tonumpy.inference.conventions import learnt_from_name, learnt_from_name_of_index
+from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, operand_of, operate, settle
+from tonumpy.inference.joins import join, join_all, updated
 from tonumpy.inference.operators import are_given, with_grad_set
 from tonumpy.inference.symbols import arguments_of, element_path, key_path, names_in, path_of, root_name
 from tonumpy.inference.syntax import walk
@@ -32,17 +35,11 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
-    is_integral,
-    join,
-    join_all,
-    loosened,
     members,
     same,
     tensor_facts,
     truth_of,
-    updated,
     with_facts,
-    with_origin,
 )
 
 if TYPE_CHECKING:

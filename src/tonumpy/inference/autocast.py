@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.environment import AUTOCAST
-from tonumpy.inference.values import NOTHING, Constant, Symbol, Tensor, Value, dtype_of, is_integral
+from tonumpy.inference.values import NOTHING, Constant, Symbol, Tensor, Value, dtype_of
 
 if TYPE_CHECKING:
     import ast

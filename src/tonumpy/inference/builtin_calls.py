@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonumpy.inference.conventions import learnt_from_name
+from tonumpy.inference.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.operators import combine
 from tonumpy.inference.values import (
     NONE,
@@ -20,11 +21,7 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     is_number,
-    join,
-    join_all,
     members,
-    sequence_of,
-    updated,
 )
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.inference.frame import Targets
+from tonumpy.inference.joins import join
 from tonumpy.inference.symbols import arguments_of, decorator_names, names_read, read_name
 from tonumpy.inference.syntax import FUNCTIONS, children_of
 from tonumpy.inference.values import (
@@ -20,7 +21,6 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     held_in,
-    join,
     join_fact,
     mapped,
     members,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
+from tonumpy.inference.aliases import unless_it_requires_grad, without_origins
 from tonumpy.inference.annotations import made_by_typing, makes_annotation
 from tonumpy.inference.changes_by_calls import change_arguments, change_receiver, give_away_modules
 from tonumpy.inference.conventions import (
@@ -23,9 +24,11 @@ from tonumpy.inference.conventions import (
     speaks_of_model,
     was_given,
 )
+from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
 from tonumpy.inference.frameworks import IMPORTING
+from tonumpy.inference.joins import KEPT_CALLS, join, join_all
 from tonumpy.inference.libraries.moved import moved
 from tonumpy.inference.operators import (
     TORCH_WORDS,
@@ -41,7 +44,6 @@ from tonumpy.inference.symbols import SELF, Import, arguments_of, element_path, 
 from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     DATASET,
-    KEPT_CALLS,
     NONE,
     NOTHING,
     SAVED,
@@ -67,17 +69,12 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     held_in,
-    is_integral,
-    join,
-    join_all,
     mapped,
     may_be,
     stronger,
     symbol,
     tensor_facts,
-    unless_it_requires_grad,
     with_facts,
-    without_origins,
 )
 
 if TYPE_CHECKING:

@@ -6,6 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.inference import builtin_calls, libraries
+from tonumpy.inference.dtypes import is_integral
+from tonumpy.inference.joins import join, join_all
 from tonumpy.inference.symbols import SELF, path_of
 from tonumpy.inference.values import (
     NOTHING,
@@ -21,9 +23,6 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
-    is_integral,
-    join,
-    join_all,
     may_be,
     members,
     same,

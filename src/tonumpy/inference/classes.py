@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.inference import libraries
+from tonumpy.inference.aliases import unless_it_requires_grad
 from tonumpy.inference.callers import Entry
 from tonumpy.inference.class_bodies import (
     Members,
@@ -22,8 +23,10 @@ from tonumpy.inference.class_bodies import (
 )
 from tonumpy.inference.constructors import stored_parameters
 from tonumpy.inference.conventions import held_by_dataset, is_called_dataset, is_id_of_token, learnt_from_name
+from tonumpy.inference.dtypes import is_integral, is_real
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
+from tonumpy.inference.joins import join, join_all
 from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
     FunctionNode,
@@ -49,15 +52,8 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
-    is_integral,
-    is_real,
-    join,
-    join_all,
-    unless_it_requires_grad,
 )
-from tonumpy.inference.values import (
-    members as members_of_union,
-)
+from tonumpy.inference.values import members as members_of_union
 
 if TYPE_CHECKING:
     from tonumpy.inference.analysis import Analysis

@@ -10,11 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
+from tonumpy.inference.aliases import unless_it_requires_grad
+from tonumpy.inference.joins import TOO_MANY
 from tonumpy.inference.operators import result_facts
 from tonumpy.inference.values import (
     DATASET,
     SENT,
-    TOO_MANY,
     Arguments,
     Constant,
     Foreign,
@@ -27,7 +28,6 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     mapped,
-    unless_it_requires_grad,
 )
 
 if TYPE_CHECKING:

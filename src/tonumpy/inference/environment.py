@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.values import NOTHING, Value, join, same
+from tonumpy.inference.joins import join
+from tonumpy.inference.values import NOTHING, Value, same
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

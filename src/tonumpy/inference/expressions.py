@@ -11,6 +11,7 @@ from tonumpy.inference.calls import call_value, evaluate_chain
 from tonumpy.inference.conventions import PARTS_OF_DATASETS, holds_settings, item_of_dataset, learnt_from_name
 from tonumpy.inference.environment import Environment
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
+from tonumpy.inference.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.narrowing import narrow
 from tonumpy.inference.operators import attribute_of_tensor, combine, with_dimensions
 from tonumpy.inference.symbols import holders_of
@@ -41,14 +42,10 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
-    join,
-    join_all,
     mapped,
     members,
     same,
-    sequence_of,
     symbol,
-    updated,
 )
 
 if TYPE_CHECKING:

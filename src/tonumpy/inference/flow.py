@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.deferred import PLAIN
+from tonumpy.inference.aliases import unless_it_requires_grad, with_origin
 from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context, thaw
 from tonumpy.inference.callers import places_that_name
 from tonumpy.inference.calls import call_method, evaluate_arguments, observe_calls
@@ -17,6 +18,7 @@ from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYP
 from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
+from tonumpy.inference.joins import join
 from tonumpy.inference.libraries.moved import changes_module_in_place
 from tonumpy.inference.narrowing import asks_for_class, narrow, pattern_value
 from tonumpy.inference.slices import moves_own_module
@@ -53,12 +55,9 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     definition,
-    join,
     members,
     same,
     tensor_facts,
-    unless_it_requires_grad,
-    with_origin,
 )
 
 if TYPE_CHECKING:

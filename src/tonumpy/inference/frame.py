@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.inference.aliases import after_change, after_part_changed, with_origin
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, Environment
+from tonumpy.inference.joins import join, join_arguments
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -19,12 +21,7 @@ from tonumpy.inference.values import (
     Tensor,
     Unknown,
     Value,
-    after_change,
-    after_part_changed,
     dtype_of,
-    join,
-    join_arguments,
-    with_origin,
 )
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame
 from tonumpy.inference.frameworks import foreign_root
+from tonumpy.inference.joins import join, join_all
 from tonumpy.inference.slices import Slice
 from tonumpy.inference.symbols import Import, bindings_of, bound_names, imports_of, statements_of, words_given
 from tonumpy.inference.syntax import FUNCTIONS
@@ -25,8 +26,6 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     definition,
-    join,
-    join_all,
     symbol,
 )
 

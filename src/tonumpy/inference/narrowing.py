@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.inference import torch_api
 from tonumpy.inference.annotations import value_of_class
+from tonumpy.inference.joins import join_all
 from tonumpy.inference.operators import cpu_of_device
 from tonumpy.inference.symbols import element_path, key_path, path_of
 from tonumpy.inference.values import (
@@ -27,7 +28,6 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     is_number,
-    join_all,
     may_be,
     members,
     with_facts,

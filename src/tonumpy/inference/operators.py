@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import ACCELERATORS
 from tonumpy.inference import representation, torch_api
+from tonumpy.inference.dtypes import is_complex, is_dtype_name, is_integral, is_real
+from tonumpy.inference.joins import join_all, sequence_of
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -26,18 +28,12 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     dtype_of,
-    is_complex,
-    is_dtype_name,
-    is_integral,
     is_number,
-    is_real,
-    join_all,
     join_fact,
     mapped,
     may_be,
     members,
     same,
-    sequence_of,
     stronger,
     tensor_facts,
     truth_of,

@@ -8,17 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.values import (
-    LibraryObject,
-    Plain,
-    Symbol,
-    Tensor,
-    Unknown,
-    Value,
-    dtype_of,
-    is_complex,
-    is_dtype_name,
-)
+from tonumpy.inference.dtypes import is_complex, is_dtype_name
+from tonumpy.inference.values import LibraryObject, Plain, Symbol, Tensor, Unknown, Value, dtype_of
 
 if TYPE_CHECKING:
     from tonumpy.inference.values import Arguments

@@ -1,10 +1,11 @@
-"""What inference knows of a value: frozen descriptions, and `join`, which keeps only what two paths agree on."""
+"""What inference knows of a value: frozen descriptions, and what is asked of one."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tonumpy.inference.dtypes import is_dtype_name
 from tonumpy.inference.frameworks import foreign_root
 
 if TYPE_CHECKING:
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
 
     from tonumpy.conversions import Certainty, Fact
     from tonumpy.inference.project import Module
-
-MAX_MEMBERS = 6
-TOO_MANY = "too many kinds of value"
 
 
 class Nothing(NamedTuple):
@@ -310,247 +308,6 @@ def may_be(value: Value, kinds: type | tuple[type, ...]) -> bool:
     return any(isinstance(member, kinds) for member in members(value))
 
 
-def join(first: Value, second: Value) -> Value:
-    """The description of a value that is either of the two; it claims no fact that only one of them has."""
-    if same(first, second) or isinstance(second, Nothing):
-        return first
-    if isinstance(first, Nothing):
-        return second
-    found: list[Value] = []
-    for value in (*members(first), *members(second)):
-        for index, other in enumerate(found):
-            merged = _merge(other, value)
-            if merged is not None:
-                found[index] = merged
-                break
-        else:
-            found.append(value)
-    if len(found) == 1:
-        return found[0]
-    if len(found) > MAX_MEMBERS:
-        cpu, grad = tensor_facts(found[0])
-        for value in found[1:]:
-            other_cpu, other_grad = tensor_facts(value)
-            cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
-        return Unknown(TOO_MANY, cpu, grad)
-    return Union(tuple(found))
-
-
-def join_all(values: Iterable[Value]) -> Value:
-    """The join of all of them; NOTHING where there are none."""
-    joined: Value = NOTHING
-    for value in values:
-        joined = join(joined, value)
-    return joined
-
-
-_PLAIN = (Plain, Constant)
-# What they give is a function, or a class, that is made of their arguments.
-KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
-
-
-def _merge(first: Value, second: Value) -> Value | None:
-    """The join of two descriptions of one class; None where they stay apart."""
-    if same(first, second):
-        return first
-    if type(first) is not type(second) and not (isinstance(first, _PLAIN) and isinstance(second, _PLAIN)):
-        return None
-    if isinstance(first, Tensor) and isinstance(second, Tensor):
-        return Tensor(
-            join_fact(first.on_cpu, second.on_cpu),
-            join_fact(first.requires_grad, second.requires_grad),
-            join_dtype(first.dtype, second.dtype),
-            weaker(first.certainty, second.certainty),
-            first.is_number or second.is_number,
-            first.layout if first.layout == second.layout else None,
-            first.bit if first.bit == second.bit else None,
-            first.is_item and second.is_item,
-            first.is_sent or second.is_sent,
-            all(tensor.is_given or tensor.requires_grad is False for tensor in (first, second)),
-            first.origins | second.origins,
-        )
-    if isinstance(first, Unknown) and isinstance(second, Unknown):
-        return Unknown(
-            first.why,
-            join_fact(first.on_cpu, second.on_cpu),
-            join_fact(first.requires_grad, second.requires_grad),
-            first.is_no_tensor and second.is_no_tensor,
-        )
-    if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
-        if isinstance(first, Constant) and isinstance(second, Constant) and NONE in (first, second):
-            return None  # None is told apart by tests, so it stays beside other values
-        if NONE in (first, second):
-            return None
-        return _wider_plain(first, second)
-    if isinstance(first, Device) and isinstance(second, Device):
-        is_chosen = first.is_chosen or second.is_chosen or {first.is_cpu, second.is_cpu} == {True, False}
-        kind = first.type if first.type == second.type else None
-        return Device(join_fact(first.is_cpu, second.is_cpu), kind, is_chosen)
-    if isinstance(first, Sequence) and isinstance(second, Sequence):
-        if _are_told_apart(first, second):
-            return None
-        items = None
-        if first.items is not None and second.items is not None and len(first.items) == len(second.items):
-            items = tuple(join(one, other) for one, other in zip(first.items, second.items, strict=True))
-        fields = first.fields if first.fields == second.fields else ()
-        return Sequence(items, join(first.element, second.element), fields)
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return _join_mappings(first, second)
-    if isinstance(first, LibraryObject) and isinstance(second, LibraryObject) and first.name == second.name:
-        if first.name in KEPT_CALLS:
-            return None
-        return LibraryObject(
-            first.name,
-            join_fact(first.on_cpu, second.on_cpu),
-            join_fact(first.requires_grad, second.requires_grad),
-            _join_made_from(first, second),
-            first.dtype if first.dtype == second.dtype else None,
-        )
-    if isinstance(first, Instance) and isinstance(second, Instance) and first.cls == second.cls:
-        return Instance(
-            first.cls,
-            _join_made_from(first, second),
-            join_fact(first.on_cpu, second.on_cpu),
-            join_fact(first.requires_grad, second.requires_grad),
-            first.written | second.written,
-            first.dtype if first.dtype == second.dtype else None,
-        )
-    return None
-
-
-def join_arguments(first: Arguments, second: Arguments) -> Arguments:
-    """Both are arguments of the same call, so they have the same shape, unless a * took them apart differently."""
-    if len(first.positional) != len(second.positional) or [k for k, _ in first.named] != [k for k, _ in second.named]:
-        return Arguments((), (), has_star=True, hides_names=True)
-    positional = tuple(join(one, other) for one, other in zip(first.positional, second.positional, strict=True))
-    named = tuple((name, join(one, other)) for (name, one), (_, other) in zip(first.named, second.named, strict=True))
-    has_star = first.has_star or second.has_star
-    hides_names = first.hides_names or second.hides_names
-    is_known = isinstance(first.under_names, Unknown) and isinstance(second.under_names, Unknown)
-    under_names = join(first.under_names, second.under_names) if is_known else NOTHING
-    return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names, under_names)
-
-
-def _join_made_from(first: LibraryObject | Instance, second: LibraryObject | Instance) -> Arguments | None:
-    """What one of two objects of a class was made from; None of one that is wrapped again and again, as in a loop."""
-    if first.arguments is None or second.arguments is None:
-        return None
-    if first.arguments == second.arguments:
-        return first.arguments
-    joined = join_arguments(first.arguments, second.arguments)
-    return None if joined.has_star or _is_made_of_its_like(first, joined) else joined
-
-
-def _is_made_of_its_like(value: LibraryObject | Instance, arguments: Arguments) -> bool:
-    """Whether an object of the same class is among what it was made from, or what that was made from."""
-    waiting = list(arguments.values())
-    while waiting:
-        for each in held_in(waiting.pop()):
-            if isinstance(each, LibraryObject) and isinstance(value, LibraryObject) and each.name == value.name:
-                return True
-            if isinstance(each, Instance):
-                if isinstance(value, Instance) and each.cls == value.cls:
-                    return True
-                waiting.extend(() if each.arguments is None else each.arguments.values())
-    return False
-
-
-def _are_told_apart(first: Sequence, second: Sequence) -> bool:
-    """Whether a flag in two tuples says which of them it is: `return torch.from_numpy(x), True`, `return x, False`."""
-    return any(
-        {one, other} == {Constant(True), Constant(False)}
-        for one, other in zip(first.items or (), second.items or (), strict=False)
-        if isinstance(one, Constant) and isinstance(other, Constant)
-    )
-
-
-def _wider_plain(first: Plain | Constant, second: Plain | Constant) -> Value | None:
-    if is_number(first) and is_number(second):
-        return Plain("number")
-    if isinstance(first, Constant) and isinstance(second, Constant):
-        return None if type(first.value) is type(second.value) is str else Plain("constant")
-    return Plain(first.what if isinstance(first, Plain) else "constant")
-
-
-def _join_mappings(first: Mapping, second: Mapping) -> Mapping:
-    one, other = dict(first.entries), dict(second.entries)
-    entries = tuple((key, join(one.get(key, first.other), other.get(key, second.other))) for key in {**one, **other})
-    return Mapping(entries, join(first.other, second.other))
-
-
-def updated(first: Mapping, second: Value) -> Mapping:
-    """A dict with what another has: under the keys of the other what stands there, where these are known."""
-    if not isinstance(second, Mapping):
-        second = Mapping((), Unknown("value of a dict"))
-    entries = {key: join(value, second.other) for key, value in first.entries}
-    return Mapping((*{**entries, **dict(second.entries)}.items(),), join(first.other, second.other))
-
-
-def join_dtype(first: str | None, second: str | None) -> str | None:
-    if first == second:
-        return first
-    return "integral" if is_integral(first) and is_integral(second) else None
-
-
-_INTEGRAL = frozenset(
-    (
-        "integral",
-        "bool",
-        "uint8",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint16",
-        "uint32",
-        "uint64",
-        "short",
-        "int",
-        "long",
-    )
-)
-
-
-def is_integral(dtype: str | None) -> bool:
-    """Integers and booleans: tensors of these never require grad."""
-    return dtype in _INTEGRAL
-
-
-_FLOATING = frozenset(
-    (
-        "float16",
-        "float32",
-        "float64",
-        "bfloat16",
-        "half",
-        "float",
-        "double",
-        "complex",
-        "complex32",
-        "complex64",
-        "complex128",
-        "chalf",
-        "cfloat",
-        "cdouble",
-        "float8_e4m3fn",
-        "float8_e4m3fnuz",
-        "float8_e5m2",
-        "float8_e5m2fnuz",
-        "float8_e8m0fnu",
-        "float4_e2m1fn_x2",
-        "qint8",
-        "qint32",
-        "quint8",
-        "quint4x2",
-        "quint2x4",
-    )
-)
-
-
-def is_dtype_name(name: str) -> bool:
-    return name in _INTEGRAL or name in _FLOATING
-
-
 def truth_of(value: Value) -> Fact:
     """What a literal True or False says; None of anything else."""
     return value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
@@ -562,16 +319,6 @@ def dtype_of(value: Value | None) -> str | None:
         name = value.name.rpartition(".")[2]
         return name if is_dtype_name(name) else None
     return None
-
-
-def is_real(dtype: str | None) -> bool:
-    """A floating point dtype in which torch computes: 16 bits or more."""
-    return dtype in ("float16", "float32", "float64", "bfloat16", "half", "float", "double")
-
-
-def is_complex(dtype: str | None) -> bool:
-    """A complex dtype, or "complex" where only that is known."""
-    return dtype is not None and dtype.startswith(("complex", "chalf", "cfloat", "cdouble"))
 
 
 def tensor_facts(value: Value) -> tuple[Fact, Fact]:
@@ -618,103 +365,6 @@ def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) ->
     return value
 
 
-def unless_it_requires_grad(
-    value: Value, given: Arguments = NO_ARGUMENTS, around: frozenset[str] = frozenset()
-) -> Value:
-    """What a call gives, with every tensor in it that is not known to require grad taken for one that does not.
-
-    What an argument may be, or a view of one, was not made by the call, nor were the variables `around` the function.
-    """
-    if isinstance(value, Tensor) and any(name.startswith(_ARGUMENT) or name in around for name in value.origins):
-        return value
-    if isinstance(value, Unknown) and any(value in members(argument) for argument in given.values()):
-        return value
-    if isinstance(value, (Tensor, Unknown)):
-        return value if value.requires_grad is not None else value._replace(requires_grad=False)
-    return mapped(value, lambda part: unless_it_requires_grad(part, given, around))
-
-
-def with_origin(value: Value, name: str) -> Value:
-    """The value with its name on every tensor in it that has been held by no name yet."""
-    if isinstance(value, Tensor):
-        return value if value.origins else value._replace(origins=frozenset((name,)))
-    return mapped(value, lambda part: with_origin(part, name))
-
-
-def without_origins(arguments: Arguments) -> Arguments:
-    """As a function sees them: what it makes of them does not depend on the names that its caller has for them."""
-    return arguments._replace(
-        positional=tuple(_without_origins(value) for value in arguments.positional),
-        named=tuple((name, _without_origins(value)) for name, value in arguments.named),
-        starred=_without_origins(arguments.starred),
-    )
-
-
-def _without_origins(value: Value) -> Value:
-    return _with_origins(value, frozenset())
-
-
-def _with_origins(value: Value, origins: frozenset[str]) -> Value:
-    if isinstance(value, Tensor):
-        return value if value.origins == origins else value._replace(origins=origins)
-    return mapped(value, lambda part: _with_origins(part, origins))
-
-
-_ARGUMENT = "<argument "  # no name of a variable begins so
-
-
-def as_given(arguments: Arguments) -> Arguments:
-    """As a function sees them: the tensors in them come from an argument, whatever its caller calls them."""
-    return arguments._replace(
-        positional=tuple(
-            _with_origins(value, frozenset((f"{_ARGUMENT}{place}>",)))
-            for place, value in enumerate(arguments.positional)
-        ),
-        named=tuple(
-            (name, _with_origins(value, frozenset((f"{_ARGUMENT}{name}>",)))) for name, value in arguments.named
-        ),
-        starred=_with_origins(arguments.starred, frozenset((f"{_ARGUMENT}*>",))),
-    )
-
-
-def handed_back(result: Value, arguments: Arguments) -> Value:
-    """What a function gave, as its caller sees it: what came from an argument has the names that the argument has."""
-    if isinstance(result, Tensor):
-        if not result.origins:
-            return result
-        places = {f"{_ARGUMENT}{place}>": value for place, value in enumerate(arguments.positional)}
-        places.update((f"{_ARGUMENT}{name}>", value) for name, value in arguments.named)
-        places[f"{_ARGUMENT}*>"] = arguments.starred
-        names = (_origins_in(places[place]) for place in result.origins & places.keys())
-        return result._replace(origins=frozenset[str]().union(*names))
-    return mapped(result, lambda part: handed_back(part, arguments))
-
-
-def _origins_in(value: Value) -> frozenset[str]:
-    if isinstance(value, Tensor):
-        return value.origins
-    parts = _parts(value) if isinstance(value, (Sequence, Mapping, Union)) else ()
-    return frozenset[str]().union(*map(_origins_in, parts))
-
-
-def after_change(value: Value, changed: Tensor) -> Value:
-    """A value after a tensor that may be, or view, one in it has got or lost its grad; itself where none may."""
-    if isinstance(value, Tensor):
-        is_concerned = value.requires_grad is not changed.requires_grad and value.origins & changed.origins
-        is_given = value.is_given and changed.is_given
-        return value._replace(requires_grad=None, is_given=is_given) if is_concerned else value
-    return mapped(value, lambda part: after_change(part, changed))
-
-
-def after_part_changed(value: Value, part: LibraryObject | Instance) -> Value:
-    """A value after a module that may be in it has been moved, frozen or thawed; itself where none may be."""
-    if isinstance(value, LibraryObject) and value.arguments is not None:
-        held = held_in(*value.arguments.values(), value.arguments.starred)
-        is_concerned = any(_is_like(each, part) for each in held)
-        return value._replace(on_cpu=None, requires_grad=None) if is_concerned else value
-    return mapped(value, lambda inner: loosened(inner) if _is_like(inner, part) else after_part_changed(inner, part))
-
-
 def held_in(*values: Value) -> Iterator[Value]:
     """The values, and what is held by them: the parts of containers, and what objects of libraries were made of."""
     waiting = list(values)
@@ -724,24 +374,10 @@ def held_in(*values: Value) -> Iterator[Value]:
         if isinstance(each, LibraryObject):
             waiting.extend(() if each.arguments is None else each.arguments.values())
         elif isinstance(each, (Sequence, Mapping, Union)):
-            waiting.extend(_parts(each))
+            waiting.extend(parts_of(each))
 
 
-def _is_like(value: Value, part: LibraryObject | Instance) -> bool:
-    """Whether it may be the same object, whatever has been done to it."""
-    if isinstance(value, LibraryObject) and isinstance(part, LibraryObject):
-        return value.name == part.name and value.arguments == part.arguments
-    return isinstance(value, Instance) and isinstance(part, Instance) and value.cls == part.cls
-
-
-def loosened(value: Value) -> Value:
-    """A module, or modules in a container, one of which has been moved, frozen or thawed."""
-    if isinstance(value, (LibraryObject, Instance)):
-        return value._replace(on_cpu=None, requires_grad=None)
-    return mapped(value, loosened)
-
-
-def _parts(value: Sequence | Mapping | Union) -> tuple[Value, ...]:
+def parts_of(value: Sequence | Mapping | Union) -> tuple[Value, ...]:
     if isinstance(value, Sequence):
         return (value.element, *(value.items or ()))
     return value.values() if isinstance(value, Mapping) else value.members
@@ -751,7 +387,7 @@ def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
     """A container or union with each part changed; itself where all parts stay the same."""
     if not isinstance(value, (Sequence, Mapping, Union)):
         return value
-    parts = _parts(value)
+    parts = parts_of(value)
     changed = tuple(change(part) for part in parts)
     if all(new is old for new, old in zip(changed, parts, strict=True)):
         return value
@@ -761,7 +397,3 @@ def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
         entries = tuple((key, new) for (key, _), new in zip(value.entries, changed, strict=False))
         return Mapping(entries, changed[-1])
     return Union(changed)
-
-
-def sequence_of(items: list[Value] | tuple[Value, ...]) -> Sequence:
-    return Sequence(tuple(items), join_all(items))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tonumpy.inference.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -17,13 +18,9 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
-    join,
-    join_all,
     join_fact,
     same,
-    sequence_of,
     tensor_facts,
-    updated,
 )
 
 if TYPE_CHECKING:

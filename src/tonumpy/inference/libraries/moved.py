@@ -7,14 +7,7 @@ from typing import TypeVar
 from tonumpy.chains import ACCELERATORS
 from tonumpy.inference.operators import device_after_to, grad_asked_for
 from tonumpy.inference.symbols import MOVES
-from tonumpy.inference.values import (
-    Arguments,
-    Constant,
-    Device,
-    Instance,
-    LibraryObject,
-    dtype_of,
-)
+from tonumpy.inference.values import Arguments, Constant, Device, Instance, LibraryObject, dtype_of
 
 _Movable = TypeVar("_Movable", LibraryObject, Instance)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.inference.aliases import unless_it_requires_grad
 from tonumpy.inference.conventions import item_of_dataset, left_on_cpu
+from tonumpy.inference.dtypes import is_real
+from tonumpy.inference.joins import join, join_all, sequence_of
 from tonumpy.inference.libraries.containers import layer, one_after_another
 from tonumpy.inference.operators import combine, cpu_of_device, result_facts
 from tonumpy.inference.values import (
@@ -27,13 +30,8 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
-    is_real,
-    join,
-    join_all,
     same,
-    sequence_of,
     tensor_facts,
-    unless_it_requires_grad,
 )
 
 if TYPE_CHECKING:
