@@ -45,6 +45,9 @@ _HAND_OUT_WRAPPERS = frozenset(
     "mmengine mmdet mmdet3d mmpose mmseg mmaction mmocr mmpretrain mmrotate mmyolo mmagic mmrazor tensordict"
     " torchrl".split()
 )
+# Those came with mmengine, which took over the runner of mmcv 2.0 and what else was in `mmdet.core` and its like
+# (https://mmdetection.readthedocs.io/en/latest/migration.html).
+_BEFORE_WRAPPERS = re.compile(r"mmcv\.(?:runner|parallel)\b|\bmm\w+\.core\b")
 
 # Without `^` in front, which would take ten times as long: the search can then jump from one keyword to the next.
 _IMPORTS = (
@@ -88,9 +91,9 @@ def shared_words(roots: frozenset[str]) -> frozenset[str]:
     return frozenset[str]().union(*(_SHARED_WORDS[root] for root in roots & _SHARED_WORDS.keys()))
 
 
-def hands_out_wrappers(roots: frozenset[str]) -> bool:
+def hands_out_wrappers(roots: frozenset[str], text: str) -> bool:
     """Whether a library is imported whose results may be meant where a tensor would be moved or detached."""
-    return bool(roots & _HAND_OUT_WRAPPERS)
+    return bool(roots & _HAND_OUT_WRAPPERS) and _BEFORE_WRAPPERS.search(text) is None
 
 
 def foreign_root(name: str) -> str | None:

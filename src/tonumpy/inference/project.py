@@ -118,7 +118,7 @@ class Module:
     @cached_property
     def hands_out_wrappers(self) -> bool:
         """Whether results of a library may be about that have a `cpu`, a `detach` and a `numpy` too."""
-        return hands_out_wrappers(self.roots)
+        return hands_out_wrappers(self.roots, self.source.text)
 
     @cached_property
     def changes_default_device(self) -> bool:
