@@ -58,7 +58,6 @@ from tonumpy.inference.values import members as members_of_union
 if TYPE_CHECKING:
     from tonumpy.inference.analysis import Analysis
 
-MAX_BODY = 12  # statements of a method that `super()` calls on an object of which its class is known and nothing else
 MAX_ANCESTORS = 12
 MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run by itself
 
@@ -213,7 +212,7 @@ class ClassFacts:
             return Plain("int")
         function = self.method(cls, name)
         if function is not None:
-            instance = _as_found_by(function, instance)
+            instance = instance.real or instance  # `super()` finds the method, which works on the object itself
             decorators = decorator_names(function.node)
             if any(name.endswith("property") for name in decorators):  # `cached_property`, `lazy_property`
                 return settle(self._analysis.call_function(function, instance, Arguments(()), None))
@@ -476,15 +475,6 @@ class ClassFacts:
         execute(frame, init.body)
         seen = frame.observations.get(id(call))
         return None if seen is None or seen.arguments.has_star else seen.arguments
-
-
-def _as_found_by(method: Function, instance: Instance) -> Instance:
-    """The object that a method works on: the real one; not where `super()` calls a long one, which costs more than it
-    shows, on one of which nothing is known but its class."""
-    real = instance.real
-    if real is None or isinstance(method.node, ast.Lambda):
-        return instance
-    return real if real.arguments is not None or len(method.node.body) <= MAX_BODY else instance
 
 
 def _may_get_grad(value: Value) -> bool:
