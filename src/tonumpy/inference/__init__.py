@@ -56,7 +56,7 @@ def infer(
     `sharing` tells what is written through memory that they share, `may_concern` whether more than grad and device
     counts for any of some candidates.
     """
-    if module.has_rivals and not module.imports_torch:
+    if module.has_rivals and not module.speaks_of_torch:
         return []  # another framework's code: what it converts is its own
 
     def are_settled(group: Items[Candidate], observed: Observations) -> bool:
@@ -185,7 +185,7 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
     if not facts or (certainty is None and is_beside_container):
         return None
     if certainty is None or is_doubtful:
-        if module.has_rivals or module.hands_out_wrappers or (certainty is None and not module.imports_torch):
+        if module.has_rivals or module.hands_out_wrappers or (certainty is None and not module.speaks_of_torch):
             return None
         certainty = "possible"
     cpu, grad = facts[0]

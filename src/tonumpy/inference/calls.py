@@ -620,7 +620,7 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return _fresh(f"method {name}", frame, arguments)
     if isinstance(result, Tensor):
         speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
-        if (name == "cpu" and not frame.module.imports_torch) or (
+        if (name == "cpu" and not frame.module.speaks_of_torch) or (
             name in ("cpu", "cuda", "detach") and frame.module.hands_out_wrappers
         ):
             speaks_torch = False  # wrappers of results have a `cpu` and a `numpy` too

@@ -102,9 +102,9 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
             return Plain(name)
         if name == "device" and value.on_cpu is not None:
             return Device(value.on_cpu)
-        if name == "data" and frame.module.imports_torch:
+        if name == "data" and frame.module.speaks_of_torch:
             return Unknown("attribute data", value.on_cpu, False)  # of a tensor, as it is wherever a chain has it
-        if name == "grad" and frame.module.imports_torch:
+        if name == "grad" and frame.module.speaks_of_torch:
             return Unknown("attribute grad", value.on_cpu, _grad_of_gradients(frame))
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(value, name)
     return NOTHING if isinstance(value, Nothing) else Method(value, name)

@@ -44,6 +44,8 @@ _DEFAULT_DEVICE = re.compile(r"""\bset_default_device\((?!\s*["']cpu)|set_defaul
 _OTHER_DEVICES = re.compile(r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b""")
 _CHOOSING_DEVICES = re.compile(r"is_available\(|set_default_(?:device|tensor_type)\(")
 _ANY_CUDA = re.compile("cuda")
+_NAME_IN_TORCH = re.compile(r"\btorch\.\w")
+_OTHER_FRAMEWORKS = re.compile(r"\b(?:tf|jax|jnp)\b|tensorflow|keras|paddle|mxnet|mindspore|tinygrad")
 _LOADING = re.compile(r"load(?!_state|er)\w*\(|pickle")
 # Libraries that may be out of sight: the others might choose a device by themselves.
 _CHOOSE_NO_DEVICE = (
@@ -95,8 +97,17 @@ class Module:
         return imported_roots(self.source.text)
 
     @cached_property
-    def imports_torch(self) -> bool:
-        return imports_torch(self.roots)
+    def speaks_of_torch(self) -> bool:
+        """Whether it imports torch, or names what is in it all the same: after a star import, or in a docstring.
+
+        One that names another framework as well, and imports neither, may be given the values of both.
+        """
+        if imports_torch(self.roots):
+            return True
+        text = self.source.text
+        if _NAME_IN_TORCH.search(text) is None or " as torch" in text:
+            return False
+        return not self.has_rivals and _OTHER_FRAMEWORKS.search(text) is None
 
     @cached_property
     def has_rivals(self) -> bool:
@@ -106,7 +117,7 @@ class Module:
     @cached_property
     def only_torch_says(self) -> bool:
         """Whether the words of torch prove a tensor; a module without a framework speaks its neighbours' words."""
-        if self.imports_torch or not only_torch_says(self.roots):
+        if self.speaks_of_torch or not only_torch_says(self.roots):
             return only_torch_says(self.roots)
         return only_torch_says(self.project.roots_around(self.folder))
 
