@@ -41,13 +41,14 @@ _SHARED_WORDS = {
 }
 
 # Libraries whose results hold tensors and have methods `cpu`, `cuda`, `detach` and `numpy` of their own.
-_HAND_OUT_WRAPPERS = frozenset(
-    "mmengine mmdet mmdet3d mmpose mmseg mmaction mmocr mmpretrain mmrotate mmyolo mmagic mmrazor tensordict"
-    " torchrl".split()
+_HAND_OUT_WRAPPERS = frozenset("mmengine tensordict torchrl".split())
+_BUILT_ON_MMENGINE = frozenset(
+    "mmdet mmdet3d mmpose mmseg mmaction mmocr mmpretrain mmrotate mmyolo mmagic mmrazor".split()
 )
-# Those came with mmengine, which took over the runner of mmcv 2.0 and what else was in `mmdet.core` and its like
-# (https://mmdetection.readthedocs.io/en/latest/migration.html).
-_BEFORE_WRAPPERS = re.compile(r"mmcv\.(?:runner|parallel)\b|\bmm\w+\.core\b")
+# What these had before mmengine came, and its data elements with it: a `core`, removed since
+# (docs/en/migration/package.md in github.com/open-mmlab/mmsegmentation), and the runner of mmcv, removed from mmcv 2.0
+# (docs/en/compatibility.md in github.com/open-mmlab/mmcv).
+_BEFORE_MMENGINE = re.compile(r"mmcv\.(?:runner|parallel)\b|\bmm\w+\.core\b")
 
 # Without `^` in front, which would take ten times as long: the search can then jump from one keyword to the next.
 _IMPORTS = (
@@ -93,7 +94,9 @@ def shared_words(roots: frozenset[str]) -> frozenset[str]:
 
 def hands_out_wrappers(roots: frozenset[str], text: str) -> bool:
     """Whether a library is imported whose results may be meant where a tensor would be moved or detached."""
-    return bool(roots & _HAND_OUT_WRAPPERS) and _BEFORE_WRAPPERS.search(text) is None
+    if roots & _HAND_OUT_WRAPPERS:
+        return True
+    return bool(roots & _BUILT_ON_MMENGINE) and _BEFORE_MMENGINE.search(text) is None
 
 
 def foreign_root(name: str) -> str | None:
