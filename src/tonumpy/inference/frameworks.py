@@ -1,4 +1,4 @@
-"""A module's text in; which array frameworks it imports out."""
+"""A module's text in; which array frameworks it imports, or names, out."""
 
 from __future__ import annotations
 
@@ -59,6 +59,9 @@ _IMPORTS = (
 # `_safe_import("torch.nn")` of skbase, which sktime and others are built on.
 IMPORTING = frozenset(("importorskip", "import_module", "_safe_import"))
 _CALLS = re.compile(r"""import(?:orskip|_module|)\([ \t]*["']([A-Za-z_]\w*)""")
+_NAME_IN_TORCH = re.compile(r"\btorch\.\w")
+# Those that are spoken of most; the names of some others are words of plain English (`warp`, `ants`).
+_OTHERS_NAMED = re.compile(r"\b(?:tf|jax|jnp)\b|tensorflow|keras|paddle|mxnet|mindspore|tinygrad")
 _TORCH = re.compile(r"torch|pytorch_lightning|lightning|pyro|gpytorch|botorch|fastai|timm|kornia|monai|accelerate")
 
 
@@ -76,6 +79,11 @@ def imported_roots(text: str) -> frozenset[str]:
 
 def imports_torch(roots: frozenset[str]) -> bool:
     return any(_TORCH.match(root) for root in roots)
+
+
+def names_torch_alone(text: str) -> bool:
+    """Whether something in torch is named, and no other framework; nor is torch the name of something else."""
+    return _NAME_IN_TORCH.search(text) is not None and " as torch" not in text and _OTHERS_NAMED.search(text) is None
 
 
 def has_rivals(roots: frozenset[str]) -> bool:

@@ -18,6 +18,7 @@ from tonumpy.inference.frameworks import (
     has_rivals,
     imported_roots,
     imports_torch,
+    names_torch_alone,
     only_torch_says,
     shared_words,
 )
@@ -44,8 +45,6 @@ _DEFAULT_DEVICE = re.compile(r"""\bset_default_device\((?!\s*["']cpu)|set_defaul
 _OTHER_DEVICES = re.compile(r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b""")
 _CHOOSING_DEVICES = re.compile(r"is_available\(|set_default_(?:device|tensor_type)\(")
 _ANY_CUDA = re.compile("cuda")
-_NAME_IN_TORCH = re.compile(r"\btorch\.\w")
-_OTHER_FRAMEWORKS = re.compile(r"\b(?:tf|jax|jnp)\b|tensorflow|keras|paddle|mxnet|mindspore|tinygrad")
 _LOADING = re.compile(r"load(?!_state|er)\w*\(|pickle")
 # Libraries that may be out of sight: the others might choose a device by themselves.
 _CHOOSE_NO_DEVICE = (
@@ -102,12 +101,7 @@ class Module:
 
         One that names another framework as well, and imports neither, may be given the values of both.
         """
-        if imports_torch(self.roots):
-            return True
-        text = self.source.text
-        if _NAME_IN_TORCH.search(text) is None or " as torch" in text:
-            return False
-        return not self.has_rivals and _OTHER_FRAMEWORKS.search(text) is None
+        return imports_torch(self.roots) or (not self.has_rivals and names_torch_alone(self.source.text))
 
     @cached_property
     def has_rivals(self) -> bool:
