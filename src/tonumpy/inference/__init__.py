@@ -23,7 +23,7 @@ from tonumpy.inference.values import (
     Tensor,
     Unknown,
     Value,
-    join_fact,
+    join_facts,
     may_be,
     members,
     weaker,
@@ -188,9 +188,7 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
         if module.has_rivals or module.hands_out_wrappers or (certainty is None and not module.speaks_of_torch):
             return None
         certainty = "possible"
-    cpu, grad = facts[0]
-    for other_cpu, other_grad in facts[1:]:
-        cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
+    cpu, grad = join_facts(facts)
     if module.runs_on_cpu and not any(isinstance(each, Tensor) and each.is_sent for each in members(seen.receiver)):
         cpu = cpu is not False
         grad = grad is True if module.holds_tests else grad

@@ -24,6 +24,7 @@ from tonumpy.inference.values import (
     held_in,
     is_number,
     join_fact,
+    join_facts,
     members,
     same,
     tensor_facts,
@@ -59,11 +60,7 @@ def join(first: Value, second: Value) -> Value:
     if len(found) == 1:
         return found[0]
     if len(found) > MAX_MEMBERS:
-        cpu, grad = tensor_facts(found[0])
-        for value in found[1:]:
-            other_cpu, other_grad = tensor_facts(value)
-            cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
-        return Unknown(TOO_MANY, cpu, grad)
+        return Unknown(TOO_MANY, *join_facts([tensor_facts(value) for value in found]))
     return Union(tuple(found))
 
 

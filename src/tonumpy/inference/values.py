@@ -10,6 +10,7 @@ from tonumpy.inference.frameworks import foreign_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Sequence as Items
 
     from tonumpy.conversions import Certainty, Fact
     from tonumpy.inference.project import Module
@@ -253,12 +254,10 @@ def is_number(value: Value) -> bool:
     return isinstance(value, Plain) and value.what in _NUMBERS
 
 
-DATASET = "a dataset"  # another reason: what is taken out of it, by number or one after the other, is on the CPU
-SENT = "method to"  # another: what `.to(...)` of an unknown object gives; all that it holds may be on some device
-SAVED = (
-    "what has been saved"  # why a value is unknown: in a file may be anything, but what is put under a key is detached
-)
-
+# Why a value is unknown, where that tells something of what it holds.
+DATASET = "a dataset"  # what is taken out of it, by number or one after the other, is on the CPU
+SENT = "method to"  # what `.to(...)` of an unknown object gives: all that it holds may be on some device
+SAVED = "what has been saved"  # in a file may be anything, but what is put under a key is detached
 
 _CERTAINTIES: tuple[Certainty, ...] = ("tensor", "likely", "possible")
 
@@ -273,6 +272,14 @@ def stronger(first: Certainty, second: Certainty) -> Certainty:
 
 def join_fact(first: Fact, second: Fact) -> Fact:
     return first if first is second else None
+
+
+def join_facts(pairs: Items[tuple[Fact, Fact]]) -> tuple[Fact, Fact]:
+    """`on_cpu` and `requires_grad` where all of one or more pairs agree on them."""
+    cpu, grad = pairs[0]
+    for other_cpu, other_grad in pairs[1:]:
+        cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
+    return cpu, grad
 
 
 def same(first: Value | None, second: Value | None) -> bool:
@@ -337,14 +344,8 @@ def tensor_facts(value: Value) -> tuple[Fact, Fact]:
 
 
 def joined_facts(values: Iterable[Value]) -> tuple[Fact, Fact]:
-    cpu: Fact = True
-    grad: Fact = False
-    for value in values:
-        if isinstance(value, (Nothing, Plain, Constant, Foreign, Device, Symbol)):
-            continue
-        other_cpu, other_grad = tensor_facts(value)
-        cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
-    return cpu, grad
+    others = (Nothing, Plain, Constant, Foreign, Device, Symbol)
+    return join_facts([(True, False), *(tensor_facts(value) for value in values if not isinstance(value, others))])
 
 
 def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) -> Value:
