@@ -7,6 +7,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.prefilter import CANDIDATE
+from tonumpy.syntax import children_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,7 +99,7 @@ def candidate_rows(source: Source) -> list[int]:
 
 def spans_any(statement: ast.stmt, rows: list[int]) -> bool:
     """Whether a statement stands, or goes on, in one of the rows (ascending)."""
-    first = bisect_left(rows, _first_row(statement))
+    first = bisect_left(rows, first_row(statement))
     return first < len(rows) and rows[first] <= (statement.end_lineno or statement.lineno)
 
 
@@ -171,7 +172,7 @@ def _search_expression(
             continue
         if isinstance(node, ast.JoinedStr) and string is None:
             string = node
-        children = list(ast.iter_child_nodes(node))
+        children = children_of(node)
         if isinstance(node, ast.Call) and search.is_wanted(node):
             stack.extend((child, string, here, False) for child in reversed(children[1:]))
             stack.append((node, string, here, True))
@@ -194,7 +195,7 @@ def _may_convert(call: ast.Call) -> bool:
     )
 
 
-def _first_row(statement: ast.stmt) -> int:
+def first_row(statement: ast.stmt) -> int:
     """The row where a statement starts, decorators included (`lineno` is that of `def` or `class`)."""
     decorators = getattr(statement, "decorator_list", None)
     return min(statement.lineno, decorators[0].lineno) if decorators else statement.lineno

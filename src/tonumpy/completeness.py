@@ -10,8 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import chain_of
-from tonumpy.inference.symbols import own_expressions, statements_of
-from tonumpy.inference.syntax import walk
+from tonumpy.syntax import own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

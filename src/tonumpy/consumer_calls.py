@@ -19,18 +19,9 @@ from tonumpy.consumer_shapes import Names, may_convert
 from tonumpy.harmless import Harmless
 from tonumpy.inference.dependencies import flow_of_node, reachable
 from tonumpy.inference.libraries import gives_plain_values
-from tonumpy.inference.symbols import (
-    arguments_of,
-    bindings_of,
-    bound_names,
-    imports_of,
-    names_in,
-    names_read,
-    own_expressions,
-    statements_of,
-)
-from tonumpy.inference.syntax import FUNCTIONS, SCOPES
+from tonumpy.inference.symbols import arguments_of, bindings_of, bound_names, imports_of, names_in, names_read
 from tonumpy.prefilter import CONSUMERS, TROUBLE
+from tonumpy.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of
 
 if TYPE_CHECKING:
     from tonumpy.candidates import Scope, Site

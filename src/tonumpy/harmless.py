@@ -18,9 +18,8 @@ from tonumpy.inference.symbols import (
     names_in,
     parameter_names,
     root_name,
-    statements_of,
 )
-from tonumpy.inference.syntax import FUNCTIONS
+from tonumpy.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

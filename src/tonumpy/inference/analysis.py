@@ -32,7 +32,6 @@ from tonumpy.inference.symbols import (
     names_in,
     parameter_names,
 )
-from tonumpy.inference.syntax import FUNCTIONS, SCOPES, walk
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -56,6 +55,7 @@ from tonumpy.inference.values import (
     tensor_facts,
     with_facts,
 )
+from tonumpy.syntax import FUNCTIONS, SCOPES, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,7 +15,6 @@ from tonumpy.inference.expressions import evaluate, item_of, operand_of, operate
 from tonumpy.inference.joins import join, join_all, updated
 from tonumpy.inference.operators import are_given, with_grad_set
 from tonumpy.inference.symbols import arguments_of, element_path, key_path, names_in, path_of, root_name
-from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -41,6 +40,7 @@ from tonumpy.inference.values import (
     truth_of,
     with_facts,
 )
+from tonumpy.syntax import walk
 
 if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame

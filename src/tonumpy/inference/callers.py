@@ -10,7 +10,6 @@ from tonumpy.chains import last_name
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.joins import join
 from tonumpy.inference.symbols import arguments_of, decorator_names, names_read, read_name
-from tonumpy.inference.syntax import FUNCTIONS, children_of
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
@@ -26,6 +25,7 @@ from tonumpy.inference.values import (
     members,
     tensor_facts,
 )
+from tonumpy.syntax import FUNCTIONS, children_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -41,7 +41,6 @@ from tonumpy.inference.operators import (
     result_facts,
 )
 from tonumpy.inference.symbols import SELF, Import, arguments_of, element_path, is_super, key_path
-from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     DATASET,
     NONE,
@@ -76,6 +75,7 @@ from tonumpy.inference.values import (
     tensor_facts,
     with_facts,
 )
+from tonumpy.syntax import walk
 
 if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame

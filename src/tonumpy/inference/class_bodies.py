@@ -15,9 +15,8 @@ from tonumpy.inference.symbols import (
     parameter_names,
     registered,
     requires_grad_given,
-    statements_of,
 )
-from tonumpy.inference.syntax import FUNCTIONS, walk
+from tonumpy.syntax import FUNCTIONS, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Items

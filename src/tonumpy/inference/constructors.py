@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tonumpy.inference.symbols import parameter_names
-from tonumpy.inference.syntax import children_of, walk
+from tonumpy.syntax import children_of, walk
 
 if TYPE_CHECKING:
     from tonumpy.inference.symbols import FunctionNode

@@ -18,13 +18,11 @@ from tonumpy.inference.symbols import (
     mutated_names,
     names_given,
     names_in,
-    own_expressions,
     parameter_names,
     read_name,
     root_name,
-    statements_of,
 )
-from tonumpy.inference.syntax import FUNCTIONS, SCOPES, children_of, walk
+from tonumpy.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -106,7 +104,9 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
             local.add(statement.name)
             has_inner = True
             sources.setdefault(statement.name, set()).update(names_in(statement))
-            shared.update(name for node in walk(statement) if isinstance(node, ast.Nonlocal) for name in node.names)
+            if is_function:  # a module's own variables are not what `nonlocal` speaks of, nor are those of a class
+                nonlocals = (node for node in walk(statement) if isinstance(node, ast.Nonlocal))
+                shared.update(name for node in nonlocals for name in node.names)
             continue
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             local.update(name for name, _ in imports_of(statement))
@@ -205,11 +205,15 @@ def _use_of(statement: ast.stmt) -> Use:
     stack += reversed(list(own_expressions(statement)))
     while stack:
         node = stack.pop()
-        name = read_name(node)
-        if name is not None:
-            reads.add(name)
+        if isinstance(node, ast.Name):  # as most are
+            reads.add(node.id)
             continue
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Attribute):
+            name = read_name(node)
+            if name is not None:
+                reads.add(name)
+                continue
+        elif isinstance(node, ast.Call):
             calls.append(node)
         elif isinstance(node, ast.NamedExpr):
             walruses.append(node)

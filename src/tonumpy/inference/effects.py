@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.chains import last_name
 from tonumpy.inference.memory import Memory, Names, Place, Reference, References, further
 from tonumpy.inference.symbols import parameter_names, path_of
-from tonumpy.inference.syntax import SCOPES
 from tonumpy.inference.values import Function, ModuleValue
+from tonumpy.syntax import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,7 +15,6 @@ from tonumpy.inference.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.narrowing import narrow
 from tonumpy.inference.operators import attribute_of_tensor, combine, with_dimensions
 from tonumpy.inference.symbols import holders_of
-from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import (
     DATASET,
     NONE,
@@ -47,6 +46,7 @@ from tonumpy.inference.values import (
     same,
     symbol,
 )
+from tonumpy.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,7 +24,6 @@ from tonumpy.inference.narrowing import asks_for_class, narrow, pattern_value
 from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
     SELF,
-    blocks_of,
     bound_names,
     calls_super,
     imports_of,
@@ -36,10 +35,8 @@ from tonumpy.inference.symbols import (
     requires_grad_given,
     rewritten_element,
     root_name,
-    statements_of,
     words_given,
 )
-from tonumpy.inference.syntax import FUNCTIONS, walk
 from tonumpy.inference.values import (
     DATASET,
     NOTHING,
@@ -59,6 +56,7 @@ from tonumpy.inference.values import (
     same,
     tensor_facts,
 )
+from tonumpy.syntax import FUNCTIONS, blocks_of, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,9 +15,9 @@ from tonumpy.chains import last_name
 from tonumpy.inference.builtin_calls import PARAMETER_SET
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.joins import join_all
-from tonumpy.inference.symbols import FunctionNode, own_expressions, parameter_names, statements_of
-from tonumpy.inference.syntax import FUNCTIONS, walk
+from tonumpy.inference.symbols import FunctionNode, parameter_names
 from tonumpy.inference.values import Arguments, Function, Instance, Plain, Sequence, Unknown, Value
+from tonumpy.syntax import FUNCTIONS, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from tonumpy.chains import is_cpu_literal, last_name
 from tonumpy.inference.symbols import path_of
-from tonumpy.inference.syntax import walk
 from tonumpy.inference.values import Plain, with_facts
+from tonumpy.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

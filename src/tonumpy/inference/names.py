@@ -13,8 +13,7 @@ from tonumpy.inference.frame import NO_TARGETS, Frame
 from tonumpy.inference.frameworks import foreign_root
 from tonumpy.inference.joins import join, join_all
 from tonumpy.inference.slices import Slice
-from tonumpy.inference.symbols import Import, bindings_of, bound_names, imports_of, statements_of, words_given
-from tonumpy.inference.syntax import FUNCTIONS
+from tonumpy.inference.symbols import Import, bindings_of, bound_names, imports_of, words_given
 from tonumpy.inference.values import (
     NOTHING,
     Mapping,
@@ -28,6 +27,7 @@ from tonumpy.inference.values import (
     definition,
     symbol,
 )
+from tonumpy.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,9 +22,9 @@ from tonumpy.inference.frameworks import (
     only_torch_says,
     shared_words,
 )
-from tonumpy.inference.symbols import FILLING, Import, imports_of, root_name, statements_of
-from tonumpy.inference.syntax import FUNCTIONS, SCOPES, walk
+from tonumpy.inference.symbols import FILLING, Import, imports_of, root_name
 from tonumpy.source import Source
+from tonumpy.syntax import FUNCTIONS, SCOPES, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

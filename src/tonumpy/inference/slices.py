@@ -18,7 +18,6 @@ from tonumpy.inference.narrowing import asks_for_class
 from tonumpy.inference.symbols import (
     OBJECTS,
     bindings_of,
-    blocks_of,
     bound_names,
     calls_super,
     imports_of,
@@ -28,9 +27,8 @@ from tonumpy.inference.symbols import (
     names_in,
     read_name,
     root_name,
-    statements_of,
 )
-from tonumpy.inference.syntax import SCOPES
+from tonumpy.syntax import SCOPES, blocks_of, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from tonumpy.chains import ACCELERATORS, last_name
-from tonumpy.inference.syntax import SCOPES, children_of, walk
+from tonumpy.syntax import children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,26 +21,6 @@ class Import(NamedTuple):
     level: int
     name: str | None  # None: the module itself is bound, as `import a.b as c` does
     binds_root: bool = False  # `import a.b` binds `a`
-
-
-def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a scope, those of its branches and loops included, those of nested scopes not."""
-    stack = list(reversed(body))
-    while stack:
-        statement = stack.pop()
-        yield statement
-        if isinstance(statement, SCOPES):
-            continue
-        for block in reversed(list(blocks_of(statement))):
-            stack.extend(reversed(block))
-
-
-def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Those that are not empty, in the order in which they may be run."""
-    blocks = [getattr(statement, "body", None), getattr(statement, "orelse", None)]
-    blocks += [part.body for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]
-    blocks.append(getattr(statement, "finalbody", None))
-    yield from filter(None, blocks)
 
 
 SELF = "self"
@@ -66,11 +46,12 @@ def names_in(node: ast.AST) -> set[str]:
     stack = [node]
     while stack:
         inner = stack.pop()
-        name = read_name(inner)
-        if name is not None:
+        if isinstance(inner, ast.Name):  # as most are
+            found.add(inner.id)
+        elif isinstance(inner, ast.Attribute) and (name := read_name(inner)) is not None:
             found.add(name)
         else:
-            stack.extend(children_of(inner))
+            stack += children_of(inner)
     return found
 
 
@@ -312,23 +293,6 @@ def bindings_of(statement: ast.stmt) -> Iterator[tuple[list[ast.expr], ast.expr 
 def names_read(statement: ast.stmt) -> set[str]:
     """The names in a statement without those of the statements inside it."""
     return {name for expression in own_expressions(statement) for name in names_in(expression)}
-
-
-def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of a statement without those of the statements inside it."""
-    for _, value in ast.iter_fields(statement):
-        if isinstance(value, ast.expr):
-            yield value
-        elif isinstance(value, list):
-            for item in value:
-                if isinstance(item, ast.expr):
-                    yield item
-                elif isinstance(item, ast.withitem):
-                    yield item.context_expr
-                elif isinstance(item, ast.keyword):
-                    yield item.value
-        elif isinstance(value, ast.arguments):
-            yield from (default for default in (*value.defaults, *value.kw_defaults) if default is not None)
 
 
 def requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:
