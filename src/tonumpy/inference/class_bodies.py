@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import spans_any
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.inference.project import Module
+    from tonumpy.source import Source
 
 
 class Members(NamedTuple):
@@ -65,6 +68,9 @@ class Writes(NamedTuple):
     methods_called: tuple[str, ...]  # in the order of the text
 
 
+_SAYING_NOTHING = frozenset((ast.Name, ast.Constant))  # most nodes
+
+
 def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
     owner = owner or owner_name(method)
     assigned: set[str] = set()
@@ -75,6 +81,8 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
     methods_called: dict[str, None] = {}
     for node in walk(method):
         inner: ast.expr | None = None
+        if type(node) in _SAYING_NOTHING:
+            continue
         if isinstance(node, ast.Attribute):
             if isinstance(node.ctx, ast.Store) and _is_name(node.value, owner):
                 assigned.add(node.attr)
@@ -160,14 +168,18 @@ class WritersByName:
     """The writers of each attribute of a class, read off its text once for all files."""
 
     def __init__(self, node: ast.ClassDef) -> None:
+        self._node = node
         self._functions = members_defined(node).functions
+        self._rows: dict[str, list[int]] | None = None
         self._known: dict[str, Writers] = {}
 
     def of(self, name: str, module: Module) -> Writers:
         known = self._known.get(name)
         if known is None:
-            rows = module.source.rows_with_name(name)
-            functions = [each for each in self._functions if spans_any(each, rows)]
+            if self._rows is None:
+                self._rows = _rows_that_may_write(self._node, module.source)
+            rows = self._rows.get(name, [])
+            functions = [each for each in self._functions if spans_any(each, rows)] if rows else []
             writes = [(each, module.derived(writes_of, each)) for each in functions]
             known = self._known[name] = Writers(
                 [function for function, each in writes if name in each.assigned],
@@ -176,6 +188,44 @@ class WritersByName:
                 any(name in each.held for _, each in writes),
             )
         return known
+
+
+# An attribute with what stands behind it where something is assigned to it or put into it: surely, or perhaps.
+_FILLS = rf"\.[ \t]*(?:{'|'.join(sorted(FILLING))})\b"
+_ATTRIBUTE = re.compile(
+    rf"\.[ \t]*(\w+)(?=[ \t]*(?:((?:[-+*/%@&|^]|\*\*|//|<<|>>)?=(?!=)|{_FILLS})|[\[\],:;)\\#\r\n]|in\b|$))"
+    r"""|register_\w+\(\s*["'](\w+)"""
+)
+_ASSIGNS = re.compile(rf"(?<![=!<>])=(?!=)|<<=|>>=|{_FILLS}")
+_IS_TARGET = re.compile(r"\b(?:for|as)\b|^\s*\w+\s*$", re.MULTILINE)
+
+
+def _rows_that_may_write(node: ast.ClassDef, source: Source) -> dict[str, list[int]]:
+    """The rows (from 1, ascending) of a class in which an attribute may be written, by its name.
+
+    Most attributes are only read in most methods, which then need not be parsed.
+    """
+    starts, text = source.line_starts, source.text
+    start = starts[node.lineno - 1]
+    stop = starts[node.end_lineno] if node.end_lineno is not None and node.end_lineno < len(starts) else len(text)
+    found: dict[str, list[int]] = {}
+    for match in _ATTRIBUTE.finditer(text, start, stop):
+        name, is_written, registered_name = match.groups()
+        if name is not None and is_written is None and not _may_be_target(text, *match.span()):
+            continue
+        found.setdefault(name or registered_name, []).append(bisect_right(starts, match.start(1 if name else 3)))
+    return found
+
+
+def _may_be_target(text: str, dot: int, end: int) -> bool:
+    """Whether an attribute may be one of several targets, a target that has an index, or one of a loop or a context."""
+    line_end = text.find("\n", end)
+    rest = text[end:] if line_end == -1 else text[end:line_end]
+    if _ASSIGNS.search(rest) is not None or rest.count("[") > rest.count("]"):
+        return True
+    if rest.rstrip()[-1:] in ("", ",", "(", "\\"):
+        return True
+    return _IS_TARGET.search(text, text.rfind("\n", 0, dot) + 1, dot) is not None
 
 
 def moves_itself(node: ast.ClassDef) -> bool:
