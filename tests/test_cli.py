@@ -578,12 +578,24 @@ def test_the_number_of_jobs_changes_nothing(run_tonumpy: RunTonumpy, tmp_path: P
 
 def test_a_start_over_clean_files_imports_no_analysis(folder: Path) -> None:
     (folder / "clean.py").write_text("import torch\n")
-    command = [sys.executable, "-X", "importtime", "-m", "tonumpy", "check", "clean.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    imported = imported_by_a_check(folder, "clean.py", code=0)
     assert "tonumpy.cli" in imported
     assert not {name for name in imported if name.split(".")[0] in _HEAVY or name.startswith("tonumpy.inference")}
+
+
+def test_flake8_is_imported_only_where_a_comment_may_concern_a_finding(folder: Path) -> None:
+    (folder / "near.py").write_text(UNSAFE.replace("numpy()", "numpy()  # noqa: E501"))
+    (folder / "far.py").write_text(UNSAFE + "\n\nimport os  # noqa: F401\n")
+    near, far = (imported_by_a_check(folder, name, code=1) for name in ("near.py", "far.py"))
+    assert "flake8.processor" in near
+    assert not {name for name in far if name.startswith("flake8")}
+
+
+def imported_by_a_check(folder: Path, name: str, code: int) -> set[str]:
+    command = [sys.executable, "-X", "importtime", "-m", "tonumpy", "check", name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == code
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
 
 _HEAVY = frozenset(

@@ -45,6 +45,13 @@ CASES = {
     "string_before": '    return """\n    """, x.numpy()  # noqa: TNP101\n',
     "in_a_string_over_lines": '    return x.numpy(), """ # noqa: TNP101\n    """\n',
     "in_a_string": '    return x.numpy(), "# noqa"\n',
+    "behind_a_semicolon": '    x.numpy(); y = """\n    """; z = """\n    """  # noqa: TNP101\n',
+    "before_a_semicolon": '    y = """\n    """; x.numpy()  # noqa: TNP101\n',
+    "on_a_decorator": "    @g(x.numpy())  # noqa: TNP101\n    def h():\n        pass\n",
+    "in_the_head_of_a_block": "    if x.numpy():  # noqa: TNP101\n        pass\n",
+    "in_a_block": "    if x.numpy():\n        pass  # noqa: TNP101\n",
+    "in_another_branch": "    if x:\n        pass  # noqa: TNP101\n    elif x.numpy():\n        pass\n",
+    "in_the_other_branch": "    if x:\n        pass\n    elif x.numpy():  # noqa: TNP101\n        pass\n",
     "two_calls": "    return x.numpy(), x.cpu().numpy()  # noqa: TNP102\n",
     "file": "    return x.numpy()\n\n\n# flake8: noqa\n",
     "file_other_spelling": "    return x.numpy()\n# FLAKE8=NOQA\n",
@@ -106,6 +113,8 @@ def test_the_cases_are_worth_it(by_flake8: dict[str, Places]) -> None:
         "other_code",
         "foreign_code",
         "line_above",
+        "in_a_block",
+        "in_another_branch",
         "on_the_first_line_of_a_bracket",
         "carriage_returns",
     ):
@@ -119,6 +128,9 @@ def test_the_cases_are_worth_it(by_flake8: dict[str, Places]) -> None:
         "on_the_link",
         "continued_line",
         "string_after",
+        "behind_a_semicolon",
+        "on_a_decorator",
+        "in_the_other_branch",
         "file",
     ):
         assert not by_flake8[name], name

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+from tonumpy.candidates import first_row
+from tonumpy.syntax import blocks_of
+
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Sequence
 
     from tonumpy.findings import Finding
@@ -13,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def suppress(source: Source, findings: Sequence[Finding]) -> list[Finding]:
-    """flake8 is imported only where there is a finding in a text that says "noqa": it costs as much as a whole run."""
-    if not findings or "noqa" not in source.text.lower():
+    """flake8 is imported only where a comment may concern a finding: it costs as much as a whole run."""
+    if not findings or not _may_concern(source, findings):
         return list(findings)
     from argparse import Namespace
 
@@ -38,3 +44,43 @@ def suppress(source: Source, findings: Sequence[Finding]) -> list[Finding]:
         if not violation.is_inline_ignored(False):
             kept.append(finding)
     return kept
+
+
+_NOQA = re.compile("noqa", re.IGNORECASE)
+_WHOLE_FILE = re.compile("flake8", re.IGNORECASE)  # `# flake8: noqa`
+
+
+def _may_concern(source: Source, findings: Sequence[Finding]) -> bool:
+    """Whether there is a comment for the whole file, or one in the logical line of a finding."""
+    rows = [source.position_at(match.start()).row for match in _NOQA.finditer(source.text)]
+    return bool(rows) and (
+        _WHOLE_FILE.search(source.text) is not None
+        or any(_is_any_between(rows, *_logical_line(source.tree.body, finding.start.row)) for finding in findings)
+    )
+
+
+def _is_any_between(rows: Sequence[int], first: int, last: int) -> bool:
+    at = bisect_left(rows, first)
+    return at < len(rows) and rows[at] <= last
+
+
+def _logical_line(block: list[ast.stmt], row: int) -> tuple[int, int]:
+    """The first and the last row of the logical line that a row is a part of, or of more than it."""
+    first = last = row
+    while True:
+        within = [each for each in block if first_row(each) <= last and _last_row(each) >= first]
+        rows = (*map(first_row, within), *map(_last_row, within), first, last)
+        if (min(rows), max(rows)) != (first, last):
+            first, last = min(rows), max(rows)  # those behind a semicolon may go on further
+            continue
+        if len(within) != 1:
+            return first, last
+        inner = [each for each in blocks_of(within[0]) if first_row(each[0]) <= row <= _last_row(each[-1])]
+        if not inner:
+            return first, last  # of a simple statement, or in the head of another
+        (block,) = inner
+        first = last = row
+
+
+def _last_row(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
