@@ -12,7 +12,9 @@ import pytest
 
 from tonumpy import check_source
 from tonumpy.consumer_calls import find_consumers
+from tonumpy.consumer_places import TROUBLE_BEGINS, places_spelt
 from tonumpy.consumers import consumer_of, consumers, converting_arguments
+from tonumpy.prefilter import TROUBLE
 from tonumpy.source import Source
 
 ROOT = Path(__file__).parent.parent
@@ -120,6 +122,21 @@ def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
 )
 def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
     assert len(find_consumers(Source.from_text(f"import numpy as np\n{text}", "example.py"))) == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("x.cuda()", "x.to(y)", "x.xpu()", "x.npu()", "x.backward()", "x.requires_grad_()", "nn.Parameter(x)"),
+        *("torch.bfloat16", "torch.float8_e5m2", "torch.complex32", "x.chalf()", "torch.quantize_per_tensor(x)"),
+        *("x.to_mkldnn()", "x.to_sparse()", "torch.sparse_csr_tensor(x)", "x.conj()", "f(device=x)", "to_device(x)"),
+        *("f(requires_grad=x)", "trans_to_cuda(x)"),
+    ],
+)
+def test_every_trouble_is_a_word_that_a_file_is_parsed_for(text: str) -> None:
+    assert TROUBLE_BEGINS.search(text)
+    assert any(word in text for word in TROUBLE)
+    assert places_spelt(f"import numpy as np\ny = {text}\nnp.exp(y)\n")
 
 
 def test_a_chain_of_hundreds_of_calls_has_a_name() -> None:

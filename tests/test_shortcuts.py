@@ -23,10 +23,12 @@ from tonumpy.consumer_calls import find_consumers
 from tonumpy.deferred import parse_on_demand
 from tonumpy.files import find_files
 from tonumpy.findings import Position, SourceError
-from tonumpy.inference.project import Project
+from tonumpy.inference.class_bodies import WritersByName, members_defined, writes_of
+from tonumpy.inference.project import Module, Project
 from tonumpy.long_strings import long_strings
 from tonumpy.noqa import suppress
 from tonumpy.parallel import POOL_FROM
+from tonumpy.prefilter import may_hold_consumers
 from tonumpy.source import Source, parse
 
 FIXTURES = str(Path(__file__).parent.parent / "fixtures")
@@ -146,6 +148,97 @@ def test_no_consumer_is_passed_over(sources: list[Source], monkeypatch: pytest.M
     monkeypatch.setattr(consumer_calls, "places_spelt", every_line)
     for source in sources:
         assert found[source.filename] == find_consumers(source), source.filename
+
+
+def test_no_file_with_a_consumer_is_passed_over(sources: list[Source]) -> None:
+    """By the words that a file must hold to be parsed at all."""
+    found = [source for source in sources if "torch" in source.text and find_consumers(source)]
+    assert len(found) > 20
+    for source in found:
+        assert may_hold_consumers(source.text), source.filename
+        assert may_hold_consumers(source.data or b"")
+
+
+@pytest.mark.parametrize(
+    ("imports", "holds"),
+    [
+        ("import numpy as np", True),
+        ("import os, numpy", True),
+        ("import os, \\\n    numpy", True),
+        ("import os, \\\r\n    numpy\r\n", True),
+        ("from numpy import (\n    median,\n)", True),
+        ("def f():\n    from matplotlib import pyplot", True),
+        ("import os\n# numpy", False),
+        ("import os\nx = 'numpy'", False),
+        ("import os", False),
+        ("import", False),
+    ],
+)
+def test_a_consumer_is_looked_for_where_it_is_imported(imports: str, holds: bool) -> None:
+    assert may_hold_consumers(f"import torch\nx = x.cuda()\n{imports}") is holds
+    assert not may_hold_consumers(f"x = x.cuda()\n{imports}")
+    assert not may_hold_consumers(f"import torch\n{imports}")
+
+
+def test_no_writer_of_an_attribute_is_passed_over(sources: list[Source]) -> None:
+    """By what stands behind its name in the text."""
+    count = 0
+    for source in sources:
+        module = Module(source, Project())
+        for node in (each for each in ast.walk(source.tree) if isinstance(each, ast.ClassDef)):
+            writers = WritersByName(node)
+            for function in members_defined(node).functions:
+                writes = writes_of(function)
+                count += len(writes.assigned)
+                for name in writes.assigned:
+                    assert function in writers.of(name, module).assigning, (source.filename, name)
+                for name in writes.filled:
+                    assert function in writers.of(name, module).filling, (source.filename, name)
+                for name in writes.held:
+                    assert writers.of(name, module).is_held, (source.filename, name)
+    assert count > 1000
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "self.x = 1",
+        "self.x: int",
+        "self.x: int = 1",
+        "self.x += 1",
+        "self.x <<= 1",
+        "a = self.x = 1",
+        "self.x, a = 1, 2",
+        "a, self.x = 1, 2",
+        "(a, *self.x) = 1, 2",
+        "[a, self.x] = 1, 2",
+        "(\n            a,\n            self.x,\n        ) = 1, 2",
+        "(a,\n         self.x\n        ) = 1, 2",
+        "self.x, \\\n            a = 1, 2",
+        "self . x = 1",
+        "for self.x in a: pass",
+        "for a, self.x in b: pass",
+        "with a as self.x: pass",
+        "with a as (b, self.x): pass",
+        "self.x[0] = 1",
+        "self.x[\n            0\n        ] = 1",
+        "self.x[a == b][0] >>= 1",
+        "a, self.x[0] = 1, 2",
+        "for self.x[0] in a: pass",
+        "self.x.append(1)",
+        "a = [self.x[b].append(1) for b in c]",
+        "self.register_buffer('x', a)",
+        'self.register_parameter(\n            "x",\n            a,\n        )',
+        "if a: self.x = 1  # self.x",
+    ],
+)
+def test_every_way_of_writing_an_attribute(statement: str) -> None:
+    text = f"class C:\n    def f(self, a, b, c):\n        {statement}\n\n    def g(self):\n        return f(self.x)\n"
+    source = Source.from_text(text, "example.py")
+    (node,) = source.tree.body
+    assert isinstance(node, ast.ClassDef)
+    writers = WritersByName(node).of("x", Module(source, Project()))
+    assert [each.name for each in (*writers.assigning, *writers.filling)] == ["f"]
 
 
 def every_line(text: str) -> list[int]:

@@ -36,13 +36,13 @@ def find_consumers(source: Source) -> list[Site]:
     parts = _parts_in_trouble(source)
     rows = {source.position_at(place).row for place in places if _is_in(parts, place)}
     sites = find_calls(source, sorted(rows), lambda call: may_convert(call, names))
-    known: dict[ast.AST, set[str]] = {}
-    sites = [site for site in sites if _is_in_trouble(site, source, known)]
     if not sites:
         return []
     imports = _harmless_imports(source.tree)
     scopes: dict[ast.AST, Harmless] = {}
-    return [site for site in sites if not _is_harmless(site, source, imports, scopes)]
+    sites = [site for site in sites if not _is_harmless(site, source, imports, scopes)]  # far cheaper, so it goes first
+    known: dict[ast.AST, set[str]] = {}
+    return [site for site in sites if _is_in_trouble(site, source, known)]
 
 
 def _imported(tree: ast.Module) -> Names:

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Where grad or a device begins to matter: not where it is only spoken of, as in a parameter `device`.
-# No branch begins with an assertion, so that the search can jump to their first letters.
-TROUBLE_BEGINS = re.compile(
-    r"\.(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|Parameter\b|bfloat16|float8"
-    r"|complex32|chalf|quantize_per|mkldnn|to_sparse|sparse_c\w+_tensor|\.conj\("
-    r"|device(?<!\wdevice) *=|requires_grad(?<!\wrequires_grad) *="
-    r"|cuda\w*\(|device\w+\(|device(?<=\wdevice)\("  # `trans_to_cuda(x)`, `to_device(x)`; but not `device("cpu")`
+# Each begins with a text of its own, to which a search can jump; one for all together looks at every letter.
+_TROUBLE = (
+    *(r"\.(?:(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|conj\()", r"Parameter\b", "bfloat16", "float8"),
+    *("complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", r"sparse_c\w+_tensor"),
+    *(r"requires_grad(?<!\wrequires_grad) *=", r"cuda\w*\("),  # `trans_to_cuda(x)`
+    r"device(?:(?<!\wdevice) *=|\w+\(|(?<=\wdevice)\()",  # `to_device(x)`; but not `device("cpu")`
 )
+TROUBLE_BEGINS = re.compile("|".join(_TROUBLE))
 _IMPORT = re.compile(r"import[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\n)*)")
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 _BRACKET = re.compile(r"[()]")
@@ -40,7 +41,8 @@ def places_spelt(text: str) -> list[int]:
     if not calls:
         return []
     functions = _Functions(text)
-    concerned = {functions.around(match.start()) for match in TROUBLE_BEGINS.finditer(text)}
+    begins = (match.start() for trouble in _TROUBLE for match in re.finditer(trouble, text))
+    concerned = set(map(functions.around, begins))
 
     def may_be_concerned(place: int, call: str) -> bool:
         function = functions.around(place)

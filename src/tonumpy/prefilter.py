@@ -8,12 +8,12 @@ from __future__ import annotations
 # A file without this text holds no call of a method named numpy, so it needs neither decoding nor parsing.
 CANDIDATE = b".numpy("
 
-# Nor does one without torch and one of these convert a tensor by giving it to another library, and without one of the
-# others nothing can go wrong there.
+# Nor does one convert a tensor by giving it to another library that does not name torch and import one of these, and
+# nothing can go wrong there without one of the others.
 CONSUMERS = ("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn")
 TROUBLE = (
-    *("cuda", "device", "requires_grad", "Parameter", "backward", "bfloat16", "float8", "xpu", "npu", "mps"),
-    *("complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_coo_tensor", "sparse_csr_tensor", ".conj("),
+    *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", "bfloat16", "float8", ".xpu", ".npu"),
+    *("complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),
 )
 
 
@@ -24,4 +24,18 @@ def may_hold_candidates(data: bytes) -> bool:
 def may_hold_consumers(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         text = text.decode("latin-1")
-    return "torch" in text and any(map(text.__contains__, CONSUMERS)) and any(map(text.__contains__, TROUBLE))
+    return "torch" in text and _imports_consumer(text) and any(map(text.__contains__, TROUBLE))
+
+
+def _imports_consumer(text: str) -> bool:
+    """Whether one is named in a line with the word import: ten times as fast as to look for each in the whole text."""
+    at = text.find("import")
+    while at != -1:
+        stop = text.find("\n", at)
+        line = text[text.rfind("\n", 0, at) + 1 : stop if stop != -1 else len(text)]
+        if any(map(line.__contains__, CONSUMERS)):
+            return True
+        if line.rstrip("\r").endswith("\\"):
+            return any(map(text.__contains__, CONSUMERS))
+        at = -1 if stop == -1 else text.find("import", stop)
+    return False
