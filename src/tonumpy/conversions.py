@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from tonumpy.candidates import Candidate, Site
     from tonumpy.chains import Chain
-    from tonumpy.inference.sharing import Overwritten
+    from tonumpy.inference.held_memory import Overwritten
 
 Certainty = Literal["tensor", "likely", "possible"]
 

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.candidates import Candidate, Guard, Scope, Site
+    from tonumpy.inference.held_memory import Overwritten
     from tonumpy.inference.project import Module
-    from tonumpy.inference.sharing import Overwritten, Sharing
+    from tonumpy.inference.sharing import Sharing
 
 Observations = dict[int, Observation]  # by the id of the call
 

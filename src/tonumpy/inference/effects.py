@@ -1,7 +1,7 @@
 """A call of a function of the repository in; what that writes of what it is given, and what it gives back, out.
 
-Each function is run over once, by sharing.py, with its parameters for names of memory; what is found of these is read
-as said of the arguments here.
+Each function is run over once, by sharing_walk.py, with its parameters for names of memory; what is found of these is
+read as said of the arguments here.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ Nothing is known of values: what may be the same counts as the same, but for wha
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ Memory = tuple[Step, ...]  # the first is the name
 
 PARAMETERS = ".parameters()"  # all that an optimizer writes
 GRAD = ".grad"
+VIEWING_ATTRIBUTES = frozenset("T mT H mH real flat".split())
+_OF_THE_SAME = VIEWING_ATTRIBUTES | {"data"}
 
 
 def further(memory: Memory, steps: Iterable[Step]) -> Memory:
@@ -171,3 +174,26 @@ def selected(references: References, steps: tuple[Step, ...]) -> References:
         is_written = each.written is not None and overlap(memory, each.written.memory)
         found.add(Reference(memory, each.conversion, each.through, each.written if is_written else None))
     return frozenset(found)
+
+
+def place_of(node: ast.expr) -> Place | None:
+    """Names, their attributes and what stands under literal keys: `batch["image"].mask`; None for anything else."""
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Attribute):
+        place = place_of(node.value)
+        if place is None or place in (("self",), ("cls",)) or node.attr not in _OF_THE_SAME:
+            return None if place is None else (*place, f".{node.attr}")
+        return place if node.attr == "data" else None  # the tensor without its grad
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        place = place_of(node.value)
+        return None if place is None else (*place, f"[{node.slice.value!r}]")
+    return None
+
+
+def place_of_memory(memory: Memory) -> Place | None:
+    """Where a name for memory begins that is not one of a loop's items."""
+    if any(isinstance(step, Item) for step in memory):
+        return None
+    steps = itertools.takewhile(is_member, memory[1:])
+    return (str(memory[0]), *map(str, steps))
