@@ -33,29 +33,29 @@ from tonumpy.inference.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+# Most conventions are about the last word of a name: `words` of `input_words`. To look it up in a set takes a tenth of
+# the time of a regular expression, which would have to be compiled at every start as well.
+
 # Class labels and the lengths of sequences (not of edges) count something, the faces of a mesh are the indices of its
 # vertices, an attention or padding mask says which tokens there are, ground truth comes from a dataset, and the running
 # statistics of a normalization are buffers: none requires grad.
+_NEVER_REQUIRING_GRAD = frozenset("label labels classes target targets gt groundtruth truth row col faces".split())
 _NEVER_REQUIRES_GRAD = re.compile(
-    r"(^|_)(label|labels|classes|target|targets|gt|groundtruth|truth|row|col|faces)$"
-    r"|(^|_)(attention|padding)_masks?$"
-    r"|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|[a-z_]len$"
+    r"(^|_)(attention|padding)_masks?$|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|[a-z_]len$"
     r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$|^running_(mean|var)$"
 )
 # Nor do ids and indices, whoever made them: they are integers.
-_INDEX = re.compile(r"(^|_)(id|ids|ind|inds|idx|idxs|index|indices|indexes)$")
+_INDICES = frozenset("id ids ind inds idx idxs index indices indexes".split())
 # The second half of a pair that a loader, or another iterator over data, yields.
 _NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$")
 # What is in a dataset requires no grad, and what one gives (`dataset[0]`, `for item in test_set`) is on the CPU too.
-_DATASETS = re.compile(r"(^|_)datasets?$")
-_DATASET = re.compile(r"(^|_)(dataset|ds)$|^(train|training|test|testing|val|valid|validation|dev|eval)_?set$")
+_DATASETS = frozenset(("dataset", "datasets"))
+_DATASET = frozenset(("dataset", "ds"))
+_SPLITS = frozenset("train training test testing val valid validation dev eval".split())  # `trainset`, `val_set`
 # So are its labels, and the halves of it that torchvision's own had, under the names that these have there.
 PARTS_OF_DATASETS = frozenset("targets labels train_labels test_labels train_data test_data".split())
 # Nor do the parts of a batch, and of data that has parts with names: a graph, a record.
-_BATCH = re.compile(r"(^|_)(mini)?batch$")
-_DATA = re.compile(r"(^|_)data$")
-# What `.to(dtype)` is given, which moves nothing.
-_DTYPE = re.compile(r"(^|_)dtype$")
+_BATCH = frozenset(("batch", "minibatch"))
 # A loader (`trainloader` and `train_dl`, as torch's own tutorials call it) is taken for torch's, whose batches are made
 # on the CPU from what a dataset holds.
 _LOADER = re.compile(
@@ -71,18 +71,19 @@ _COLLATING = re.compile(
 
 # Functions that say where they bring what they are given, or that they take the grad from it.
 _TO_CPU = re.compile(r"(^|_|2|to)cpu$")
-_DETACHING = re.compile(r"(^|_)detach(ed)?(_|$)")
+_DETACHING = frozenset(("detach", "detached"))
 # What is computed by a formula, with windows and filter banks that nobody learns: the transform of a signal, and what
 # takes back that of a scaler.
 _FORMULAS = frozenset(
     "stft istft spectrogram mel_spectrogram melspectrogram log_mel_spectrogram inverse_transform".split()
 )
 # What holds the numbers by which data are scaled, and scaled back: `scaler.inverse_transform(x)`.
-_SCALER = re.compile(r"(^|_)(scaler|normali[sz]er)$")
+_SCALERS = frozenset("scaler normaliser normalizer".split())
 # What a hook on the way back is given: the gradients of a tensor, or of what a module gave and was given.
-_GRADIENT = re.compile(r"(^|_)(grads?|gradients?)$|^grad_(in|out|input|output)s?$")
+_GRADIENTS = frozenset("grad grads gradient gradients".split())
+_GRADIENTS_OF_HOOKS = frozenset(f"grad_{of}" for of in "in ins out outs input inputs output outputs".split())
 # A sample is drawn without grad; one that is drawn with it is called rsample.
-_DISTRIBUTION = re.compile(r"(^|_)(dist|distr|distribution)$")
+_DISTRIBUTIONS = frozenset("dist distr distribution".split())
 
 # What has something to learn, or speaks for what has: `embed`, `forward_features`, `vgg_net`.
 _MODEL = re.compile(
@@ -92,7 +93,7 @@ _MODEL = re.compile(
 )
 
 # What holds the numbers, words and switches that a run is set up with: `cfg.scale`, `self.config["eps"]`, `args.sigma`.
-_SETTINGS = re.compile(r"(^|_)(cfg|config|args|opt|opts|hparams|hps|settings)$")
+_SETTINGS = frozenset("cfg config args opt opts hparams hps settings".split())
 
 
 # Keywords by which a call of `generate` is known for that of transformers, whose models generate with grad mode off.
@@ -101,6 +102,10 @@ _OF_GENERATION = frozenset(
     " length_penalty no_repeat_ngram_size early_stopping generation_config logits_processor stopping_criteria"
     " eos_token_id pad_token_id".split()
 )
+
+
+def _last_word(name: str) -> str:
+    return name.rpartition("_")[2]
 
 
 def is_id_of_token(attribute: str) -> bool:
@@ -117,12 +122,13 @@ def learnt_from_function(result: Value, function: ast.expr, arguments: Arguments
     `detach_to_cpu(x)`, `dist.sample()`, `scaler.inverse_transform(x)`."""
     name = last_name(function) or ""
     owner = last_name(function.value) or "" if isinstance(function, ast.Attribute) else ""
-    if name in _FORMULAS or ("er" in owner and _SCALER.search(owner)):
+    if name in _FORMULAS or _last_word(owner) in _SCALERS:
         result = _computed(result, arguments)
     if "cpu" in name and _TO_CPU.search(name):
         result = left_on_cpu(result)
-    samples = name == "sample" and _DISTRIBUTION.search(owner)
-    return unless_it_requires_grad(result) if samples or ("detach" in name and _DETACHING.search(name)) else result
+    samples = name == "sample" and _last_word(owner) in _DISTRIBUTIONS
+    detaches = not _DETACHING.isdisjoint(name.split("_"))
+    return unless_it_requires_grad(result) if samples or detaches else result
 
 
 def _computed(result: Value, arguments: Arguments) -> Value:
@@ -138,7 +144,7 @@ def _computed(result: Value, arguments: Arguments) -> Value:
 
 
 def is_gradient(name: str) -> bool:
-    return "grad" in name and _GRADIENT.search(name) is not None
+    return _last_word(name) in _GRADIENTS or name in _GRADIENTS_OF_HOOKS
 
 
 def speaks_of_model(name: str) -> bool:
@@ -171,9 +177,9 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     """
     value = taken_for_source(value, name)
     # One of many may be the type of tensors of some device: `for dtype in tensor_types`.
-    if isinstance(value, Unknown) and value.why != TOO_MANY and _DTYPE.search(name):
+    if isinstance(value, Unknown) and value.why != TOO_MANY and _last_word(name) == "dtype":  # it moves nothing
         return Plain("dtype")
-    if isinstance(value, (Sequence, Mapping)) and _BATCH.search(name):
+    if isinstance(value, (Sequence, Mapping)) and _last_word(name) in _BATCH:
         return mapped(value, unless_it_requires_grad)
     if isinstance(value, (Sequence, Mapping, Union)):
         return mapped(value, lambda part: learnt_from_name(part, name, is_item=is_item))
@@ -181,7 +187,9 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
         return value
     if is_item and _NEVER_REQUIRES_GRAD_AS_ITEM.search(name):
         return value._replace(requires_grad=False)
-    if _NEVER_REQUIRES_GRAD.search(name) or (isinstance(value, Unknown) and _DATASETS.search(name)):
+    if _last_word(name) in _NEVER_REQUIRING_GRAD or _NEVER_REQUIRES_GRAD.search(name):
+        return value._replace(requires_grad=False)
+    if isinstance(value, Unknown) and _last_word(name) in _DATASETS:
         return value._replace(requires_grad=False)
     return learnt_from_name_of_index(value, name)
 
@@ -190,14 +198,18 @@ def learnt_from_name_of_index(value: Value, name: str) -> Value:
     """What a variable is given that is called an index: `kept_inds = nms(boxes, scores)`."""
     if isinstance(value, (Sequence, Union)):
         return mapped(value, lambda part: learnt_from_name_of_index(part, name))
-    if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None and _INDEX.search(name):
+    if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None and _last_word(name) in _INDICES:
         return value._replace(requires_grad=False)
     return value
 
 
 def holds_settings(holders: Iterable[str]) -> bool:
     """Whether one of the objects that something is taken out of, by its name, is a configuration."""
-    return any(_SETTINGS.search(name) for name in holders)
+    return any(_last_word(name) in _SETTINGS for name in holders)
+
+
+def _is_dataset(name: str) -> bool:
+    return _last_word(name) in _DATASET or (name.endswith("set") and name[:-3].removesuffix("_") in _SPLITS)
 
 
 def taken_for_source(value: Value, name: str, given: Iterable[str] = ()) -> Value:
@@ -207,7 +219,7 @@ def taken_for_source(value: Value, name: str, given: Iterable[str] = ()) -> Valu
     """
     if not isinstance(value, Unknown) or value.on_cpu is False or value.requires_grad is True:
         return value
-    if _DATASET.search(name) and value.why != SENT and not any("device" in other for other in given):
+    if _is_dataset(name) and value.why != SENT and not any("device" in other for other in given):
         return Unknown(DATASET, value.on_cpu, False)
     if (value.on_cpu, value.requires_grad) != (None, None):
         return value
@@ -229,7 +241,7 @@ def holder_of_data(value: Unknown, name: str | None, *, has_names: bool) -> Unkn
     """
     if value.requires_grad is not None or name is None or not was_given(value):
         return value
-    is_data = _BATCH.search(name) or (has_names and _DATA.search(name))
+    is_data = _last_word(name) in _BATCH or (has_names and _last_word(name) == "data")
     return value._replace(requires_grad=False) if is_data else value
 
 
