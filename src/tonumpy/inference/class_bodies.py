@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import spans_any
@@ -190,14 +191,22 @@ class WritersByName:
         return known
 
 
-# An attribute with what stands behind it where something is assigned to it or put into it: surely, or perhaps.
+# What puts something into an attribute: `.append(x)`.
 _FILLS = rf"\.[ \t]*(?:{'|'.join(sorted(FILLING))})\b"
-_ATTRIBUTE = re.compile(
-    rf"\.[ \t]*(\w+)(?=[ \t]*(?:((?:[-+*/%@&|^]|\*\*|//|<<|>>)?=(?!=)|{_FILLS})|[\[\],:;)\\#\r\n]|in\b|$))"
-    r"""|register_\w+\(\s*["'](\w+)"""
-)
-_ASSIGNS = re.compile(rf"(?<![=!<>])=(?!=)|<<=|>>=|{_FILLS}")
+_ASSIGNS_OR_FILLS = rf"(?<![=!<>])=(?!=)|<<=|>>=|{_FILLS}"
 _IS_TARGET = re.compile(r"\b(?:for|as)\b|^\s*\w+\s*$", re.MULTILINE)
+
+
+@cache
+def _attribute() -> re.Pattern[str]:
+    """One with what stands behind it where something is assigned to it or put into it: surely, or perhaps.
+
+    To compile it takes a millisecond, which a start that asks for no attribute need not.
+    """
+    assigns = r"(?:[-+*/%@&|^]|\*\*|//|<<|>>)?=(?!=)"
+    perhaps = r"[\[\],:;)\\#\r\n]|in\b|$"
+    by_name = r"""register_\w+\(\s*["'](\w+)"""
+    return re.compile(rf"\.[ \t]*(\w+)(?=[ \t]*(?:({assigns}|{_FILLS})|{perhaps}))|{by_name}")
 
 
 def _rows_that_may_write(node: ast.ClassDef, source: Source) -> dict[str, list[int]]:
@@ -209,7 +218,7 @@ def _rows_that_may_write(node: ast.ClassDef, source: Source) -> dict[str, list[i
     start = starts[node.lineno - 1]
     stop = starts[node.end_lineno] if node.end_lineno is not None and node.end_lineno < len(starts) else len(text)
     found: dict[str, list[int]] = {}
-    for match in _ATTRIBUTE.finditer(text, start, stop):
+    for match in _attribute().finditer(text, start, stop):
         name, is_written, registered_name = match.groups()
         if name is not None and is_written is None and not _may_be_target(text, *match.span()):
             continue
@@ -221,7 +230,7 @@ def _may_be_target(text: str, dot: int, end: int) -> bool:
     """Whether an attribute may be one of several targets, a target that has an index, or one of a loop or a context."""
     line_end = text.find("\n", end)
     rest = text[end:] if line_end == -1 else text[end:line_end]
-    if _ASSIGNS.search(rest) is not None or rest.count("[") > rest.count("]"):
+    if re.search(_ASSIGNS_OR_FILLS, rest) is not None or rest.count("[") > rest.count("]"):
         return True
     if rest.rstrip()[-1:] in ("", ",", "(", "\\"):
         return True
