@@ -32,6 +32,9 @@ _SCOPES_AND_LAMBDAS = (*SCOPES, ast.Lambda)
 _NONE: frozenset[str] = frozenset()
 
 
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
 class Closures(NamedTuple):
     """The inner functions that change variables of the function around them, and where they may do so."""
 
@@ -65,10 +68,16 @@ class Flow(NamedTuple):
     setting_mode: frozenset[str] = frozenset()  # what contexts that may set grad mode are made of: always of interest
     closures: Closures | None = None  # None where no inner function changes a variable of this one
     uses: dict[int, Use] = {}  # noqa: RUF012  # by the id of a statement; definitions and imports have none
+    not_entered: tuple[Definition, ...] = ()  # the definitions whose names are not yet among the sources
 
     def sources_of(self, names: Iterable[str]) -> frozenset[str]:
         """All names that the values of `names` may depend on, themselves included."""
-        return frozenset(reachable({*names, *self.setting_mode}, self.sources))
+        reached = reachable({*names, *self.setting_mode}, self.sources)
+        waiting = self.not_entered
+        while entered := [each for each in waiting if each.name in reached]:
+            waiting = tuple(each for each in waiting if each.name not in reached)
+            reached = reachable(reached.union(*map(names_in, entered)), self.sources)
+        return frozenset(reached)
 
 
 def reachable(names: Iterable[str], following: dict[str, set[str]]) -> set[str]:
@@ -82,7 +91,9 @@ def reachable(names: Iterable[str], following: dict[str, set[str]]) -> set[str]:
     return reached
 
 
-def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = True) -> Flow:
+def flow_of(
+    body: list[ast.stmt], parameters: list[str], *, is_function: bool = True, enters_definitions: bool = True
+) -> Flow:
     """The dependencies among the names of one body. Linear in its statements."""
     local, outer = set(parameters), set()
     shared: set[str] = set()
@@ -96,6 +107,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
     setting_mode: set[str] = set()
     has_inner = False
     uses: dict[int, Use] = {}
+    not_entered: list[Definition] = []
     for statement in statements_of(body):
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             outer.update(statement.names)
@@ -103,7 +115,10 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
         if isinstance(statement, _SCOPES_AND_LAMBDAS):
             local.add(statement.name)
             has_inner = True
-            sources.setdefault(statement.name, set()).update(names_in(statement))
+            if enters_definitions:
+                sources.setdefault(statement.name, set()).update(names_in(statement))
+            else:
+                not_entered.append(statement)
             if is_function:  # a module's own variables are not what `nonlocal` speaks of, nor are those of a class
                 nonlocals = (node for node in walk(statement) if isinstance(node, ast.Nonlocal))
                 shared.update(name for node in nonlocals for name in node.names)
@@ -193,6 +208,7 @@ def flow_of(body: list[ast.stmt], parameters: list[str], *, is_function: bool = 
         frozenset(setting_mode),
         closures,
         uses,
+        tuple(not_entered),
     )
 
 
@@ -313,6 +329,11 @@ def flow_of_node(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) ->
     if isinstance(node, (ast.ClassDef, ast.Module)):
         return flow_of(node.body, [], is_function=False)
     return flow_of(node.body, parameter_names(node.args))
+
+
+def flow_of_module(tree: ast.Module) -> Flow:
+    """The same for a module of which little is asked: its definitions, most of a text, are not parsed for it."""
+    return flow_of(tree.body, [], is_function=False, enters_definitions=False)
 
 
 def _aliased(value: ast.expr | None) -> set[str]:

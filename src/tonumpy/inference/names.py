@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.inference.conventions import taken_for_source
-from tonumpy.inference.dependencies import flow_of_node
+from tonumpy.inference.dependencies import flow_of_module
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame
@@ -140,7 +140,7 @@ class ModuleNames:
         for known in frames:
             if known.is_relevant(name):
                 return known
-        flow = module.derived(flow_of_node, module.tree)
+        flow = module.derived(flow_of_module, module.tree)
         asked = Slice(flow.sources_of((name,))) if len(frames) < MAX_MODULE_SLICES else None
         frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
         frames.append(frame)
