@@ -49,6 +49,7 @@ CASES = {
     "before_a_semicolon": '    y = """\n    """; x.numpy()  # noqa: TNP101\n',
     "on_a_decorator": "    @g(x.numpy())  # noqa: TNP101\n    def h():\n        pass\n",
     "in_the_head_of_a_block": "    if x.numpy():  # noqa: TNP101\n        pass\n",
+    "in_the_head_of_a_line": '    if """ # noqa\n    """: x.numpy()\n',
     "in_a_block": "    if x.numpy():\n        pass  # noqa: TNP101\n",
     "in_another_branch": "    if x:\n        pass  # noqa: TNP101\n    elif x.numpy():\n        pass\n",
     "in_the_other_branch": "    if x:\n        pass\n    elif x.numpy():  # noqa: TNP101\n        pass\n",
@@ -130,6 +131,7 @@ def test_the_cases_are_worth_it(by_flake8: dict[str, Places]) -> None:
         "string_after",
         "behind_a_semicolon",
         "on_a_decorator",
+        "in_the_head_of_a_line",
         "in_the_other_branch",
         "file",
     ):

@@ -47,7 +47,7 @@ def suppress(source: Source, findings: Sequence[Finding]) -> list[Finding]:
 
 
 _NOQA = re.compile("noqa", re.IGNORECASE)
-_WHOLE_FILE = re.compile("flake8", re.IGNORECASE)  # `# flake8: noqa`
+_WHOLE_FILE = re.compile("flake8", re.IGNORECASE)  # is named in a comment for all lines
 
 
 def _may_concern(source: Source, findings: Sequence[Finding]) -> bool:
@@ -55,7 +55,7 @@ def _may_concern(source: Source, findings: Sequence[Finding]) -> bool:
     rows = [source.position_at(match.start()).row for match in _NOQA.finditer(source.text)]
     return bool(rows) and (
         _WHOLE_FILE.search(source.text) is not None
-        or any(_is_any_between(rows, *_logical_line(source.tree.body, finding.start.row)) for finding in findings)
+        or any(_is_any_between(rows, *_logical_line(source, finding.start.row)) for finding in findings)
     )
 
 
@@ -64,8 +64,9 @@ def _is_any_between(rows: Sequence[int], first: int, last: int) -> bool:
     return at < len(rows) and rows[at] <= last
 
 
-def _logical_line(block: list[ast.stmt], row: int) -> tuple[int, int]:
+def _logical_line(source: Source, row: int) -> tuple[int, int]:
     """The first and the last row of the logical line that a row is a part of, or of more than it."""
+    block = source.tree.body
     first = last = row
     while True:
         within = [each for each in block if first_row(each) <= last and _last_row(each) >= first]
@@ -73,13 +74,18 @@ def _logical_line(block: list[ast.stmt], row: int) -> tuple[int, int]:
         if (min(rows), max(rows)) != (first, last):
             first, last = min(rows), max(rows)  # those behind a semicolon may go on further
             continue
-        if len(within) != 1:
-            return first, last
-        inner = [each for each in blocks_of(within[0]) if first_row(each[0]) <= row <= _last_row(each[-1])]
-        if not inner:
+        inner = blocks_of(within[0]) if len(within) == 1 else []
+        inner = [each for each in inner if first_row(each[0]) <= row <= _last_row(each[-1])]
+        if len(inner) != 1 or not _begins_line(source, inner[0][0]):
             return first, last  # of a simple statement, or in the head of another
         (block,) = inner
         first = last = row
+
+
+def _begins_line(source: Source, statement: ast.stmt) -> bool:
+    """Not `if x: statement`, which is one logical line with its head."""
+    line = source.line(statement.lineno)
+    return len(line) - len(line.lstrip()) == statement.col_offset
 
 
 def _last_row(statement: ast.stmt) -> int:
