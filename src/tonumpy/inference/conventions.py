@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 # Class labels and the lengths of sequences (not of edges) count something, the faces of a mesh are the indices of its
 # vertices, an attention or padding mask says which tokens there are, ground truth comes from a dataset, and the running
 # statistics of a normalization are buffers: none requires grad.
-_NEVER_REQUIRING_GRAD = frozenset("label labels classes target targets gt groundtruth truth row col faces".split())
-_NEVER_REQUIRES_GRAD = re.compile(
+_WORDS_WITHOUT_GRAD = frozenset("label labels classes target targets gt groundtruth truth row col faces".split())
+_NAMES_WITHOUT_GRAD = re.compile(
     r"(^|_)(attention|padding)_masks?$|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|[a-z_]len$"
     r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$|^running_(mean|var)$"
 )
 # Nor do ids and indices, whoever made them: they are integers.
 _INDICES = frozenset("id ids ind inds idx idxs index indices indexes".split())
 # The second half of a pair that a loader, or another iterator over data, yields.
-_NEVER_REQUIRES_GRAD_AS_ITEM = re.compile(r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$")
+_ITEMS_WITHOUT_GRAD = re.compile(r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$")
 # What is in a dataset requires no grad, and what one gives (`dataset[0]`, `for item in test_set`) is on the CPU too.
 _DATASETS = frozenset(("dataset", "datasets"))
 _DATASET = frozenset(("dataset", "ds"))
@@ -176,8 +176,9 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
     `is_item`: of the variable of a loop, or of a part of what an iterator yields.
     """
     value = taken_for_source(value, name)
-    # One of many may be the type of tensors of some device: `for dtype in tensor_types`.
-    if isinstance(value, Unknown) and value.why != TOO_MANY and _last_word(name) == "dtype":  # it moves nothing
+    # What `.to(dtype)` is given, which moves nothing. One of many may be the type of tensors of some device: `for dtype
+    # in tensor_types`.
+    if isinstance(value, Unknown) and value.why != TOO_MANY and _last_word(name) == "dtype":
         return Plain("dtype")
     if isinstance(value, (Sequence, Mapping)) and _last_word(name) in _BATCH:
         return mapped(value, unless_it_requires_grad)
@@ -185,9 +186,9 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
         return mapped(value, lambda part: learnt_from_name(part, name, is_item=is_item))
     if not isinstance(value, (Tensor, Unknown)) or value.requires_grad is not None:
         return value
-    if is_item and _NEVER_REQUIRES_GRAD_AS_ITEM.search(name):
+    if is_item and _ITEMS_WITHOUT_GRAD.search(name):
         return value._replace(requires_grad=False)
-    if _last_word(name) in _NEVER_REQUIRING_GRAD or _NEVER_REQUIRES_GRAD.search(name):
+    if _last_word(name) in _WORDS_WITHOUT_GRAD or _NAMES_WITHOUT_GRAD.search(name):
         return value._replace(requires_grad=False)
     if isinstance(value, Unknown) and _last_word(name) in _DATASETS:
         return value._replace(requires_grad=False)
