@@ -99,8 +99,13 @@ def candidate_rows(source: Source) -> list[int]:
 
 def spans_any(statement: ast.stmt, rows: list[int]) -> bool:
     """Whether a statement stands, or goes on, in one of the rows (ascending)."""
-    first = bisect_left(rows, first_row(statement))
-    return first < len(rows) and rows[first] <= (statement.end_lineno or statement.lineno)
+    return is_any_between(rows, first_row(statement), last_row(statement))
+
+
+def is_any_between(rows: list[int], first: int, last: int) -> bool:
+    """Whether one of the rows (ascending) is none before the first and none after the last."""
+    at = bisect_left(rows, first)
+    return at < len(rows) and rows[at] <= last
 
 
 def _search_block(
@@ -199,3 +204,7 @@ def first_row(statement: ast.stmt) -> int:
     """The row where a statement starts, decorators included (`lineno` is that of `def` or `class`)."""
     decorators = getattr(statement, "decorator_list", None)
     return min(statement.lineno, decorators[0].lineno) if decorators else statement.lineno
+
+
+def last_row(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from tonumpy.candidates import first_row
+from tonumpy.candidates import first_row, is_any_between, last_row
 from tonumpy.syntax import blocks_of
 
 if TYPE_CHECKING:
@@ -55,13 +54,8 @@ def _may_concern(source: Source, findings: Sequence[Finding]) -> bool:
     rows = [source.position_at(match.start()).row for match in _NOQA.finditer(source.text)]
     return bool(rows) and (
         _WHOLE_FILE.search(source.text) is not None
-        or any(_is_any_between(rows, *_logical_line(source, finding.start.row)) for finding in findings)
+        or any(is_any_between(rows, *_logical_line(source, finding.start.row)) for finding in findings)
     )
-
-
-def _is_any_between(rows: Sequence[int], first: int, last: int) -> bool:
-    at = bisect_left(rows, first)
-    return at < len(rows) and rows[at] <= last
 
 
 def _logical_line(source: Source, row: int) -> tuple[int, int]:
@@ -69,13 +63,13 @@ def _logical_line(source: Source, row: int) -> tuple[int, int]:
     block = source.tree.body
     first = last = row
     while True:
-        within = [each for each in block if first_row(each) <= last and _last_row(each) >= first]
-        rows = (*map(first_row, within), *map(_last_row, within), first, last)
+        within = [each for each in block if first_row(each) <= last and last_row(each) >= first]
+        rows = (*map(first_row, within), *map(last_row, within), first, last)
         if (min(rows), max(rows)) != (first, last):
             first, last = min(rows), max(rows)  # those behind a semicolon may go on further
             continue
         inner = blocks_of(within[0]) if len(within) == 1 else []
-        inner = [each for each in inner if first_row(each[0]) <= row <= _last_row(each[-1])]
+        inner = [each for each in inner if first_row(each[0]) <= row <= last_row(each[-1])]
         if len(inner) != 1 or not _begins_line(source, inner[0][0]):
             return first, last  # of a simple statement, or in the head of another
         (block,) = inner
@@ -86,7 +80,3 @@ def _begins_line(source: Source, statement: ast.stmt) -> bool:
     """Not `if x: statement`, which is one logical line with its head."""
     line = source.line(statement.lineno)
     return len(line) - len(line.lstrip()) == statement.col_offset
-
-
-def _last_row(statement: ast.stmt) -> int:
-    return statement.end_lineno or statement.lineno
