@@ -64,7 +64,7 @@ def _parts_in_trouble(source: Source) -> list[tuple[int, int]]:
     others: list[tuple[int, int]] = []
     for statement in source.tree.body:
         is_definition = isinstance(statement, SCOPES)
-        (definitions if is_definition else others).append(_extent(statement, source))
+        (definitions if is_definition else others).append(source.extent(statement))
     found = [place for place in definitions if _speaks_of_trouble(source, place)]
     return sorted(found + others if any(_speaks_of_trouble(source, place) for place in others) else found)
 
@@ -118,7 +118,7 @@ def _harmless_imports(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]
 
 
 def _speaks(source: Source, node: ast.stmt | ast.expr) -> bool:
-    return TROUBLE_BEGINS.search(source.text, *_extent(node, source)) is not None
+    return TROUBLE_BEGINS.search(source.text, *source.extent(node)) is not None
 
 
 def _names_in_trouble(scope: Scope, source: Source) -> set[str]:
@@ -149,11 +149,6 @@ def _names_concerned(statement: ast.stmt) -> set[str]:
     """The names that a statement binds; of any other all that are in it, without the statements inside it."""
     bound = {name for targets, _ in bindings_of(statement) for target in targets for name in bound_names(target)}
     return bound or names_read(statement)
-
-
-def _extent(node: ast.stmt | ast.expr, source: Source) -> tuple[int, int]:
-    end = source.ast_position(node.end_lineno or 0, node.end_col_offset or 0)
-    return source.offset(source.ast_position(node.lineno, node.col_offset)), source.offset(end)
 
 
 def _speaks_of_trouble(source: Source, place: tuple[int, int]) -> bool:

@@ -126,10 +126,14 @@ class Source:
             return Position(row, byte_column + 1)
         return Position(row, len(line.encode()[:byte_column].decode(errors="replace")) + 1)
 
-    def node_start(self, node: ast.expr) -> Position:
+    def extent(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
+        """The offsets of the start of a node and of the place just after it."""
+        return self.offset(self.node_start(node)), self.offset(self.node_end(node))
+
+    def node_start(self, node: ast.stmt | ast.expr) -> Position:
         return self.ast_position(node.lineno, node.col_offset)
 
-    def node_end(self, node: ast.expr) -> Position:
+    def node_end(self, node: ast.stmt | ast.expr) -> Position:
         """The position just after a node; brackets that only group are no part of a node."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None

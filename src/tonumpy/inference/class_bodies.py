@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -81,9 +80,9 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
     values: list[tuple[ast.expr, ast.expr]] = []
     methods_called: dict[str, None] = {}
     for node in walk(method):
-        inner: ast.expr | None = None
         if type(node) in _SAYING_NOTHING:
             continue
+        inner: ast.expr | None = None
         if isinstance(node, ast.Attribute):
             if isinstance(node.ctx, ast.Store) and _is_name(node.value, owner):
                 assigned.add(node.attr)
@@ -214,15 +213,13 @@ def _rows_that_may_write(node: ast.ClassDef, source: Source) -> dict[str, list[i
 
     Most attributes are only read in most methods, which then need not be parsed.
     """
-    starts, text = source.line_starts, source.text
-    start = starts[node.lineno - 1]
-    stop = starts[node.end_lineno] if node.end_lineno is not None and node.end_lineno < len(starts) else len(text)
     found: dict[str, list[int]] = {}
-    for match in _attribute().finditer(text, start, stop):
+    for match in _attribute().finditer(source.text, *source.extent(node)):
         name, is_written, registered_name = match.groups()
-        if name is not None and is_written is None and not _may_be_target(text, *match.span()):
+        if name is not None and is_written is None and not _may_be_target(source.text, *match.span()):
             continue
-        found.setdefault(name or registered_name, []).append(bisect_right(starts, match.start(1 if name else 3)))
+        row = source.position_at(match.start(1 if name else 3)).row
+        found.setdefault(name or registered_name, []).append(row)
     return found
 
 

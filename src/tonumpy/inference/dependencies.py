@@ -31,8 +31,7 @@ _LISTS = (ast.List, ast.Tuple)
 _SCOPES_AND_LAMBDAS = (*SCOPES, ast.Lambda)
 _NONE: frozenset[str] = frozenset()
 
-
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Definition = FunctionNode | ast.ClassDef
 
 
 class Closures(NamedTuple):
