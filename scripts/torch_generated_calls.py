@@ -57,6 +57,7 @@ def _by_hand(tensor: torch.Tensor) -> dict[str, list[Call]]:
     values = tensor.tolist()
     sparse, matrix = tensor.to_sparse(), tensor.reshape(-1, 3)
     ends, columns = torch.tensor([0, 1], dtype=torch.int32), torch.tensor([0], dtype=torch.int32)
+    positions = torch.zeros_like(tensor.reshape(-1), dtype=torch.int64)
     compressed = torch.sparse_csr_tensor(ends, columns, tensor.reshape(-1)[:1])
     uncoalesced = torch.sparse_coo_tensor(torch.tensor([[0, 0]]), tensor.reshape(-1)[:2], check_invariants=False)
     calls = {
@@ -92,6 +93,8 @@ def _by_hand(tensor: torch.Tensor) -> dict[str, list[Call]]:
         "torch.nn.functional.dropout1d": [_given(torch.ones(2, 3), 0.5, train) for train in (True, False)],
         "torch.chain_matmul": [_given(tensor), _given(tensor, tensor)],
         "torch.where": [_given(tensor != 0)],
+        "torch.bincount": [_given(positions), _given(positions, tensor.reshape(-1))],
+        "torch.Tensor.bincount": [_given(positions), _given(positions, tensor.reshape(-1))],
         "torch.Tensor.new_zeros": [_given(tensor, 3), _given(tensor, (2, 3))],
         "torch.sparse.spdiags": [_given(tensor, torch.tensor([0]), (3, 3))],
     }
