@@ -560,17 +560,21 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
 def _members_with_method(receiver: Union, method: str) -> list[Value]:
     """The members of a union that have the method: None has none, and a list or dict has not what tensors have.
 
-    Nor has torch's DataLoader any to be called, so that beside an object of the repository's own it is not the one.
+    A tensor has not what arrays alone have. Nor has torch's DataLoader any to be called, so that beside an object of
+    the repository's own it is not the one.
     """
     given = [member for member in receiver.members if member != NONE]
     if any(isinstance(member, Instance) for member in given):
         given = [each for each in given if not (isinstance(each, LibraryObject) and each.name == LOADER)]
+    if method in _OF_ARRAYS_ALONE:
+        return [each for each in given if not isinstance(each, Tensor)] or given
     if method not in TORCH_WORDS and torch_api.tensor_method(method) is None:
         return given
     without = tuple(kind for kind, methods in _OF_CONTAINERS.items() if method not in methods)
     return [member for member in given if not isinstance(member, without)] or given
 
 
+_OF_ARRAYS_ALONE = frozenset("astype byteswap dump dumps fill setfield setflags tobytes tofile".split())
 # Methods of tensors that these have as well; a batch of texts, which is read as a dict, can be moved.
 _OF_CONTAINERS: dict[type, tuple[str, ...]] = {Sequence: ("add", "sort"), Mapping: ("values", "to")}
 
