@@ -177,16 +177,14 @@ class Analysis:
 
     def surroundings(self, module: Module, scopes: Items[ast.AST]) -> tuple[Class | None, Frame | None]:
         """The class whose method the innermost scope is, and the frame of the function around it."""
-        owner = None
-        if len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef):
-            owner = Class(scopes[-2], module)
+        cls = scopes[-2] if len(scopes) > 1 else None
         for depth in range(len(scopes) - 2, 0, -1):
-            outer = scopes[depth]
-            if isinstance(outer, FUNCTIONS):
-                return owner or self._method_owner(module, scopes[: depth + 1]), self._closure_frame(
-                    module, scopes[: depth + 1], scopes[depth + 1]
-                )
-        return owner, None
+            if isinstance(scopes[depth], FUNCTIONS):
+                around = scopes[: depth + 1]
+                closure = self._closure_frame(module, around, scopes[depth + 1])
+                owner = Class(cls, module, closure) if isinstance(cls, ast.ClassDef) else None
+                return owner or self._method_owner(module, around), closure
+        return Class(cls, module) if isinstance(cls, ast.ClassDef) else None, None
 
     def _method_owner(self, module: Module, scopes: Items[ast.AST]) -> Class | None:
         """`self` inside a function nested in a method is still the method's."""
@@ -319,11 +317,19 @@ class Analysis:
 
     def _definition_frame(self, function: Function) -> Frame:
         """Where decorators, annotations and defaults of a function are evaluated."""
+        if function.owner is not None and function.closure is function.owner.closure:
+            return self.class_scope(function.owner)
         return function.closure or self.module_scope(function.module)
 
-    def module_scope(self, module: Module) -> Frame:
-        """A frame that sees the module's names and has no variables of its own."""
-        return Frame(self, module, _EMPTY_FLOW, None, None, True, _NOTHING_ASKED, NO_TARGETS)
+    def module_scope(self, module: Module, closure: Frame | None = None) -> Frame:
+        """A frame that sees the module's names, and those of the functions around, and has no variables of its own."""
+        return Frame(self, module, _EMPTY_FLOW, None, closure, True, _NOTHING_ASKED, NO_TARGETS)
+
+    def class_scope(self, cls: Class) -> Frame:
+        """The same for the expressions in the body of a class, which see also what the body binds."""
+        frame = self.module_scope(cls.module, cls.closure)
+        frame.class_body = cls
+        return frame
 
     # Calls
 

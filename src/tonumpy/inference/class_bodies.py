@@ -33,24 +33,28 @@ class Members(NamedTuple):
     methods: dict[str, FunctionNode]
     fields: dict[str, ast.AnnAssign | ast.Assign]
     functions: list[FunctionNode]  # the methods and what else has their names, as the setters of properties
+    classes: dict[str, ast.ClassDef]
 
 
 def members_defined(node: ast.ClassDef) -> Members:
     methods: dict[str, FunctionNode] = {}
     fields: dict[str, ast.AnnAssign | ast.Assign] = {}
     functions: list[FunctionNode] = []
+    classes: dict[str, ast.ClassDef] = {}
     for statement in statements_of(node.body):
         if isinstance(statement, FUNCTIONS):
             functions.append(statement)
             if not _is_setter(statement):
                 methods[statement.name] = statement
+        elif isinstance(statement, ast.ClassDef):
+            classes[statement.name] = statement
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             fields[statement.target.id] = statement
         elif isinstance(statement, ast.Assign):
             for target in statement.targets:
                 if isinstance(target, ast.Name):
                     fields[target.id] = statement
-    return Members(methods, fields, functions)
+    return Members(methods, fields, functions, classes)
 
 
 def _is_setter(node: FunctionNode) -> bool:

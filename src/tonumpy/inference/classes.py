@@ -67,12 +67,12 @@ class ClassFacts:
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
-        self._ancestors: dict[int, tuple[list[Class], list[str]]] = {}
+        self._ancestors: dict[Class, tuple[list[Class], list[str]]] = {}
         self._attributes: dict[tuple[object, ...], Value] = {}
         self._made_from_itself: set[tuple[object, ...]] = set()
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
-        self._written_by: dict[tuple[int, str], frozenset[str]] = {}
-        self._typed_dicts: dict[int, Mapping] = {}
+        self._written_by: dict[tuple[Class, str], frozenset[str]] = {}
+        self._typed_dicts: dict[Class, Mapping] = {}
 
     def members(self, cls: Class) -> Members:
         return cls.module.derived(members_defined, cls.node)
@@ -89,13 +89,13 @@ class ClassFacts:
         return self._linearised(cls)[1]
 
     def _linearised(self, cls: Class) -> tuple[list[Class], list[str]]:
-        known = self._ancestors.get(id(cls.node))
+        known = self._ancestors.get(cls)
         if known is not None:
             return known
         own: list[Class] = [cls]
         library: list[str] = []
-        self._ancestors[id(cls.node)] = (own, library)
-        frame = self._analysis.module_scope(cls.module)
+        self._ancestors[cls] = (own, library)
+        frame = self._analysis.module_scope(cls.module, cls.closure)
         for base in cls.node.bases:
             node = base.value if isinstance(base, ast.Subscript) else base
             # One of several where the base depends on what is installed.
@@ -116,12 +116,12 @@ class ClassFacts:
         for owner in self.ancestors(cls):
             node = self.members(owner).methods.get(name)
             if node is not None:
-                return Function(node, owner.module, owner)
+                return Function(node, owner.module, owner, owner.closure)
         return None
 
     def written_by(self, cls: Class, name: str) -> frozenset[str]:
         """The attributes that a call of a method writes, or puts something into, by itself or by calling others."""
-        key = (id(cls.node), name)
+        key = (cls, name)
         known = self._written_by.get(key)
         if known is None:
             self._written_by[key] = frozenset()  # a method that calls itself writes no more than it does
@@ -174,18 +174,28 @@ class ClassFacts:
         """What stands in a dict of a class that extends TypedDict, as the class has it; None for other classes."""
         if not any(name.endswith("TypedDict") for name in self.library_bases(cls)):
             return None
-        known = self._typed_dicts.get(id(cls.node))
+        known = self._typed_dicts.get(cls)
         if known is None:
-            self._typed_dicts[id(cls.node)] = Mapping((), Unknown("value of a dict"))  # it may hold others of its class
+            self._typed_dicts[cls] = Mapping((), Unknown("value of a dict"))  # it may hold others of its class
             entries = {
                 key: learnt_from_name(self._analysis.annotated(frame, field.annotation), key)
                 for owner in reversed(self.ancestors(cls))
-                for frame in (self._analysis.module_scope(owner.module),)
+                for frame in (self._analysis.class_scope(owner),)
                 for key, field in self.members(owner).fields.items()
                 if isinstance(field, ast.AnnAssign)
             }
-            known = self._typed_dicts[id(cls.node)] = Mapping(tuple(entries.items()))
+            known = self._typed_dicts[cls] = Mapping(tuple(entries.items()))
         return known
+
+    def bound_in_body(self, cls: Class, name: str) -> Value | None:
+        """What a name means to the other expressions of a class body; None where the body does not bind it."""
+        members = self.members(cls)
+        if name in members.methods:
+            return Function(members.methods[name], cls.module, cls, cls.closure)
+        if name in members.classes:
+            return Class(members.classes[name], cls.module, cls.closure)
+        value = self.class_attribute(cls, name) if name in members.fields else NOTHING
+        return None if isinstance(value, Nothing) else value  # `size = size`
 
     def class_attribute(self, cls: Class, name: str) -> Value:
         root = self.is_foreign(cls)
@@ -196,6 +206,9 @@ class ClassFacts:
             if "classmethod" in decorator_names(function.node):
                 return BoundMethod(function, cls)
             return function
+        inner = self._inner_class(cls, name)
+        if inner is not None:
+            return inner
         value = self._written(Instance(cls), name)
         return value.function if isinstance(value, BoundMethod) else value
 
@@ -221,7 +234,7 @@ class ClassFacts:
             if "classmethod" in decorators:
                 return BoundMethod(function, cls)
             return BoundMethod(function, instance)
-        return self._written(instance, name)
+        return self._inner_class(cls, name) or self._written(instance, name)
 
     def _written(self, instance: Instance, name: str) -> Value:
         key = _key(instance, name)
@@ -369,7 +382,7 @@ class ClassFacts:
         return join_all((assigned, *(unless_it_requires_grad(each) if _is_given(each) else each for each in after)))
 
     def _field(self, instance: Instance, owner: Class, field: ast.AnnAssign | ast.Assign, name: str) -> Value:
-        frame = self._analysis.module_scope(owner.module)
+        frame = self._analysis.class_scope(owner)
         if isinstance(field, ast.Assign):
             value = settle(evaluate(frame, field.value))
             if isinstance(value, Function) and not isinstance(field.value, ast.Call):
@@ -387,6 +400,14 @@ class ClassFacts:
             default = settle(evaluate(frame, field.value))
             return declared if isinstance(default, Unknown) else join(declared, default)
         return declared
+
+    def _inner_class(self, cls: Class, name: str) -> Class | None:
+        """The class that stands under this name in the body of a class or of one of its bases."""
+        for owner in self.ancestors(cls):
+            node = self.members(owner).classes.get(name)
+            if node is not None:
+                return Class(node, owner.module, owner.closure)
+        return None
 
     def _write(
         self, instance: Instance, owner: Class, writer: FunctionNode, name: str, *, is_constructor: bool = False
@@ -412,7 +433,7 @@ class ClassFacts:
         A constructor is run for each attribute that is asked for; once for all of them, when several were.
         """
         analysis = self._analysis
-        function = Function(writer, owner.module, owner)
+        function = Function(writer, owner.module, owner, owner.closure)
         arguments = self._constructor_arguments(instance, owner) if writer.name == "__init__" else None
         parameters, grad_mode, _ = (
             analysis.entry_state(owner.module, (owner.module.tree, owner.node, writer))
@@ -430,7 +451,7 @@ class ClassFacts:
             asked: Slice | None = Slice(frozenset((path,)), frozenset((id(stored),)), wants_result=False)
         else:
             asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
-        frame = Frame(analysis, owner.module, slicer.flow, owner, None, grad_mode, asked, NO_TARGETS)
+        frame = Frame(analysis, owner.module, slicer.flow, owner, owner.closure, grad_mode, asked, NO_TARGETS)
         for parameter, value in parameters.items():
             frame.bind(parameter, value)
         frame.bind(first, self.while_constructed(instance, writer))
@@ -467,8 +488,9 @@ class ClassFacts:
         slicer = cls.module.derived(Slicer, init)
         targets = Targets(frozenset((id(call),)), frozenset((id(statement),)))
         asked = slicer.at(targets.statements, names_in(call))
-        frame = Frame(analysis, cls.module, slicer.flow, cls, None, None, asked, targets)
-        for parameter, value in analysis.bind_arguments(Function(init, cls.module, cls), instance, arguments).items():
+        frame = Frame(analysis, cls.module, slicer.flow, cls, cls.closure, None, asked, targets)
+        function = Function(init, cls.module, cls, cls.closure)
+        for parameter, value in analysis.bind_arguments(function, instance, arguments).items():
             frame.bind(parameter, value)
         from tonumpy.inference.flow import execute
 
@@ -493,4 +515,4 @@ def _may_lose_facts(value: Value) -> bool:
 def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
     facts = (instance.on_cpu, instance.requires_grad, instance.dtype)
-    return (id(instance.cls.node), instance.arguments, *facts, instance.written, name)
+    return (instance.cls, instance.arguments, *facts, instance.written, name)

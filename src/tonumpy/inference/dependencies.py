@@ -67,6 +67,7 @@ class Flow(NamedTuple):
     setting_mode: frozenset[str] = frozenset()  # what contexts that may set grad mode are made of: always of interest
     closures: Closures | None = None  # None where no inner function changes a variable of this one
     uses: dict[int, Use] = {}  # noqa: RUF012  # by the id of a statement; definitions and imports have none
+    is_function: bool = True  # whose variables what is defined in it sees; those of a class it does not see
     not_entered: tuple[Definition, ...] = ()  # the definitions whose names are not yet among the sources
 
     def sources_of(self, names: Iterable[str]) -> frozenset[str]:
@@ -207,6 +208,7 @@ def flow_of(
         frozenset(setting_mode),
         closures,
         uses,
+        is_function,
         tuple(not_entered),
     )
 

@@ -341,7 +341,8 @@ def _definition(frame: Frame, statement: ast.FunctionDef | ast.AsyncFunctionDef 
             for base in (*statement.bases, *(keyword.value for keyword in statement.keywords)):
                 evaluate(frame, base)
     if frame.is_relevant(statement.name) or frame.relevant is None:
-        frame.bind(statement.name, definition(statement, frame.module, frame.owner, frame))
+        around = frame if frame.flow.is_function or not isinstance(statement, ast.ClassDef) else frame.closure
+        frame.bind(statement.name, definition(statement, frame.module, frame.owner, around))
     return True
 
 

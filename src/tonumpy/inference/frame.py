@@ -83,6 +83,7 @@ class Frame:
         self.flow = flow
         self.owner = owner
         self.closure = closure
+        self.class_body: Class | None = None  # in which what is evaluated stands
         self.relevant = None if asked is None else asked.names  # None: every name
         self.kept = None if asked is None else asked.statements  # the statements to be run; None: every one
         self.wants_result = asked is None or asked.wants_result
@@ -237,6 +238,10 @@ class Frame:
         value = self.env.get(name)  # a comprehension's own variable, or a test's refinement of a global
         if value is not None:
             return value
+        if self.class_body is not None:
+            value = self.analysis.classes.bound_in_body(self.class_body, name)
+            if value is not None:
+                return value
         frame = self.closure
         while frame is not None:
             if name in frame.flow.local_names:

@@ -121,10 +121,11 @@ class Function(NamedTuple):
 
 
 class Class(NamedTuple):
-    """A class of the repository."""
+    """A class of the repository: where it is defined and the frame whose variables its body and its methods see."""
 
     node: ast.ClassDef
     module: Module
+    closure: Any = None  # as a function's; None for a class outside functions
 
 
 class Instance(NamedTuple):
@@ -302,7 +303,7 @@ def definition(
     closure: object,
 ) -> Value:
     if isinstance(node, ast.ClassDef):
-        return Class(node, module)
+        return Class(node, module, closure)
     return Function(node, module, owner, closure)
 
 
