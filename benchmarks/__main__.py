@@ -41,6 +41,7 @@ def main() -> None:
     explained = (
         f"Medians of {arguments.rounds} rounds on one machine ({machine}). CPU is user and system time of all processes"
         f" of a tool, and the ratio that to `{report.OURS}`, which runs in one process."
+        " How this Python was built counts, too: a build that is not optimized is slower beside tools in Rust."
     )
     about = [
         f"`{shlex.join(['python', '-m', 'benchmarks', *sys.argv[1:]])}`",
