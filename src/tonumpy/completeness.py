@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.sharing import Sharing
     from tonumpy.source import Source
 
-_INFERENCE_MODE_WITH_ARGUMENT = re.compile(r"inference_mode\([^)]")
+_INFERENCE_MODE_WITH_ARGUMENT = r"inference_mode\([^)]"
 
 
 class Complete(NamedTuple):
@@ -42,7 +42,7 @@ def complete_candidates(source: Source, candidates: list[Candidate]) -> list[Can
 def _may_turn_grad_on(text: str) -> bool:
     if "enable_grad" in text or "grad_enabled" in text:
         return True
-    return "inference_mode(" in text and _INFERENCE_MODE_WITH_ARGUMENT.search(text) is not None
+    return "inference_mode(" in text and re.search(_INFERENCE_MODE_WITH_ARGUMENT, text) is not None
 
 
 def has_complete_chain(candidate: Candidate) -> bool:

@@ -93,9 +93,9 @@ class Source:
         row = bisect_right(self.line_starts, offset)
         return Position(row, offset - self.line_starts[row - 1] + 1)
 
-    def says(self, words: re.Pattern[str]) -> bool:
-        """Whether the text holds one of the words, other than in a comment or in an example of a docstring."""
-        for match in words.finditer(self.text):
+    def says(self, pattern: str) -> bool:
+        """Whether the text holds what a pattern looks for, other than in a comment or in an example of a docstring."""
+        for match in re.finditer(pattern, self.text):
             before = self.text[self.text.rfind("\n", 0, match.start()) + 1 : match.start()]
             if "#" not in before and not before.lstrip().startswith((">>>", "...")):
                 return True

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 # vertices, an attention or padding mask says which tokens there are, ground truth comes from a dataset, and the running
 # statistics of a normalization are buffers: none requires grad.
 _WORDS_WITHOUT_GRAD = frozenset("label labels classes target targets gt groundtruth truth row col faces".split())
-_NAMES_WITHOUT_GRAD = re.compile(
+_NAMES_WITHOUT_GRAD = (
     r"(^|_)(attention|padding)_masks?$|(^|_)(?<!edge_)(?<!bond_)[a-z]?len(gth)?s$|[a-z_]len$"
     r"|^(gt|idx|target)_|[a-z]ids$|^[yY]_true$|^running_(mean|var)$"
 )
 # Nor do ids and indices, whoever made them: they are integers.
 _INDICES = frozenset("id ids ind inds idx idxs index indices indexes".split())
 # The second half of a pair that a loader, or another iterator over data, yields.
-_ITEMS_WITHOUT_GRAD = re.compile(r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$")
+_ITEMS_WITHOUT_GRAD = r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$"
 # What is in a dataset requires no grad, and what one gives (`dataset[0]`, `for item in test_set`) is on the CPU too.
 _DATASETS = frozenset(("dataset", "datasets"))
 _DATASET = frozenset(("dataset", "ds"))
@@ -58,19 +58,17 @@ PARTS_OF_DATASETS = frozenset("targets labels train_labels test_labels train_dat
 _BATCH = frozenset(("batch", "minibatch"))
 # A loader (`trainloader` and `train_dl`, as torch's own tutorials call it) is taken for torch's, whose batches are made
 # on the CPU from what a dataset holds.
-_LOADER = re.compile(
+_LOADER = (
     r"(^|_)((train|val|valid|eval|dev|test)?(data_?)?loaders?(_(train|val|valid|validation|dev|test))?|dl)$"
     r"|^([tT]rain|[vV]al(id)?|[eE]val|[tT]est|data)(Data|Img)?Loaders?$"
 )
 LOADER = "torch.utils.data.DataLoader"
 # What makes a batch of samples, as torch's own `collate_fn=` does: a function (`collate_fn_padded` as well), or a class
 # whose objects are called.
-_COLLATING = re.compile(
-    r"(^|_)collat(e|er)(_(fn|func|function)(_|$)|_(batch|data|samples)$|$)|Collat(e|er|or)($|For|With)"
-)
+_COLLATING = r"(^|_)collat(e|er)(_(fn|func|function)(_|$)|_(batch|data|samples)$|$)|Collat(e|er|or)($|For|With)"
 
 # Functions that say where they bring what they are given, or that they take the grad from it.
-_TO_CPU = re.compile(r"(^|_|2|to)cpu$")
+_TO_CPU = r"(^|_|2|to)cpu$"
 _DETACHING = frozenset(("detach", "detached"))
 # What is computed by a formula, with windows and filter banks that nobody learns: the transform of a signal, and what
 # takes back that of a scaler.
@@ -86,10 +84,9 @@ _GRADIENTS_OF_HOOKS = frozenset(f"grad_{of}" for of in "in ins out outs input in
 _DISTRIBUTIONS = frozenset("dist distr distribution".split())
 
 # What has something to learn, or speaks for what has: `embed`, `forward_features`, `vgg_net`.
-_MODEL = re.compile(
-    r"model|net(work)?(_|$)|module|layer|encode|decode|embed|forward|predict|infer|extract|feature|backbone|head|policy"
-    r"|actor|critic|generat|sample|render",
-    re.IGNORECASE,
+_MODEL = (
+    r"(?i)model|net(work)?(_|$)|module|layer|encode|decode|embed|forward|predict|infer|extract|feature|backbone|head|policy"
+    r"|actor|critic|generat|sample|render"
 )
 
 # What holds the numbers, words and switches that a run is set up with: `cfg.scale`, `self.config["eps"]`, `args.sigma`.
@@ -114,7 +111,7 @@ def is_id_of_token(attribute: str) -> bool:
 
 
 def is_collating(name: str) -> bool:
-    return _COLLATING.search(name) is not None
+    return re.search(_COLLATING, name) is not None
 
 
 def learnt_from_function(result: Value, function: ast.expr, arguments: Arguments) -> Value:
@@ -124,7 +121,7 @@ def learnt_from_function(result: Value, function: ast.expr, arguments: Arguments
     owner = last_name(function.value) or "" if isinstance(function, ast.Attribute) else ""
     if name in _FORMULAS or _last_word(owner) in _SCALERS:
         result = _computed(result, arguments)
-    if "cpu" in name and _TO_CPU.search(name):
+    if "cpu" in name and re.search(_TO_CPU, name):
         result = left_on_cpu(result)
     samples = name == "sample" and _last_word(owner) in _DISTRIBUTIONS
     detaches = not _DETACHING.isdisjoint(name.split("_"))
@@ -148,7 +145,7 @@ def is_gradient(name: str) -> bool:
 
 
 def speaks_of_model(name: str) -> bool:
-    return _MODEL.search(name) is not None
+    return re.search(_MODEL, name) is not None
 
 
 # What transformers' `return_tensors` asks for, other than tensors of torch.
@@ -186,9 +183,9 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
         return mapped(value, lambda part: learnt_from_name(part, name, is_item=is_item))
     if not isinstance(value, (Tensor, Unknown)) or value.requires_grad is not None:
         return value
-    if is_item and _ITEMS_WITHOUT_GRAD.search(name):
+    if is_item and re.search(_ITEMS_WITHOUT_GRAD, name):
         return value._replace(requires_grad=False)
-    if _last_word(name) in _WORDS_WITHOUT_GRAD or _NAMES_WITHOUT_GRAD.search(name):
+    if _last_word(name) in _WORDS_WITHOUT_GRAD or re.search(_NAMES_WITHOUT_GRAD, name):
         return value._replace(requires_grad=False)
     if isinstance(value, Unknown) and _last_word(name) in _DATASETS:
         return value._replace(requires_grad=False)
@@ -224,7 +221,7 @@ def taken_for_source(value: Value, name: str, given: Iterable[str] = ()) -> Valu
         return Unknown(DATASET, value.on_cpu, False)
     if (value.on_cpu, value.requires_grad) != (None, None):
         return value
-    if not _LOADER.search(name) or any(_LOADER.search(other) or "device" in other for other in given):
+    if not re.search(_LOADER, name) or any(re.search(_LOADER, other) or "device" in other for other in given):
         return value
     loader = LibraryObject(LOADER, True, False)
     return Sequence(None, loader) if name.endswith("s") else loader

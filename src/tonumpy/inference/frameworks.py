@@ -48,7 +48,7 @@ _BUILT_ON_MMENGINE = frozenset(
 # What these had before mmengine came, and its data elements with it: a `core`, removed since
 # (docs/en/migration/package.md in github.com/open-mmlab/mmsegmentation), and the runner of mmcv, removed from mmcv 2.0
 # (docs/en/compatibility.md in github.com/open-mmlab/mmcv).
-_BEFORE_MMENGINE = re.compile(r"mmcv\.(?:runner|parallel)\b|\bmm\w+\.core\b")
+_BEFORE_MMENGINE = r"mmcv\.(?:runner|parallel)\b|\bmm\w+\.core\b"
 
 # Without `^` in front, which would take ten times as long: the search can then jump from one keyword to the next.
 _IMPORTS = (
@@ -58,11 +58,11 @@ _IMPORTS = (
 # `pytest.importorskip("torch")` and `importlib.import_module("torch.nn")` bind a module as an import does, and so does
 # `_safe_import("torch.nn")` of skbase, which sktime and others are built on.
 IMPORTING = frozenset(("importorskip", "import_module", "_safe_import"))
-_CALLS = re.compile(r"""import(?:orskip|_module|)\([ \t]*["']([A-Za-z_]\w*)""")
-_NAME_IN_TORCH = re.compile(r"\btorch\.\w")
+_CALLS = r"""import(?:orskip|_module|)\([ \t]*["']([A-Za-z_]\w*)"""
+_NAME_IN_TORCH = r"\btorch\.\w"
 # Those that are spoken of most; the names of some others are words of plain English (`warp`, `ants`).
-_OTHERS_NAMED = re.compile(r"\b(?:tf|jax|jnp)\b|tensorflow|keras|paddle|mxnet|mindspore|tinygrad")
-_TORCH = re.compile(r"torch|pytorch_lightning|lightning|pyro|gpytorch|botorch|fastai|timm|kornia|monai|accelerate")
+_OTHERS_NAMED = r"\b(?:tf|jax|jnp)\b|tensorflow|keras|paddle|mxnet|mindspore|tinygrad"
+_TORCH = r"torch|pytorch_lightning|lightning|pyro|gpytorch|botorch|fastai|timm|kornia|monai|accelerate"
 
 
 def imported_roots(text: str) -> frozenset[str]:
@@ -74,16 +74,17 @@ def imported_roots(text: str) -> frozenset[str]:
         if not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip(" \t")
         for name in match[1].split(",")
     )
-    return frozenset((*said, *_CALLS.findall(text)))
+    return frozenset((*said, *re.findall(_CALLS, text)))
 
 
 def imports_torch(roots: frozenset[str]) -> bool:
-    return any(_TORCH.match(root) for root in roots)
+    return any(re.match(_TORCH, root) for root in roots)
 
 
 def names_torch_alone(text: str) -> bool:
     """Whether something in torch is named, and no other framework; nor is torch the name of something else."""
-    return _NAME_IN_TORCH.search(text) is not None and " as torch" not in text and _OTHERS_NAMED.search(text) is None
+    names_torch = re.search(_NAME_IN_TORCH, text) is not None and " as torch" not in text
+    return names_torch and re.search(_OTHERS_NAMED, text) is None
 
 
 def has_rivals(roots: frozenset[str]) -> bool:
@@ -104,7 +105,7 @@ def hands_out_wrappers(roots: frozenset[str], text: str) -> bool:
     """Whether a library is imported whose results may be meant where a tensor would be moved or detached."""
     if roots & _HAND_OUT_WRAPPERS:
         return True
-    return bool(roots & _BUILT_ON_MMENGINE) and _BEFORE_MMENGINE.search(text) is None
+    return bool(roots & _BUILT_ON_MMENGINE) and re.search(_BEFORE_MMENGINE, text) is None
 
 
 def foreign_root(name: str) -> str | None:

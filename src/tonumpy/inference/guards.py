@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
 
-_FLAG = re.compile(r"(^|_)n?(cuda|gpus?)(_|$)", re.IGNORECASE)
+_FLAG = r"(?i)(^|_)n?(cuda|gpus?)(_|$)"
 
 
 def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
@@ -40,7 +40,7 @@ def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
         return True if last_name(test.func) == "is_available" else None
     if not isinstance(test, (ast.Name, ast.Attribute)):
         return None
-    if _FLAG.search(last_name(test) or ""):
+    if re.search(_FLAG, last_name(test) or ""):
         return True
     from tonumpy.inference.expressions import evaluate
 
@@ -54,7 +54,7 @@ def _asks_for_tensor(test: ast.expr) -> bool:
 
 def _compares_with_accelerator(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Fact:
     counted = left.args[0] if isinstance(left, ast.Call) and last_name(left.func) == "len" and left.args else left
-    if _FLAG.search(last_name(counted) or ""):
+    if re.search(_FLAG, last_name(counted) or ""):
         comparison = (type(operator), ast.unparse(right))
         if comparison in _SOME or (isinstance(operator, ast.Gt) and isinstance(right, ast.Constant)):
             return True

@@ -40,12 +40,12 @@ MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what framework
 MAX_ANCESTORS = 7
 SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 
-_DEFAULT_DEVICE = re.compile(r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda""")
+_DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda"""
 # Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
-_OTHER_DEVICES = re.compile(r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b""")
-_CHOOSING_DEVICES = re.compile(r"is_available\(|set_default_(?:device|tensor_type)\(")
-_ANY_CUDA = re.compile("cuda")
-_LOADING = re.compile(r"load(?!_state|er)\w*\(|pickle")
+_OTHER_DEVICES = r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b"""
+_CHOOSING_DEVICES = r"is_available\(|set_default_(?:device|tensor_type)\("
+_ANY_CUDA = "cuda"
+_LOADING = r"load(?!_state|er)\w*\(|pickle"
 # Libraries that may be out of sight: the others might choose a device by themselves.
 _CHOOSE_NO_DEVICE = (
     frozenset(sys.stdlib_module_names)
@@ -53,10 +53,10 @@ _CHOOSE_NO_DEVICE = (
     | frozenset("numpy scipy sklearn pandas matplotlib seaborn PIL cv2 skimage networkx".split())
 )
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
-_MAIN_GUARD = re.compile(r"\nif\s+\(?\s*__name__\s*==")
-_READS_COMMAND_LINE = re.compile(r"\n\w[^\n]*\bparse(_known)?_args\(")
-_INDENTED_IMPORT = re.compile(r"\n[ \t]+(?:import|from)\s")
-_GLOBAL = re.compile(r"global\s")
+_MAIN_GUARD = r"\nif\s+\(?\s*__name__\s*=="
+_READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
+_INDENTED_IMPORT = r"\n[ \t]+(?:import|from)\s"
+_GLOBAL = r"global\s"
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
 
 
@@ -128,7 +128,7 @@ class Module:
     @cached_property
     def changes_default_device(self) -> bool:
         text = self.source.text
-        return "set_default_" in text and _DEFAULT_DEVICE.search(text) is not None  # the word is found far sooner
+        return "set_default_" in text and re.search(_DEFAULT_DEVICE, text) is not None  # the word is found far sooner
 
     @cached_property
     def sets_default_dtype(self) -> bool:
@@ -166,7 +166,7 @@ class Module:
         and all that it imports is in sight and chooses none. The code that a test is for may be told to."""
         if not (self.holds_tests or self.is_script) or self.names_other_devices:
             return False
-        if _LOADING.search(self.source.text) is not None:
+        if re.search(_LOADING, self.source.text) is not None:
             return False
         if any(root not in _CHOOSE_NO_DEVICE and self.project.find(root, self.folder) is None for root in self.roots):
             return False
@@ -181,7 +181,7 @@ class Module:
             if module is None and imported.level:
                 return False
             submodule = module.submodule(imported.name) if module is not None and imported.name is not None else None
-            if any(each is not None and chooses.search(each.source.text) for each in (module, submodule)):
+            if any(each is not None and re.search(chooses, each.source.text) for each in (module, submodule)):
                 return False
         return True
 
@@ -191,7 +191,7 @@ class Module:
         text = self.source.text
         if self.speaks_of_variables or "cuda" in text:  # most often, and far sooner than the pattern finds it
             return True
-        return _OTHER_DEVICES.search(text.lower()) is not None
+        return re.search(_OTHER_DEVICES, text.lower()) is not None
 
     @cached_property
     def speaks_of_variables(self) -> bool:
@@ -224,9 +224,9 @@ class Module:
         call one of its own functions for its effect alone.
         """
         text = f"\n{self.source.text}"
-        if _MAIN_GUARD.search(text) is not None:
+        if re.search(_MAIN_GUARD, text) is not None:
             return True
-        return not self.is_in_package and (_READS_COMMAND_LINE.search(text) is not None or self._acts_when_imported)
+        return not self.is_in_package and (re.search(_READS_COMMAND_LINE, text) is not None or self._acts_when_imported)
 
     @cached_property
     def _acts_when_imported(self) -> bool:
@@ -288,8 +288,8 @@ class Module:
                 found.append(scopes)
         return found
 
-    def _rows(self, words: re.Pattern[str]) -> list[int]:
-        return [self.source.position_at(match.end() - 1).row for match in words.finditer(self.source.text)]
+    def _rows(self, pattern: str) -> list[int]:
+        return [self.source.position_at(match.end() - 1).row for match in re.finditer(pattern, self.source.text)]
 
     def derived(self, work: Callable[[_Node], _T], node: _Node) -> _T:
         """What `work` makes of a node of this module's tree and of nothing else: worked out once for all files."""

@@ -38,7 +38,7 @@ class Sharing(NamedTuple):
     of_arrays: dict[ast.Call, list[Overwritten]]
 
 
-_CALL = re.compile(r"(\w+)[ \t]*\(")
+_CALL = r"(\w+)[ \t]*\("
 
 
 def sharing_of(module: Module, candidates: Sequence[Candidate]) -> Sharing:
@@ -86,7 +86,7 @@ def _add(found: dict[Handed, Overwritten], to: dict[ast.Call, list[Overwritten]]
 
 def _calls_of(names: set[str], source: Source) -> list[Site]:
     """The calls of functions of these names."""
-    rows = {source.position_at(each.start()).row for each in _CALL.finditer(source.text) if each[1] in names}
+    rows = {source.position_at(each.start()).row for each in re.finditer(_CALL, source.text) if each[1] in names}
     return find_calls(source, sorted(rows), lambda call: last_name(call.func) in names)
 
 

@@ -19,9 +19,9 @@ _COLLECTIVES = frozenset(
     "all_reduce broadcast reduce scatter recv irecv all_gather all_gather_into_tensor all_gather_single reduce_scatter"
     " reduce_scatter_tensor reduce_scatter_single all_to_all all_to_all_single".split()
 )
-_DISTRIBUTED = re.compile(r"(^|\.)(dist|distributed)$")
+_DISTRIBUTED = r"(^|\.)(dist|distributed)$"
 
-_OPTIMIZER = re.compile(r"(^|[._])opt(im|imizer)?s?(_|$|\d)|optim", re.IGNORECASE)
+_OPTIMIZER = r"(?i)(^|[._])opt(im|imizer)?s?(_|$|\d)|optim"
 _CLIPPING = frozenset("clip_grad_norm_ clip_grad_value_ clip_grad_norm".split())
 
 
@@ -41,7 +41,7 @@ def _writes_first(call: ast.Call) -> bool:
     if name == "at":  # np.add.at(array, indices, values)
         return owner.partition(".")[0] in ("np", "numpy")
     if name in _COLLECTIVES:
-        return _DISTRIBUTED.search(owner) is not None
+        return re.search(_DISTRIBUTED, owner) is not None
     return owner.endswith("init") and (name or "").endswith("_")  # nn.init.zeros_(weight)
 
 
@@ -60,7 +60,7 @@ def effect_on_models(call: ast.Call) -> EffectOnModels | None:
     """What a call does that does not name the tensors: "parameters" or "grads" are written, or grads are dropped."""
     name = last_name(call.func)
     if name == "step" and isinstance(call.func, ast.Attribute):
-        is_optimizer = _OPTIMIZER.search(path_of(call.func.value) or "")
+        is_optimizer = re.search(_OPTIMIZER, path_of(call.func.value) or "")
         return "parameters" if is_optimizer or has_optimizer(call) else None  # `scaler.step(optimizer)`
     if name == "zero_grad":
         return "grads" if _is_given(call, "set_to_none", 0, False) else "no grads"
@@ -71,7 +71,7 @@ def effect_on_models(call: ast.Call) -> EffectOnModels | None:
 
 def has_optimizer(call: ast.Call) -> bool:
     """Whether it is given one."""
-    return any(_OPTIMIZER.search(path_of(each) or "") for each in call.args)
+    return any(re.search(_OPTIMIZER, path_of(each) or "") for each in call.args)
 
 
 def clips(call: ast.Call) -> bool:

@@ -42,7 +42,6 @@ Safe: where the conversion did not raise, the added link returns the tensor itse
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import LINKS_OF_BIT
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
 CODE = "TNP107"
 ON_BY_DEFAULT = True
 
-_NAMED = re.compile(r"conj|adjoint|\.m?H\b")
+_NAMED = r"conj|adjoint|\.m?H\b"
 
 
 def concerns(complete: Complete) -> list[Candidate]:

@@ -45,7 +45,6 @@ imaginary part) and `.dequantize()` for quantized tensors. Torch has none for pa
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import LINKS_OF_DTYPE
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
 CODE = "TNP105"
 ON_BY_DEFAULT = True
 
-_NAMED = re.compile(r"bfloat16|autocast|float8|float4|complex32|chalf|quantize_per_|\bqu?int")
+_NAMED = r"bfloat16|autocast|float8|float4|complex32|chalf|quantize_per_|\bqu?int"
 
 
 def concerns(complete: Complete) -> list[Candidate]:

@@ -40,7 +40,6 @@ Safe: the conversion raised before.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from tonumpy.repairs import AddLinks
@@ -56,7 +55,7 @@ CODE = "TNP106"
 ON_BY_DEFAULT = True
 
 
-_NAMED = re.compile(r"sparse|mkldnn")
+_NAMED = r"sparse|mkldnn"
 
 
 def concerns(complete: Complete) -> list[Candidate]:
