@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from tonumpy.candidates import find_candidates
 from tonumpy.chains import chain_of
-from tonumpy.conversions import Certainty, Conversion, Fact
+from tonumpy.conversions import Conversion, Fact
 from tonumpy.edits import plan_fix
 from tonumpy.repairs import complete_chain
 from tonumpy.rewrite import Repair, rewrite
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
+    from tonumpy.conversions import Certainty
     from tonumpy.findings import Fix, Style
 
 

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import test_libraries
@@ -17,7 +16,6 @@ from fixture_format import Expected, read_fixture
 from reveal import expected_words, revealed, words_by_row
 
 from tonumpy import check_source, fix_source
-from tonumpy.inference.libraries.rows import Where, Whether
 from tonumpy.rules import Rule, all_rules
 from tonumpy.source import Source
 
@@ -103,7 +101,7 @@ def test_the_rows_of_libraries_are_described() -> None:
     for kind, keys in test_libraries.KEYS.items():
         (row,) = re.findall(rf"^\| `{kind}` \| (.+?) \|", INFERENCE, flags=re.MULTILINE)
         assert set(re.findall(r"`(\w+)`", row)) == keys
-    assert {*get_args(Where), *get_args(Whether)} <= described
+    assert test_libraries.words_of("Where") | test_libraries.words_of("Whether") <= described
     returns = {re.split(r"[ :(]", word)[0] for word in described}
     assert set(re.findall(r"[a-z]+", test_libraries.RETURNS.pattern.partition(":")[0])) <= returns
 

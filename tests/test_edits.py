@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from chain_repair import conversions_of, fix_of, fixes_of, repair
 
-from tonumpy.findings import Edit, Fix, Position, Style
+from tonumpy.findings import Edit, Fix, Position
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Certainty, Fact
+    from tonumpy.findings import Style
 
 
 @pytest.mark.parametrize(

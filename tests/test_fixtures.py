@@ -11,17 +11,21 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from fixture_format import FOLDER, ROOT, Expected, Fixture, read_fixture, read_fixtures
 
 from tonumpy.config import Settings
-from tonumpy.findings import Finding, Style
+from tonumpy.findings import Finding
 from tonumpy.inference.project import Project
 from tonumpy.noqa import suppress
 from tonumpy.pipeline import check, fix
 from tonumpy.rules import all_rules
 from tonumpy.source import Source
+
+if TYPE_CHECKING:
+    from tonumpy.findings import Style
 
 FIXTURES = [fixture for fixture in read_fixtures() if sys.version_info >= fixture.python]
 

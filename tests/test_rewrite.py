@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from chain_repair import repair, repairs_of
@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 from tonumpy import rewrite as rewriting
 from tonumpy.config import Settings
-from tonumpy.findings import Edit, Position, SourceError, Style
+from tonumpy.findings import STYLES, Edit, Position, SourceError
 from tonumpy.inference.project import Project
 from tonumpy.pipeline import Fixed, check, fix
 from tonumpy.repairs import AddLinks
 from tonumpy.rewrite import RewriteError, apply_edits, rewrite
 from tonumpy.source import Source
 
-STYLES: tuple[Style, ...] = ("links", "force")
+if TYPE_CHECKING:
+    from tonumpy.findings import Style
 
 
 def fix_bytes(data: bytes, *, unsafe: bool = False, style: Style = "links") -> tuple[bytes, Fixed]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 from tonumpy import pipeline
 from tonumpy.config import Settings, read_codes
 from tonumpy.inference.project import Project
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.noqa import suppress
 from tonumpy.source import Source
 

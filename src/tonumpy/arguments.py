@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from tonumpy.config import read_codes, read_globs, read_jobs
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, NoReturn
 
     from tonumpy.config import Exclude
 

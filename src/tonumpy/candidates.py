@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.prefilter import CANDIDATE
 from tonumpy.syntax import children_of
 

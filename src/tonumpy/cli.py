@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 from tonumpy.arguments import parse_arguments
 from tonumpy.config import Choices, ConfigError, Configuration
 from tonumpy.findings import SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, TextIO, TypeVar
 
     from tonumpy.report import Report
     from tonumpy.run import Change, Outcome
 
-_T = TypeVar("_T")
+    _T = TypeVar("_T")
 
 CLEAN, FINDINGS, ERRORS, INTERRUPTED = 0, 1, 2, 130
 

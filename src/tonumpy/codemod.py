@@ -8,20 +8,21 @@ changed file through black, which must then be installed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
-
 from libcst import Module, parse_module
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
 from tonumpy.config import Settings
-from tonumpy.findings import SourceError, Style
+from tonumpy.findings import STYLES, SourceError
 from tonumpy.inference.project import Project
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import fix
 from tonumpy.rewrite import RewriteError
 from tonumpy.source import Source
 
 if TYPE_CHECKING:
     import argparse
+
+    from tonumpy.findings import Style
 
 
 class FixNumpyConversionsCommand(CodemodCommand):
@@ -39,7 +40,7 @@ class FixNumpyConversionsCommand(CodemodCommand):
         )
         arg_parser.add_argument(
             "--style",
-            choices=get_args(Style),
+            choices=STYLES,
             default="links",
             help="write `.detach().cpu().numpy()` (links, the default) or `.numpy(force=True)` (force)",
         )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import chain_of
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import own_expressions, statements_of, walk
 
 if TYPE_CHECKING:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args
 
-from tonumpy.findings import Style
+from tonumpy.findings import STYLES
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
 
+    from tonumpy.findings import Style
     from tonumpy.rules import Rule
 
-_T = TypeVar("_T")
+    _T = TypeVar("_T")
 
 STRICT_CODE = "TNP300"
 
@@ -208,10 +210,10 @@ def read_jobs(value: object, _root: str = "") -> int:
 
 
 def _read_style(value: object, _root: str) -> Style:
-    for style in get_args(Style):
+    for style in STYLES:
         if value == style:
-            return style  # type: ignore[no-any-return]
-    raise ValueError(f"expected {' or '.join(map(_shown, get_args(Style)))}, found {_shown(value)}")
+            return style
+    raise ValueError(f"expected {' or '.join(map(_shown, STYLES))}, found {_shown(value)}")
 
 
 def _read_bool(value: object, _root: str) -> bool:

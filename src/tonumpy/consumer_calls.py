@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import sys
 from bisect import bisect_right
-from typing import TYPE_CHECKING
 
 from tonumpy.candidates import find_calls
 from tonumpy.consumer_places import TROUBLE_BEGINS, places_spelt
@@ -20,6 +19,7 @@ from tonumpy.harmless import Harmless
 from tonumpy.inference.dependencies import flow_of_node, reachable
 from tonumpy.inference.libraries import gives_plain_values
 from tonumpy.inference.symbols import arguments_of, bindings_of, bound_names, imports_of, names_in, names_read
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.prefilter import CONSUMERS, TROUBLE
 from tonumpy.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of
 

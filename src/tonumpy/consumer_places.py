@@ -9,11 +9,11 @@ import ast
 import re
 from bisect import bisect_right
 from functools import cache
-from typing import TYPE_CHECKING
 
 from tonumpy.consumer_shapes import Names, consumer_named, may_convert, roots_of
 from tonumpy.consumers import methods_of
 from tonumpy.findings import SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.prefilter import CONSUMERS
 from tonumpy.source import parse
 

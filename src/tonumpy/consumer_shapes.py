@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.consumers import Consumer, consumer_of, converting_arguments, methods_of
 from tonumpy.inference.symbols import path_of, root_name
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

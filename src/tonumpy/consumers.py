@@ -10,7 +10,8 @@ import ast
 import json
 import os
 from functools import cache
-from typing import NamedTuple
+
+from tonumpy.lazy_typing import NamedTuple
 
 _OBJECTS = {"matplotlib": "Axes", "sklearn": "Estimator"}
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import ast
+    from typing import Literal
 
     from tonumpy.candidates import Candidate, Site
     from tonumpy.chains import Chain
     from tonumpy.inference.held_memory import Overwritten
 
-Certainty = Literal["tensor", "likely", "possible"]
+    Certainty = Literal["tensor", "likely", "possible"]
 
 # A fact is known to hold, known not to hold, or unknown (None). Unknown is never promoted to either.
 Fact = bool | None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from typing import TYPE_CHECKING
+
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

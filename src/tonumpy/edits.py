@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.findings import Applicability, Edit, Fix, Position
+from tonumpy.findings import Edit, Fix, Position
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import AddLinks, Convert, CopyArray, DataToDetach, Operation, RemoveLink, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tonumpy.candidates import Candidate
+    from tonumpy.findings import Applicability
     from tonumpy.source import Source
 
 # What may stand between an expression and the dot or bracket that follows it: space, brackets that close a group,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.disk import os_error
 from tonumpy.findings import SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
-Applicability = Literal["safe", "unsafe", "display-only"]
-Style = Literal["links", "force"]
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Applicability = Literal["safe", "unsafe", "display-only"]
+    Style = Literal["links", "force"]
+
+STYLES: tuple[Style, ...] = ("links", "force")
 
 RULE_PAGES = "https://github.com/tonumpy/tonumpy/blob/main/docs/rules"
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, ClassVar
 
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.prefilter import may_hold_candidates, may_hold_consumers
 
 if TYPE_CHECKING:
     import ast
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
+    from typing import ClassVar
 
     from flake8.options.manager import OptionManager
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from tonumpy.inference.symbols import (
     FILLING,
@@ -19,6 +18,7 @@ from tonumpy.inference.symbols import (
     parameter_names,
     root_name,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:

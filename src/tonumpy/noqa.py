@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
 
 from tonumpy.candidates import first_row, is_any_between, last_row
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import blocks_of
 
 if TYPE_CHECKING:

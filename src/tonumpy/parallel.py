@@ -6,9 +6,9 @@ import gc
 import os
 import signal
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
 from tonumpy.inference.project import Project
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

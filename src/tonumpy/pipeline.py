@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import find_candidates
 from tonumpy.completeness import Complete, complete_candidates
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.edits import plan_edits, plan_fix
-from tonumpy.findings import Applicability, Finding, Position
+from tonumpy.findings import Finding, Position
 from tonumpy.inference import infer
 from tonumpy.inference.project import Module
 from tonumpy.inference.sharing import sharing_of
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.noqa import suppress
 from tonumpy.prefilter import may_hold_consumers
 from tonumpy.repairs import compose
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tonumpy.candidates import Candidate
     from tonumpy.config import Settings
+    from tonumpy.findings import Applicability
     from tonumpy.inference.project import Project
     from tonumpy.repairs import Operation
     from tonumpy.rewrite import Repair

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import TypeVar
+
+    _T = TypeVar("_T")
 
 PATIENCE = 1.0  # seconds
-
-_T = TypeVar("_T")
 
 
 def with_progress(items: Iterable[_T], total: int) -> Iterator[_T]:

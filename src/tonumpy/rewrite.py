@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import chain_of
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.deferred import look_into
 from tonumpy.findings import Edit, SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.repairs import (
     AddLinks,
     Convert,

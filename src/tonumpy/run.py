@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy import pipeline
 from tonumpy.disk import read
 from tonumpy.findings import Finding, Position, SourceError
 from tonumpy.inference.project import Project
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.noqa import suppress
 from tonumpy.source import Source
 

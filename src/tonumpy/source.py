@@ -10,9 +10,9 @@ import warnings
 from bisect import bisect_right
 from functools import cached_property, partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from tonumpy.findings import Position, SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.candidates import Candidate

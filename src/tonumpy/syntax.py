@@ -6,9 +6,9 @@ Nodes that carry nothing of interest (contexts, operators, names of imports) are
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.deferred import PLAIN
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

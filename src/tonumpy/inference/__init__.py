@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, TypeVar
 
 from tonumpy.candidates import find_calls
 from tonumpy.chains import Chain, Role, chain_of
-from tonumpy.conversions import Certainty, Conversion, Fact
+from tonumpy.conversions import Conversion, Fact
 from tonumpy.inference.analysis import MAX_STATEMENTS, Analysis
 from tonumpy.inference.callers import may_be_asked
 from tonumpy.inference.conventions import is_collating
@@ -28,19 +27,23 @@ from tonumpy.inference.values import (
     members,
     weaker,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from collections.abc import Sequence as Items
+    from typing import TypeVar
 
     from tonumpy.candidates import Candidate, Guard, Scope, Site
+    from tonumpy.conversions import Certainty
     from tonumpy.inference.held_memory import Overwritten
     from tonumpy.inference.project import Module
     from tonumpy.inference.sharing import Sharing
 
+    _Asked = TypeVar("_Asked", "Candidate", "Site")
+
 Observations = dict[int, Observation]  # by the id of the call
 
-_Asked = TypeVar("_Asked", "Candidate", "Site")
 
 _UNREACHED = Observation(Unknown("code that is not reached"), (), Arguments(()), None)
 _TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import math
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, callers, classes, given_by_pytest, libraries, names
@@ -55,6 +54,7 @@ from tonumpy.inference.values import (
     tensor_facts,
     with_facts,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import FUNCTIONS, SCOPES, walk
 
 if TYPE_CHECKING:

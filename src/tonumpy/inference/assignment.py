@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, libraries
@@ -40,6 +39,7 @@ from tonumpy.inference.values import (
     truth_of,
     with_facts,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import walk
 
 if TYPE_CHECKING:

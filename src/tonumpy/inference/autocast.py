@@ -6,11 +6,10 @@ devices; which it makes wide depends on the device, so of those nothing is said.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.environment import AUTOCAST
 from tonumpy.inference.values import NOTHING, Constant, Symbol, Tensor, Value, dtype_of
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast

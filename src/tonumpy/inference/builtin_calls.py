@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.operators import combine
@@ -23,6 +21,7 @@ from tonumpy.inference.values import (
     is_number,
     members,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
@@ -25,6 +24,7 @@ from tonumpy.inference.values import (
     members,
     tensor_facts,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import FUNCTIONS, children_of
 
 if TYPE_CHECKING:

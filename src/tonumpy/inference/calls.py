@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
@@ -75,6 +74,7 @@ from tonumpy.inference.values import (
     tensor_facts,
     with_facts,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import walk
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.inference import builtin_calls, libraries
 from tonumpy.inference.dtypes import is_integral
@@ -27,6 +26,7 @@ from tonumpy.inference.values import (
     members,
     same,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import spans_any
 from tonumpy.chains import ACCELERATORS, last_name
@@ -18,6 +17,7 @@ from tonumpy.inference.symbols import (
     registered,
     requires_grad_given,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import FUNCTIONS, statements_of, walk
 
 if TYPE_CHECKING:

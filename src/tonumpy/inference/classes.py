@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.inference import libraries
 from tonumpy.inference.aliases import unless_it_requires_grad
@@ -54,6 +53,7 @@ from tonumpy.inference.values import (
     Value,
 )
 from tonumpy.inference.values import members as members_of_union
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.analysis import Analysis

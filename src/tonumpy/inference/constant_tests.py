@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.narrowing import decided_by_class
 from tonumpy.inference.symbols import path_of
 from tonumpy.inference.values import NONE, Constant, Instance, same
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame

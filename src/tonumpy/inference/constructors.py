@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from tonumpy.inference.symbols import parameter_names
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import children_of, walk
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference.aliases import unless_it_requires_grad
@@ -29,6 +28,7 @@ from tonumpy.inference.values import (
     Value,
     mapped,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

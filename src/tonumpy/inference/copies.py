@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.chains import Role
 from tonumpy.inference import torch_api
 from tonumpy.inference.values import Symbol, Tensor
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.chains import Chain, Link

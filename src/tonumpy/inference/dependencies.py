@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.symbols import (
     IN_PLACE,
@@ -22,6 +21,7 @@ from tonumpy.inference.symbols import (
     read_name,
     root_name,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:

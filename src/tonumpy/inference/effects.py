@@ -7,12 +7,12 @@ read as said of the arguments here.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import last_name
 from tonumpy.inference.memory import Memory, Names, Place, Reference, References, further
 from tonumpy.inference.symbols import parameter_names, path_of
 from tonumpy.inference.values import Function, ModuleValue
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import SCOPES
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
 
 from tonumpy.inference import autocast, libraries, torch_api
 from tonumpy.inference.annotations import alternatives
@@ -46,10 +45,12 @@ from tonumpy.inference.values import (
     same,
     symbol,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame

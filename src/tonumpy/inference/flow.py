@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
 
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
@@ -56,10 +55,12 @@ from tonumpy.inference.values import (
     same,
     tensor_facts,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import FUNCTIONS, blocks_of, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from tonumpy.inference.dependencies import Closures
     from tonumpy.inference.frame import Frame

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from tonumpy.inference.aliases import after_change, after_part_changed, with_origin
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, Environment
 from tonumpy.inference.joins import join, join_arguments
@@ -23,6 +21,7 @@ from tonumpy.inference.values import (
     Value,
     dtype_of,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Fact

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import os
-from typing import TYPE_CHECKING
 
 from tonumpy.chains import last_name
 from tonumpy.inference.builtin_calls import PARAMETER_SET
@@ -17,6 +16,7 @@ from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.joins import join_all
 from tonumpy.inference.symbols import FunctionNode, parameter_names
 from tonumpy.inference.values import Arguments, Function, Instance, Plain, Sequence, Unknown, Value
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import FUNCTIONS, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from tonumpy.chains import is_cpu_literal, last_name
 from tonumpy.inference.symbols import path_of
 from tonumpy.inference.values import Plain, with_facts
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import walk
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.memory import (
     NOTHING,
@@ -18,6 +17,7 @@ from tonumpy.inference.memory import (
     place_of_memory,
     selected,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

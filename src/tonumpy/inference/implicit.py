@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import chain_of
 from tonumpy.consumers import Argument, Consumer, consumer_of, converting_arguments
-from tonumpy.conversions import Certainty, Fact, ImplicitConversion
+from tonumpy.conversions import Fact, ImplicitConversion
 from tonumpy.inference import observe
 from tonumpy.inference.values import Plain, Sequence, Symbol, Tensor, Unknown, Value, is_number, members
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
     from tonumpy.candidates import Site
+    from tonumpy.conversions import Certainty
     from tonumpy.inference.frame import Observation
     from tonumpy.inference.project import Module
     from tonumpy.inference.values import Arguments

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonumpy.inference.dtypes import join_dtype
 from tonumpy.inference.values import (
     NONE,
@@ -30,6 +28,7 @@ from tonumpy.inference.values import (
     tensor_facts,
     weaker,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Literal
 
 MAX_STEPS = 6  # what is selected further in counts as the whole of it
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.inference.conventions import taken_for_source
 from tonumpy.inference.dependencies import flow_of_module
@@ -27,6 +26,7 @@ from tonumpy.inference.values import (
     definition,
     symbol,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING
 
 from tonumpy.inference import torch_api
 from tonumpy.inference.annotations import value_of_class
@@ -32,6 +31,7 @@ from tonumpy.inference.values import (
     members,
     with_facts,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Fact

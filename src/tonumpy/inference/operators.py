@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import ACCELERATORS
 from tonumpy.inference import representation, torch_api
@@ -38,6 +37,7 @@ from tonumpy.inference.values import (
     tensor_facts,
     truth_of,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

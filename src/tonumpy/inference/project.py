@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
@@ -23,14 +22,16 @@ from tonumpy.inference.frameworks import (
     shared_words,
 )
 from tonumpy.inference.symbols import FILLING, Import, imports_of, root_name
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.source import Source
 from tonumpy.syntax import FUNCTIONS, SCOPES, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
 
-_T = TypeVar("_T")
-_Node = TypeVar("_Node", bound=ast.AST)
+    _T = TypeVar("_T")
+    _Node = TypeVar("_Node", bound=ast.AST)
 
 MAX_KEPT = 3_000_000  # bytes of the text that a process keeps parsed, in some 25 times the memory
 MAX_FOLLOWED = 1_500_000  # of the text of other modules for one file: some packages import all of themselves

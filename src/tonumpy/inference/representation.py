@@ -6,10 +6,9 @@ whose sign is still to be changed. tests/test_representation.py holds every name
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonumpy.inference.dtypes import is_complex, is_dtype_name
 from tonumpy.inference.values import LibraryObject, Plain, Symbol, Tensor, Unknown, Value, dtype_of
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.values import Arguments

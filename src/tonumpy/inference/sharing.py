@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.candidates import find_calls
 from tonumpy.chains import last_name
 from tonumpy.inference.analysis import Analysis
 from tonumpy.inference.effects import Callee, Effects, callee_of, functions_in, imported_callee
 from tonumpy.inference.sharing_walk import MAX_DEPTH, Walk
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import TYPE_CHECKING
 
 from tonumpy.chains import Role, chain_of, last_name
 from tonumpy.inference.effects import Effects, Given, as_given, given_by
@@ -32,18 +31,19 @@ from tonumpy.inference.memory import (
 from tonumpy.inference.symbols import arguments_of, bound_names, names_in, parameter_names
 from tonumpy.inference.writes import (
     METHODS_OF_ARRAYS,
-    EffectOnModels,
     clips,
     effect_on_models,
     has_optimizer,
     writes_itself,
     written_arguments,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tonumpy.inference.sharing import Functions
+    from tonumpy.inference.writes import EffectOnModels
 
 MAX_DEPTH = 3  # of calls, from the function that is called or to those who call
 MAX_PASSES = 4  # of a loop: what goes round it is settled after two, in a loop of loops after three

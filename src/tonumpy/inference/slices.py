@@ -8,7 +8,6 @@ a loop, if what is read further down may hang together with it, in whatever orde
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.chains import last_name
 from tonumpy.inference.dependencies import Use, flow_of_node, names_bound
@@ -28,6 +27,7 @@ from tonumpy.inference.symbols import (
     read_name,
     root_name,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import SCOPES, blocks_of, statements_of
 
 if TYPE_CHECKING:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from tonumpy.chains import ACCELERATORS, last_name
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeGuard
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 

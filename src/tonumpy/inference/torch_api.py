@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import os
 from functools import cache
-from typing import Any, NamedTuple, cast
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Output(NamedTuple):
@@ -151,7 +155,8 @@ def module(name: str) -> Module | None:
 def _facts() -> dict[str, Any]:
     path = os.path.join(os.path.dirname(__file__), "torch_api.json")
     with open(path, encoding="utf-8") as file:
-        return cast("dict[str, Any]", json.load(file))
+        tables: dict[str, Any] = json.load(file)
+        return tables
 
 
 def _callable(name: str, entry: dict[str, Any]) -> Callable:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tonumpy.inference.dtypes import is_dtype_name
 from tonumpy.inference.frameworks import foreign_root
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Sequence as Items
+    from typing import Any, Literal
 
     from tonumpy.conversions import Certainty, Fact
     from tonumpy.inference.project import Module

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Literal
 
 from tonumpy.chains import last_name
 from tonumpy.inference import torch_api
 from tonumpy.inference.symbols import path_of
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    EffectOnModels = Literal["parameters", "grads", "no grads"]
 
 # NumPy's functions that write their first argument, and methods of arrays.
 _OF_NUMPY = frozenset("copyto put place putmask put_along_axis fill_diagonal".split())
@@ -51,9 +56,6 @@ def writes_itself(method: str) -> bool:
         return False
     operator = torch_api.tensor_method(method)
     return operator is not None and "self" in operator.writes and method not in ("requires_grad_", "detach_")
-
-
-EffectOnModels = Literal["parameters", "grads", "no grads"]
 
 
 def effect_on_models(call: ast.Call) -> EffectOnModels | None:

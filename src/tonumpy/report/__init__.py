@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Protocol
 
     from tonumpy.findings import Finding, SourceError
+
+    class Format(Protocol):
+        """What a module of this package defines. A text that is returned ends with a newline or is empty.
+
+        A format that has `--statistics` too (how many findings each code has) also defines `render_statistics`, which
+        takes and returns the same.
+        """
+
+        def render(self, report: Report, *, colour: bool) -> str: ...
 
 
 class Report(NamedTuple):
@@ -24,22 +35,13 @@ class Report(NamedTuple):
         return is_fixable(finding, unsafe=finding.filename in self.unsafe_allowed)
 
 
-class Format(Protocol):
-    """What a module of this package defines. A text that is returned ends with a newline or is empty.
-
-    A format that has `--statistics` too (how many findings each code has) also defines `render_statistics`, which takes
-    and returns the same.
-    """
-
-    def render(self, report: Report, *, colour: bool) -> str: ...
-
-
 def format_names() -> list[str]:
     return sorted(name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name != "__init__.py")
 
 
 def format_named(name: str) -> Format:
-    return cast("Format", import_module(f"{__name__}.{name}"))
+    found: Format = import_module(f"{__name__}.{name}")
+    return found
 
 
 def is_fixable(finding: Finding, *, unsafe: bool) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from tonumpy import __version__
 from tonumpy.findings import Edit, Finding, Position, SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rules import Rule, all_rules
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report, count_codes, is_fixable, rule_names
 
 if TYPE_CHECKING:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Any, Literal
 
     from tonumpy.candidates import Candidate
     from tonumpy.completeness import Complete

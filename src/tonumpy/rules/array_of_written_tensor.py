@@ -53,8 +53,7 @@ Unsafe: it changes what the code gives on the CPU, which is its purpose, but an 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import CopyArray
 
 if TYPE_CHECKING:

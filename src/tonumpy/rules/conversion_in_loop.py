@@ -39,7 +39,8 @@ There is no fix: what else the loop does with the items may need tensors.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -40,9 +40,9 @@ Safe: reported only where what `.data` is read from is proved a tensor.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.chains import Role
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import DataToDetach
 
 if TYPE_CHECKING:

@@ -39,8 +39,7 @@ Safe. Not offered where the links between the two may lead to another object tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import detach_first
 
 if TYPE_CHECKING:

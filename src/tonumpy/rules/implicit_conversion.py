@@ -54,8 +54,7 @@ list that is filled elsewhere: convert what goes into it, `losses.append(loss.it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import convert_argument
 
 if TYPE_CHECKING:

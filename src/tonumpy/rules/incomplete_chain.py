@@ -36,9 +36,8 @@ Safe: only conversions of proved tensors, or of expressions that by their own wo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonumpy.completeness import has_complete_chain
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import complete_chain
 
 if TYPE_CHECKING:

@@ -41,8 +41,8 @@ between the two copies.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import RemoveLink
 
 if TYPE_CHECKING:

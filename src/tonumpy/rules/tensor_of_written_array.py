@@ -44,8 +44,7 @@ Unsafe: writing to a tensor by its array may be what is meant, which is why the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import CopyArray
 
 if TYPE_CHECKING:

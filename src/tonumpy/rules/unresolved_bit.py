@@ -42,9 +42,8 @@ Safe: where the conversion did not raise, the added link returns the tensor itse
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonumpy.conversions import LINKS_OF_BIT
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import AddLinks, force
 
 if TYPE_CHECKING:

@@ -45,9 +45,8 @@ imaginary part) and `.dequantize()` for quantized tensors. Torch has none for pa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonumpy.conversions import LINKS_OF_DTYPE
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import AddLinks
 
 if TYPE_CHECKING:

@@ -40,8 +40,7 @@ Safe: the conversion raised before.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repairs import AddLinks
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ it was read from. The format is described in docs/inference.md. Here is what inf
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.inference.conventions import generates_tokens, is_called_dataset, item_of_dataset
 from tonumpy.inference.libraries.containers import CONTAINERS, filled, is_container
@@ -38,6 +37,7 @@ from tonumpy.inference.values import (
     Value,
     dtype_of,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Fact

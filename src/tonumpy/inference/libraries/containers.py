@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonumpy.inference.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.values import (
     NOTHING,
@@ -22,6 +20,7 @@ from tonumpy.inference.values import (
     same,
     tensor_facts,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from tonumpy.chains import ACCELERATORS
 from tonumpy.inference.operators import device_after_to, grad_asked_for
 from tonumpy.inference.symbols import MOVES
 from tonumpy.inference.values import Arguments, Constant, Device, Instance, LibraryObject, dtype_of
+from tonumpy.lazy_typing import TYPE_CHECKING
 
-_Movable = TypeVar("_Movable", LibraryObject, Instance)
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Movable = TypeVar("_Movable", LibraryObject, Instance)
 
 
 def changes_module_in_place(name: str) -> bool:

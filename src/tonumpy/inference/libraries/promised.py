@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.inference.aliases import unless_it_requires_grad
 from tonumpy.inference.conventions import item_of_dataset, left_on_cpu
@@ -33,6 +32,7 @@ from tonumpy.inference.values import (
     same,
     tensor_facts,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Fact

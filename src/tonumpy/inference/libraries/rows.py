@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tonumpy.inference import torch_api
 from tonumpy.inference.values import Arguments, Constant
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from typing import Any, Literal
 
-Where = Literal["cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "default type", "unknown"]
-Whether = Literal[
-    "never", "first", "inputs", "self", "both", "some of both", "own", "unknown", "asked", "argument", "derived"
-]
-
+    Where = Literal[
+        "cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "default type", "unknown"
+    ]
+    Whether = Literal[
+        "never", "first", "inputs", "self", "both", "some of both", "own", "unknown", "asked", "argument", "derived"
+    ]
 
 Place = tuple[int, str]  # of an argument: by position, or by name
 
