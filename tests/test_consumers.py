@@ -12,10 +12,11 @@ import pytest
 
 from tonumpy import check_source
 from tonumpy.consumer_calls import find_consumers
-from tonumpy.consumer_places import TROUBLE_BEGINS, places_spelt
+from tonumpy.consumer_places import places_spelt
 from tonumpy.consumers import consumer_of, consumers, converting_arguments
 from tonumpy.prefilter import TROUBLE
 from tonumpy.source import Source
+from tonumpy.trouble import Trouble
 
 ROOT = Path(__file__).parent.parent
 LIBRARIES = ("matplotlib", "pandas", "scipy", "sklearn", "seaborn", "PIL", "cv2")
@@ -116,6 +117,10 @@ def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
         ("def f(x, device):\n    y = x.to(device).cpu().numpy()\n    z = [v for v in y]\n    np.asarray(z)", 0),
         ("def f(x, device):\n    y = z = x.to(device).tolist()\n    np.asarray(y + z), np.asarray(y[0])", 0),
         ("def f(model, x):\n    model.cuda()\n    y = model(x)\n    np.asarray(y if y else 0)", 1),
+        ("def f(device):\n    model = make().to(device)\n    x = load()\n    y = model(x)\n    np.asarray(y)", 0),
+        ("def f(device):\n    model.to(device)\n    x = load().to(device)\n    y = model(x)\n    np.asarray(y)", 1),
+        ("def f(device):\n    model = make(device).to(device)\n    np.asarray(model(1)), np.asarray(model.w)", 1),
+        ("def f(model, place):\n    model.to(place.device)\n    for x in place.xs:\n        np.asarray(x)", 0),
         ("def f(x):\n    x.requires_grad = True\n    np.asarray(x)", 1),
         ("def f(x):\n    if x.requires_grad:\n        np.asarray(x)", 1),
     ],
@@ -134,9 +139,23 @@ def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
     ],
 )
 def test_every_trouble_is_a_word_that_a_file_is_parsed_for(text: str) -> None:
-    assert TROUBLE_BEGINS.search(text)
     assert any(word in text for word in TROUBLE)
-    assert places_spelt(f"import numpy as np\ny = {text}\nnp.exp(y)\n")
+    source = Source.from_text(f"import numpy as np\ny = {text}\nnp.exp(y)\n", "example.py")
+    trouble = Trouble(source)
+    assert [trouble.is_in(statement) for statement in source.tree.body] == [False, True, False]
+    assert places_spelt(source.text, trouble)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('x.to("cpu")', "x.to('cpu', copy=True)", "x.to(dtype=kind)", "x.to(torch.float32)", "x.together(y)"),
+        *('device = "cpu"', 'f(device="cpu")', "x.device == y", "torch.Generator(device=x)", 'torch.device("cpu")'),
+        *("f(requires_gradient=x)", "is_device = x", "parameters()"),
+    ],
+)
+def test_what_names_the_cpu_alone_or_no_tensor_is_no_trouble(text: str) -> None:
+    assert Trouble(Source.from_text(text, "example.py")).begins == []
 
 
 def test_a_chain_of_hundreds_of_calls_has_a_name() -> None:

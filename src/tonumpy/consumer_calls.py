@@ -13,36 +13,38 @@ import sys
 from bisect import bisect_right
 
 from tonumpy.candidates import find_calls
-from tonumpy.consumer_places import TROUBLE_BEGINS, places_spelt
+from tonumpy.consumer_places import places_spelt
 from tonumpy.consumer_shapes import Names, may_convert
 from tonumpy.harmless import Harmless
-from tonumpy.inference.dependencies import flow_of_node, reachable
 from tonumpy.inference.libraries import gives_plain_values
-from tonumpy.inference.symbols import arguments_of, bindings_of, bound_names, imports_of, names_in, names_read
+from tonumpy.inference.symbols import arguments_of, imports_of
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.prefilter import CONSUMERS, TROUBLE
-from tonumpy.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of
+from tonumpy.names_in_trouble import NamesInTrouble
+from tonumpy.prefilter import CONSUMERS
+from tonumpy.syntax import SCOPES, statements_of
+from tonumpy.trouble import Trouble
 
 if TYPE_CHECKING:
-    from tonumpy.candidates import Scope, Site
+    from tonumpy.candidates import Site
     from tonumpy.source import Source
 
 
 def find_consumers(source: Source) -> list[Site]:
-    places = places_spelt(source.text)
+    trouble = Trouble(source)
+    places = places_spelt(source.text, trouble)
     if not places:
         return []
     names = _imported(source.tree)
-    parts = _parts_in_trouble(source)
+    parts = _parts_in_trouble(source, trouble)
     rows = {source.position_at(place).row for place in places if _is_in(parts, place)}
     sites = find_calls(source, sorted(rows), lambda call: may_convert(call, names))
     if not sites:
         return []
     imports = _harmless_imports(source.tree)
     scopes: dict[ast.AST, Harmless] = {}
-    sites = [site for site in sites if not _is_harmless(site, source, imports, scopes)]  # far cheaper, so it goes first
-    known: dict[ast.AST, set[str]] = {}
-    return [site for site in sites if _is_in_trouble(site, source, known)]
+    # What is far cheaper goes first.
+    sites = [site for site in sites if not _is_harmless(site, trouble, imports, scopes)]
+    return list(filter(NamesInTrouble(trouble).are_given, sites))
 
 
 def _imported(tree: ast.Module) -> Names:
@@ -58,15 +60,12 @@ def _imported(tree: ast.Module) -> Names:
     }
 
 
-def _parts_in_trouble(source: Source) -> list[tuple[int, int]]:
+def _parts_in_trouble(source: Source, trouble: Trouble) -> list[tuple[int, int]]:
     """The functions and classes, from offset to offset, that say something of grad or devices; other code together."""
-    definitions: list[tuple[int, int]] = []
-    others: list[tuple[int, int]] = []
-    for statement in source.tree.body:
-        is_definition = isinstance(statement, SCOPES)
-        (definitions if is_definition else others).append(source.extent(statement))
-    found = [place for place in definitions if _speaks_of_trouble(source, place)]
-    return sorted(found + others if any(_speaks_of_trouble(source, place) for place in others) else found)
+    definitions = [each for each in source.tree.body if isinstance(each, SCOPES)]
+    others = [each for each in source.tree.body if not isinstance(each, SCOPES)]
+    found = [each for each in definitions if trouble.is_in(each)]
+    return sorted(map(source.extent, found + others if any(map(trouble.is_in, others)) else found))
 
 
 def _is_in(parts: list[tuple[int, int]], place: int) -> bool:
@@ -75,29 +74,13 @@ def _is_in(parts: list[tuple[int, int]], place: int) -> bool:
     return number >= 0 and place < parts[number][1]
 
 
-def _is_in_trouble(site: Site, source: Source, known: dict[ast.AST, set[str]]) -> bool:
-    """Whether something is said of grad or devices where the arguments come from.
-
-    `known` keeps for each function, and each class, the names that depend on what its statements say of such things.
-    """
-    given = {name for value in (*site.call.args, *site.call.keywords) for name in names_in(value)}
-    for scope in reversed(site.scopes[-2:]):
-        if isinstance(scope, ast.ClassDef) and not any(name.startswith("self.") for name in given):
-            continue
-        if scope not in known:
-            known[scope] = _names_in_trouble(scope, source)
-        if not known[scope].isdisjoint(given):
-            return True
-    return any(_speaks(source, value) for value in arguments_of(site.call))
-
-
 def _is_harmless(
-    site: Site, source: Source, imports: tuple[frozenset[str], frozenset[str]], scopes: dict[ast.AST, Harmless]
+    site: Site, trouble: Trouble, imports: tuple[frozenset[str], frozenset[str]], scopes: dict[ast.AST, Harmless]
 ) -> bool:
     """Whether nothing that can raise gets into the arguments; `scopes` keeps what is known of the names of each."""
     scope = site.scopes[-1]
     if scope not in scopes:
-        scopes[scope] = Harmless(scope, *imports, lambda node: _speaks(source, node))
+        scopes[scope] = Harmless(scope, *imports, trouble.is_in)
     try:
         return all(scopes[scope].is_harmless(argument) for argument in arguments_of(site.call))
     except RecursionError:  # a chain of hundreds of calls
@@ -115,41 +98,3 @@ def _harmless_imports(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]
                 elif not imported.level and imported.module.partition(".")[0] == "torch":
                     torch.add(name)
     return frozenset(plain), frozenset(torch)
-
-
-def _speaks(source: Source, node: ast.stmt | ast.expr) -> bool:
-    return TROUBLE_BEGINS.search(source.text, *source.extent(node)) is not None
-
-
-def _names_in_trouble(scope: Scope, source: Source) -> set[str]:
-    """Of a function or module its variables, of a class the attributes that its methods give to `self`."""
-    if not isinstance(scope, ast.Module) and not _speaks(source, scope):
-        return set()
-    if isinstance(scope, ast.ClassDef):
-        methods = [each for each in scope.body if isinstance(each, FUNCTIONS)]
-        return {name for method in methods for name in _names_in_trouble(method, source) if name.startswith("self.")}
-    said = {
-        name
-        for statement in statements_of(scope.body)
-        if _speaks(source, statement) and any(_speaks(source, each) for each in own_expressions(statement))
-        for name in _names_concerned(statement)
-    }
-    if not said:
-        return said
-    flow = flow_of_node(scope)
-    said = {name for name in said if name in flow.times_bound or "." in name}  # no imports
-    dependents: dict[str, set[str]] = {}
-    for name, sources in flow.sources.items():
-        for each in sources:
-            dependents.setdefault(each, set()).add(name)
-    return reachable(said, dependents)
-
-
-def _names_concerned(statement: ast.stmt) -> set[str]:
-    """The names that a statement binds; of any other all that are in it, without the statements inside it."""
-    bound = {name for targets, _ in bindings_of(statement) for target in targets for name in bound_names(target)}
-    return bound or names_read(statement)
-
-
-def _speaks_of_trouble(source: Source, place: tuple[int, int]) -> bool:
-    return any(map(source.text[slice(*place)].__contains__, TROUBLE))

@@ -20,29 +20,21 @@ from tonumpy.source import parse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Where grad or a device begins to matter: not where it is only spoken of, as in a parameter `device`.
-# Each begins with a text of its own, to which a search can jump; one for all together looks at every letter.
-_TROUBLE = (
-    *(r"\.(?:(?:cuda|to|xpu|npu|backward|requires_grad_?)\b|conj\()", r"Parameter\b", "bfloat16", "float8"),
-    *("complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", r"sparse_c\w+_tensor"),
-    *(r"requires_grad(?<!\wrequires_grad) *=", r"cuda\w*\("),  # `trans_to_cuda(x)`
-    r"device(?:(?<!\wdevice) *=|\w+\(|(?<=\wdevice)\()",  # `to_device(x)`; but not `device("cpu")`
-)
-TROUBLE_BEGINS = re.compile("|".join(_TROUBLE))
+    from tonumpy.trouble import Trouble
+
 _IMPORT = re.compile(r"import[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\n)*)")
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 _BRACKET = re.compile(r"[()]")
 
 
-def places_spelt(text: str) -> list[int]:
-    """The offsets of calls that may be wanted."""
+def places_spelt(text: str, trouble: Trouble) -> list[int]:
+    """The offsets of calls that may be wanted; `trouble` is that of the text."""
     names = _names_spelt(text)
     calls = list(_calls_spelt(text, names))
     if not calls:
         return []
     functions = _Functions(text)
-    begins = (match.start() for trouble in _TROUBLE for match in re.finditer(trouble, text))
-    concerned = set(map(functions.around, begins))
+    concerned = set(map(functions.around, trouble.begins))
 
     def may_be_concerned(place: int, call: str) -> bool:
         function = functions.around(place)

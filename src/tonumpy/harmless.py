@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tonumpy.candidates import Scope
 
 # Methods whose result is no tensor, whatever they are called on.
-_PLAIN_METHODS = frozenset("numpy item tolist size dim numel astype format split join strip keys".split())
+_PLAIN_METHODS = frozenset("numpy item tolist size dim numel astype format split join strip keys convert".split())
 _PLAIN_ATTRIBUTES = frozenset("shape dtype ndim size".split())
 _PLAIN_FUNCTIONS = frozenset("len range int float str bool round repr print isinstance type id ord input open".split())
 # Functions that give what they are given, or parts of it.
@@ -141,6 +141,10 @@ class Harmless:
                 if self._known[each] and not all(self.is_harmless(value) for value in self._values.get(each, ())):
                     self._known[each] = is_settled = False
 
+    def _is_object(self, name: str, given: list[ast.expr]) -> bool:
+        """Whether a variable is called, which is then no tensor, with nothing that may have been sent where it is."""
+        return name in self._values and not any(self._parameters & names_in(argument) for argument in given)
+
     def _is_harmless_call(self, call: ast.Call, inner: Mapping[str, bool]) -> bool:
         function = call.func
         given = arguments_of(call)
@@ -149,7 +153,9 @@ class Harmless:
         if isinstance(function, ast.Name):
             if function.id in _PLAIN_FUNCTIONS:
                 return True
-            if function.id not in _PASSING and not self.is_harmless(function, inner):
+            if function.id not in _PASSING and not (
+                self._is_object(function.id, given) or self.is_harmless(function, inner)
+            ):
                 return False
         elif isinstance(function, ast.Attribute):
             if function.attr in _PLAIN_METHODS:
