@@ -6,13 +6,23 @@ from __future__ import annotations
 import ast
 
 from tonumpy.chains import last_name
-from tonumpy.inference.dependencies import flow_of_node, names_bound, reachable
-from tonumpy.inference.symbols import arguments_of, bindings_of, names_in, names_read, parameter_names, read_name
-from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.inference.dependencies import names_bound, reachable
+from tonumpy.inference.symbols import (
+    arguments_of,
+    bindings_of,
+    bound_names,
+    names_given,
+    names_in,
+    names_read,
+    parameter_names,
+    read_name,
+    root_name,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from tonumpy.candidates import Scope, Site
     from tonumpy.trouble import Trouble
@@ -28,7 +38,7 @@ class NamesInTrouble:
     def are_given(self, site: Site) -> bool:
         """Whether something is said of grad or devices where the arguments of a call come from."""
         arguments = arguments_of(site.call)
-        given, _ = _values_in(arguments, _parameters(site.scopes[-1]))
+        given = _reads_of(arguments, _parameters(site.scopes[-1])).values
         for scope in reversed(site.scopes[-2:]):
             if isinstance(scope, ast.ClassDef) and not any(name.startswith("self.") for name in given):
                 continue
@@ -56,17 +66,8 @@ class NamesInTrouble:
         }
         if not said:
             return said
-        readers = _readers_of_objects(scope)
-        if all(name in readers and readers[name] <= said for name in said):
-            return said
-        flow = flow_of_node(scope)
-        said = {name for name in said if name in flow.times_bound or "." in name}  # no imports
-        dependents: dict[str, set[str]] = {}
-        for name, sources in flow.sources.items():
-            for each in sources:
-                if each not in readers or name in readers[each]:
-                    dependents.setdefault(each, set()).add(name)
-        return reachable(said, dependents)
+        bound, dependents = _dependencies(scope)
+        return reachable({name for name in said if name in bound or "." in name}, dependents)  # no imports
 
     def _concerned(self, statement: ast.stmt) -> set[str]:
         """The names that a statement binds, or those that it calls a method on: `model.to(place)`; of any other all
@@ -77,57 +78,95 @@ class NamesInTrouble:
         return set(names_bound(statement)) or names_read(statement)
 
 
-def _readers_of_objects(scope: Scope) -> dict[str, set[str]]:
-    """The variables that are called somewhere, each with the names that have to do with it in another way.
+class _Reads(NamedTuple):
+    """What expressions read."""
 
-    What is called is no tensor: where it is says nothing of what it gives, unless something is given to it that is
-    there too. Of the parameters nobody knows.
+    values: set[str]
+    called: set[str]  # names that are only called, and without a parameter
+    calls: list[ast.Call]
+    walruses: list[ast.NamedExpr]
+
+
+def _dependencies(scope: Scope) -> tuple[set[str], dict[str, set[str]]]:
+    """The names that are bound in a function or module, and for each name those that something is given to out of it.
+
+    A variable that is called is no tensor: where it is says nothing of what it gives, unless something is given to it
+    that is there too. Of the parameters nobody knows.
     """
     parameters = _parameters(scope)
-    called: set[str] = set()
+    bound = set(parameters)
     functions: set[str] = set()
-    readers: dict[str, set[str]] = {}
+    reads: list[tuple[ast.stmt, _Reads]] = []
+    dependents: dict[str, set[str]] = {}
+
+    def give(sources: Iterable[str], targets: Collection[str]) -> None:
+        for source in sources if targets else ():
+            dependents.setdefault(source, set()).update(targets)
+
     for statement in statements_of(scope.body):
         if isinstance(statement, SCOPES):
             functions.add(statement.name)
+            give(names_in(statement), (statement.name,))
             continue
-        values, objects = _values_in(own_expressions(statement), parameters)
-        called |= objects
-        # What a method is called on for its effect alone gives nothing to anybody: `model.to(place)`.
-        for name in values - _called_upon(statement):
-            readers.setdefault(name, set()).update(names_bound(statement), values)
-        if any(_makes_function(value) for _, value in bindings_of(statement)):
-            functions.update(names_bound(statement))
-    return {name: readers.get(name, set()) for name in called - functions}
+        reads.append((statement, _reads_of(own_expressions(statement), parameters)))
+        for targets, value in bindings_of(statement):
+            names = {name for target in targets for name in bound_names(target)}
+            bound |= names
+            if _makes_function(value):
+                functions |= names
+            give(names, _held_by(value))  # what is done to one is done to the other
+    for statement, read in reads:
+        values = read.values | (read.called & functions)
+        give(values, set(names_bound(statement)))
+        for walrus in read.walruses:
+            give(values, set(bound_names(walrus.target)))
+        for call in read.calls:
+            receiver = root_name(call.func) if isinstance(call.func, ast.Attribute) else None
+            if receiver is not None:  # `items.append(x)`
+                give((name for argument in arguments_of(call) for name in names_in(argument)), (receiver,))
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            # What is called for its effect alone may fill what it is given; not so what its method is called on.
+            give(values - _called_upon(statement), names_given(statement.value))
+    return bound, dependents
 
 
-def _called_upon(statement: ast.stmt) -> set[str]:
-    """The names of what a method is called on for its effect alone."""
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return names_in(call.func.value) if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else set()
+def _held_by(value: ast.expr | None) -> set[str]:
+    """The name of what a variable is made of without anything being computed: `x`, `x[0]`, `x.data`."""
+    name = root_name(value) if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) else None
+    return set() if name is None else {name}
 
 
 def _makes_function(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Lambda) or (isinstance(value, ast.Call) and last_name(value.func) == "partial")
 
 
-def _values_in(nodes: Iterable[ast.AST], parameters: frozenset[str]) -> tuple[set[str], set[str]]:
-    """The names that expressions read, but for those that are only called without a parameter; and these."""
-    values: set[str] = set()
-    called: set[str] = set()
+def _reads_of(nodes: Iterable[ast.AST], parameters: frozenset[str]) -> _Reads:
+    read = _Reads(set(), set(), [], [])
     stack = list(nodes)
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Call) and (name := read_name(node.func)) is not None:
-            given = arguments_of(node)
-            is_given = any(not parameters.isdisjoint(names_in(argument)) for argument in given)
-            (values if is_given else called).add(name)
-            stack += given
-        elif isinstance(node, (ast.Name, ast.Attribute)) and (name := read_name(node)) is not None:
-            values.add(name)
-        else:
-            stack += children_of(node)
-    return values, called
+        if isinstance(node, (ast.Name, ast.Attribute)) and (name := read_name(node)) is not None:
+            read.values.add(name)
+            continue
+        if isinstance(node, ast.Call):
+            read.calls.append(node)
+            name = read_name(node.func)
+            if name is not None:
+                given = arguments_of(node)
+                is_given = any(not parameters.isdisjoint(names_in(argument)) for argument in given)
+                (read.values if is_given else read.called).add(name)
+                stack += given
+                continue
+        elif isinstance(node, ast.NamedExpr):
+            read.walruses.append(node)
+        stack += children_of(node)
+    return read
+
+
+def _called_upon(statement: ast.stmt) -> set[str]:
+    """The names of what a method is called on for its effect alone."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return names_in(call.func.value) if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else set()
 
 
 def _parameters(scope: Scope) -> frozenset[str]:
