@@ -84,7 +84,7 @@ def _folders(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
     found = []
     for name, _, folder in (each.partition("=") for each in arguments.set or sets.RELEASES):
         if folder:
-            found.append((f"{name}: {Path(folder).name.partition('@')[0]}", Path(folder)))
+            found.append((f"{name}: {Path(folder).name.replace('@', ' ')}", Path(folder)))
         else:
             found.append((f"{name}: {_words(sets.RELEASES[name])}", sets.released(name, arguments.cache)))
     return found
