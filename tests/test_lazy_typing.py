@@ -47,6 +47,7 @@ class Theirs(typing.NamedTuple):
 @pytest.mark.parametrize("name", ["__doc__", "__module__", "__slots__", "__bases__", "_fields", "_field_defaults"])
 def test_the_class_is_the_same(name: str) -> None:
     assert getattr(Ours, name) == getattr(Theirs, name)
+    assert list(Ours.__annotations__) == list(Theirs.__annotations__)
 
 
 def test_the_class_can_be_called_the_same_way() -> None:

@@ -22,12 +22,14 @@ else:
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, object]) -> type:
             if not bases:
                 return super().__new__(cls, name, bases, body)
-            fields = tuple(body.pop("__annotations__", ()))
+            annotations = body.pop("__annotations__", {})
+            fields = tuple(annotations)
             with_default = tuple(field for field in fields if field in body)
             if with_default != fields[len(fields) - len(with_default) :]:
                 raise TypeError(f"{name}: a field without a default follows one that has it")
             defaults = [body.pop(field) for field in with_default]
             made = namedtuple(name, fields, defaults=defaults, module=body.pop("__module__"))
+            made.__annotations__ = annotations
             for attribute, value in body.items():
                 setattr(made, attribute, value)
             return made
