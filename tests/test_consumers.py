@@ -121,6 +121,8 @@ def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
         ("def f(device):\n    model.to(device)\n    x = load().to(device)\n    y = model(x)\n    np.asarray(y)", 1),
         ("def f(device):\n    model = make(device).to(device)\n    np.asarray(model(1)), np.asarray(model.w)", 1),
         ("def f(model, place):\n    model.to(place.device)\n    for x in place.xs:\n        np.asarray(x)", 0),
+        ("def f(device):\n    model = lambda x: x.to(device)\n    np.asarray(model(1))", 1),
+        ("def f(args):\n    device = args.device\n    def make():\n        g(device)\n    np.asarray(make())", 1),
         ("def f(x):\n    x.requires_grad = True\n    np.asarray(x)", 1),
         ("def f(x):\n    if x.requires_grad:\n        np.asarray(x)", 1),
     ],

@@ -14,6 +14,7 @@ from tonumpy.inference.symbols import (
     arguments_of,
     bindings_of,
     bound_names,
+    makes_function,
     names_in,
     parameter_names,
     root_name,
@@ -143,7 +144,9 @@ class Harmless:
 
     def _is_object(self, name: str, given: list[ast.expr]) -> bool:
         """Whether a variable is called, which is then no tensor, with nothing that may have been sent where it is."""
-        return name in self._values and not any(self._parameters & names_in(argument) for argument in given)
+        if name not in self._values or any(map(makes_function, self._values[name])):
+            return False
+        return not any(self._parameters & names_in(argument) for argument in given)
 
     def _is_harmless_call(self, call: ast.Call, inner: Mapping[str, bool]) -> bool:
         function = call.func

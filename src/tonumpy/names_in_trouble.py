@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.chains import last_name
 from tonumpy.inference.dependencies import names_bound, reachable
 from tonumpy.inference.symbols import (
     arguments_of,
     bindings_of,
     bound_names,
+    makes_function,
     names_given,
     names_in,
     names_read,
@@ -28,36 +28,44 @@ if TYPE_CHECKING:
     from tonumpy.trouble import Trouble
 
 
+class _Found(NamedTuple):
+    """The names of a scope that are in trouble, and those that are functions."""
+
+    names: set[str]
+    functions: set[str]
+
+
 class NamesInTrouble:
     """Those of one source."""
 
     def __init__(self, trouble: Trouble) -> None:
         self._trouble = trouble
-        self._known: dict[ast.AST, set[str]] = {}
+        self._known: dict[ast.AST, _Found] = {}
 
     def are_given(self, site: Site) -> bool:
         """Whether something is said of grad or devices where the arguments of a call come from."""
         arguments = arguments_of(site.call)
-        given = _reads_of(arguments, _parameters(site.scopes[-1])).values
+        given = _reads_of(arguments, _parameters(site.scopes[-1]))
         for scope in reversed(site.scopes[-2:]):
-            if isinstance(scope, ast.ClassDef) and not any(name.startswith("self.") for name in given):
+            if isinstance(scope, ast.ClassDef) and not any(name.startswith("self.") for name in given.values):
                 continue
-            if not self._of(scope).isdisjoint(given):
+            found = self._of(scope)
+            if not found.names.isdisjoint(given.values | (given.called & found.functions)):
                 return True
         return any(map(self._trouble.is_in, arguments))
 
-    def _of(self, scope: Scope) -> set[str]:
+    def _of(self, scope: Scope) -> _Found:
         if scope not in self._known:
             self._known[scope] = self._search(scope)
         return self._known[scope]
 
-    def _search(self, scope: Scope) -> set[str]:
+    def _search(self, scope: Scope) -> _Found:
         """Of a function or module its variables, of a class the attributes that its methods give to `self`."""
         if not isinstance(scope, ast.Module) and not self._trouble.is_in(scope):
-            return set()
+            return _Found(set(), set())
         if isinstance(scope, ast.ClassDef):
-            methods = [each for each in scope.body if isinstance(each, FUNCTIONS)]
-            return {name for method in methods for name in self._of(method) if name.startswith("self.")}
+            names = [name for each in scope.body if isinstance(each, FUNCTIONS) for name in self._of(each).names]
+            return _Found({name for name in names if name.startswith("self.")}, set())
         said = {
             name
             for statement in statements_of(scope.body)
@@ -65,9 +73,10 @@ class NamesInTrouble:
             for name in self._concerned(statement)
         }
         if not said:
-            return said
-        bound, dependents = _dependencies(scope)
-        return reachable({name for name in said if name in bound or "." in name}, dependents)  # no imports
+            return _Found(said, set())
+        bound, functions, dependents = _dependencies(scope)
+        said = {name for name in said if name in bound or "." in name}  # no imports
+        return _Found(reachable(said, dependents), functions)
 
     def _concerned(self, statement: ast.stmt) -> set[str]:
         """The names that a statement binds, or those that it calls a method on: `model.to(place)`; of any other all
@@ -87,8 +96,9 @@ class _Reads(NamedTuple):
     walruses: list[ast.NamedExpr]
 
 
-def _dependencies(scope: Scope) -> tuple[set[str], dict[str, set[str]]]:
-    """The names that are bound in a function or module, and for each name those that something is given to out of it.
+def _dependencies(scope: Scope) -> tuple[set[str], set[str], dict[str, set[str]]]:
+    """The names that are bound in a function or module, those of functions, and for each name those that something is
+    given to out of it.
 
     A variable that is called is no tensor: where it is says nothing of what it gives, unless something is given to it
     that is there too. Of the parameters nobody knows.
@@ -112,7 +122,7 @@ def _dependencies(scope: Scope) -> tuple[set[str], dict[str, set[str]]]:
         for targets, value in bindings_of(statement):
             names = {name for target in targets for name in bound_names(target)}
             bound |= names
-            if _makes_function(value):
+            if makes_function(value):
                 functions |= names
             give(names, _held_by(value))  # what is done to one is done to the other
     for statement, read in reads:
@@ -127,17 +137,13 @@ def _dependencies(scope: Scope) -> tuple[set[str], dict[str, set[str]]]:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             # What is called for its effect alone may fill what it is given; not so what its method is called on.
             give(values - _called_upon(statement), names_given(statement.value))
-    return bound, dependents
+    return bound, functions, dependents
 
 
 def _held_by(value: ast.expr | None) -> set[str]:
     """The name of what a variable is made of without anything being computed: `x`, `x[0]`, `x.data`."""
     name = root_name(value) if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) else None
     return set() if name is None else {name}
-
-
-def _makes_function(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Lambda) or (isinstance(value, ast.Call) and last_name(value.func) == "partial")
 
 
 def _reads_of(nodes: Iterable[ast.AST], parameters: frozenset[str]) -> _Reads:

@@ -291,6 +291,10 @@ def bindings_of(statement: ast.stmt) -> Iterator[tuple[list[ast.expr], ast.expr 
                 yield [ast.Name(handler.name, ast.Store())], handler.type
 
 
+def makes_function(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Lambda) or (isinstance(value, ast.Call) and last_name(value.func) == "partial")
+
+
 def names_read(statement: ast.stmt) -> set[str]:
     """The names in a statement without those of the statements inside it."""
     return {name for expression in own_expressions(statement) for name in names_in(expression)}
