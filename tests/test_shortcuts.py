@@ -30,6 +30,7 @@ from tonumpy.noqa import suppress
 from tonumpy.parallel import POOL_FROM
 from tonumpy.prefilter import may_hold_consumers
 from tonumpy.source import Source, parse
+from tonumpy.trouble import Trouble
 
 FIXTURES = str(Path(__file__).parent.parent / "fixtures")
 _TORCH = importlib.util.find_spec("torch")
@@ -241,7 +242,7 @@ def test_every_way_of_writing_an_attribute(statement: str) -> None:
     assert [each.name for each in (*writers.assigning, *writers.filling)] == ["f"]
 
 
-def every_line(text: str) -> list[int]:
+def every_line(text: str, _trouble: Trouble) -> list[int]:
     return Source.from_text(text, "every_line.py").line_starts
 
 
