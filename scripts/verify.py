@@ -29,11 +29,10 @@ import torch  # noqa: E402
 import truth_table  # noqa: E402
 
 import tonumpy  # noqa: E402
+from tonumpy.findings import STYLES  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from tonumpy.findings import Style
 
     Cell = runtime_matrix.Cell | runtime_functions.Cell | truth_table.Cell
 
@@ -83,8 +82,7 @@ def main() -> int:
 def run_on(device: str) -> list[Tally]:
     tallies = [tally("truth table", device, truth_table.run_table(device))]
     executable = runtime_fixtures.find_fixtures()
-    styles: tuple[Style, ...] = ("links", "force")
-    for style in styles:
+    for style in STYLES:
         cells = [
             cell
             for fixture in executable

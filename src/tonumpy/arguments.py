@@ -7,6 +7,7 @@ import os
 from functools import partial
 
 from tonumpy.config import read_codes, read_globs, read_jobs
+from tonumpy.findings import STYLES
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _add_fix(parser: argparse.ArgumentParser) -> None:
         "--diff", action="store_true", help="write nothing, show what would change; exit with 1 if anything"
     )
     parser.add_argument("--unsafe-fixes", action=argparse.BooleanOptionalAction, help=_UNSAFE)
-    parser.add_argument("--style", choices=("links", "force"), help="write .detach().cpu() or .numpy(force=True)")
+    parser.add_argument("--style", choices=STYLES, help="write .detach().cpu() or .numpy(force=True)")
     _add_run(parser)
 
 
