@@ -16,11 +16,12 @@ from tonumpy.inference.symbols import (
     bound_names,
     makes_function,
     names_in,
-    parameter_names,
+    parameters_of,
+    reads_any,
     root_name,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.syntax import FUNCTIONS, statements_of
+from tonumpy.syntax import statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,10 +47,8 @@ class Harmless:
         self._libraries = plain | torch
         self._speaks = speaks
         self._values: dict[str, list[ast.expr | None]] = {}
-        self._parameters: frozenset[str] = frozenset()
+        self._parameters = parameters_of(scope)
         self._known: dict[str, bool] = {}
-        if isinstance(scope, FUNCTIONS):
-            self._parameters = frozenset(parameter_names(scope.args))
         for statement in statements_of(scope.body):
             self._collect(statement)
 
@@ -146,7 +145,7 @@ class Harmless:
         """Whether a variable is called, which is then no tensor, with nothing that may have been sent where it is."""
         if name not in self._values or any(map(makes_function, self._values[name])):
             return False
-        return not any(self._parameters & names_in(argument) for argument in given)
+        return not reads_any(given, self._parameters)
 
     def _is_harmless_call(self, call: ast.Call, inner: Mapping[str, bool]) -> bool:
         function = call.func

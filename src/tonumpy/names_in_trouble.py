@@ -14,8 +14,9 @@ from tonumpy.inference.symbols import (
     names_given,
     names_in,
     names_read,
-    parameter_names,
+    parameters_of,
     read_name,
+    reads_any,
     root_name,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -45,7 +46,7 @@ class NamesInTrouble:
     def are_given(self, site: Site) -> bool:
         """Whether something is said of grad or devices where the arguments of a call come from."""
         arguments = arguments_of(site.call)
-        given = _reads_of(arguments, _parameters(site.scopes[-1]))
+        given = _reads_of(arguments, parameters_of(site.scopes[-1]))
         for scope in reversed(site.scopes[-2:]):
             if isinstance(scope, ast.ClassDef) and not any(name.startswith("self.") for name in given.values):
                 continue
@@ -103,7 +104,7 @@ def _dependencies(scope: Scope) -> tuple[set[str], set[str], dict[str, set[str]]
     A variable that is called is no tensor: where it is says nothing of what it gives, unless something is given to it
     that is there too. Of the parameters nobody knows.
     """
-    parameters = _parameters(scope)
+    parameters = parameters_of(scope)
     bound = set(parameters)
     functions: set[str] = set()
     reads: list[tuple[ast.stmt, _Reads]] = []
@@ -159,8 +160,7 @@ def _reads_of(nodes: Iterable[ast.AST], parameters: frozenset[str]) -> _Reads:
             name = read_name(node.func)
             if name is not None:
                 given = arguments_of(node)
-                is_given = any(not parameters.isdisjoint(names_in(argument)) for argument in given)
-                (read.values if is_given else read.called).add(name)
+                (read.values if reads_any(given, parameters) else read.called).add(name)
                 stack += given
                 continue
         elif isinstance(node, ast.NamedExpr):
@@ -173,7 +173,3 @@ def _called_upon(statement: ast.stmt) -> set[str]:
     """The names of what a method is called on for its effect alone."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     return names_in(call.func.value) if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else set()
-
-
-def _parameters(scope: Scope) -> frozenset[str]:
-    return frozenset(parameter_names(scope.args)) if isinstance(scope, FUNCTIONS) else frozenset()

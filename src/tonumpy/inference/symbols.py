@@ -6,10 +6,10 @@ import ast
 
 from tonumpy.chains import ACCELERATORS, last_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.syntax import children_of, own_expressions, statements_of, walk
+from tonumpy.syntax import FUNCTIONS, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import TypeGuard
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -54,6 +54,11 @@ def names_in(node: ast.AST) -> set[str]:
         else:
             stack += children_of(inner)
     return found
+
+
+def reads_any(nodes: Iterable[ast.AST], names: frozenset[str]) -> bool:
+    """Whether one of the names is read in one of the nodes."""
+    return any(not names.isdisjoint(names_in(node)) for node in nodes)
 
 
 def read_name(node: ast.AST) -> str | None:
@@ -171,6 +176,11 @@ def imports_of(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Im
 def parameter_names(arguments: ast.arguments) -> list[str]:
     names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return names + [extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra]
+
+
+def parameters_of(scope: ast.AST) -> frozenset[str]:
+    """The names of a function's parameters; none of another scope."""
+    return frozenset(parameter_names(scope.args)) if isinstance(scope, FUNCTIONS) else frozenset()
 
 
 def names_given(call: ast.Call) -> list[str]:
