@@ -23,6 +23,7 @@ from tonumpy.consumer_calls import find_consumers
 from tonumpy.deferred import parse_on_demand
 from tonumpy.files import find_files
 from tonumpy.findings import Position, SourceError
+from tonumpy.garbage import Paused
 from tonumpy.inference.class_bodies import WritersByName, members_defined, writes_of
 from tonumpy.inference.project import Module, Project
 from tonumpy.long_strings import long_strings
@@ -287,19 +288,14 @@ def test_nothing_is_left_of_a_file_that_has_been_checked() -> None:
     """Without the garbage collector, which is off during a run."""
     texts = {path: path.read_bytes() for path in Path(FIXTURES).glob("*/*.py")}
     settings, project = Settings(select=("TNP1", "TNP2", "TNP3")), Project()
-    was_enabled = gc.isenabled()
     gc.collect()
-    gc.disable()
-    try:
+    with Paused():
         before = sum(type(each) is ast.Module for each in gc.get_objects())
         for path, text in texts.items():
             if b"\nfrom clean_" not in text:  # what a file imports of the fixtures is kept
                 with contextlib.suppress(SourceError):
                     pipeline.check(Source(text, str(path)), settings, project)
         assert sum(type(each) is ast.Module for each in gc.get_objects()) <= before
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def test_a_tree_goes_with_its_source() -> None:
@@ -308,11 +304,6 @@ def test_a_tree_goes_with_its_source() -> None:
     source = Source(f"import torch\n\n\ndef f(x):\n{body}".encode(), "long.py")
     assert type(source.tree.body[1]) is not ast.FunctionDef, "it is deferred"
     reference = weakref.ref(source)
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with Paused():
         del source
         assert reference() is None
-    finally:
-        if was_enabled:
-            gc.enable()

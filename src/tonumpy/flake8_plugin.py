@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from flake8.options.manager import OptionManager
 
     from tonumpy.config import Configuration, Settings
+    from tonumpy.garbage import Sheltered
     from tonumpy.inference.project import Project
 
 
@@ -25,6 +26,7 @@ class Plugin:
     configuration: ClassVar[Configuration]
     codes: ClassVar[tuple[str, ...]]
     project: ClassVar[Project | None]
+    sheltered: ClassVar[Sheltered]  # as the project, it comes with the first file that is looked into
 
     def __init__(self, tree: ast.Module, filename: str, lines: Sequence[str]) -> None:
         self.tree = tree
@@ -72,15 +74,18 @@ class Plugin:
         # Most files end here, before anything more is imported.
         if not may_hold_candidates(self.text.encode(errors="replace")) and not self._may_hold_consumers():
             return
+        from tonumpy.garbage import Sheltered
         from tonumpy.inference.project import Project
         from tonumpy.pipeline import check
         from tonumpy.source import Source
 
         if Plugin.project is None:
             Plugin.project = Project()
+            Plugin.sheltered = Sheltered()
         source = Source.from_text(self.text, self.filename, self.tree)
         try:
-            findings = check(source, self.settings(), Plugin.project)
+            with Plugin.sheltered:
+                findings = check(source, self.settings(), Plugin.project)
         except Exception as error:  # flake8 would end its whole run: this file's failure is a report of this file
             yield 1, 0, f"TNP900 cannot be analysed: {type(error).__name__}: {error}", type(self)
             return

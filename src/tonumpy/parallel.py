@@ -7,6 +7,7 @@ import os
 import signal
 from functools import cache, partial
 
+from tonumpy.garbage import Paused
 from tonumpy.inference.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -32,15 +33,12 @@ def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int) -> Iterator[Outcom
 
 def _in_turn(work: Work, tasks: Sequence[Task]) -> Iterator[Outcome]:
     project = Project()
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        for task in tasks:
-            yield _do(work, task, project)
-    finally:
-        gc.freeze()  # what is left lives to the end of the program, and going through it takes 2 % of a long run
-        if collecting:
-            gc.enable()
+    with Paused():
+        try:
+            for task in tasks:
+                yield _do(work, task, project)
+        finally:
+            gc.freeze()  # what is left lives to the end of the program, and going through it takes 2 % of a long run
 
 
 def _do(work: Work, task: Task, project: Project) -> Outcome:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import codecs
-import gc
 import re
 import warnings
 from bisect import bisect_right
@@ -12,6 +11,7 @@ from functools import cached_property, partial
 from itertools import accumulate
 
 from tonumpy.findings import Position, SourceError
+from tonumpy.garbage import Paused
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -205,10 +205,9 @@ def parse(text: str, filename: str) -> ast.Module:
         offset = text.index("\0")
         place = Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
         raise SourceError(filename, "cannot be parsed: source code cannot contain null bytes", place)
-    collecting = gc.isenabled()
-    gc.disable()  # a tree is all live objects: collecting while it grows only costs (9 to 13 % of the parse)
     try:
-        with warnings.catch_warnings():
+        # A tree is all live objects: collecting while it grows only costs (9 to 13 % of the parse).
+        with Paused(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and the like are not ours to report
             return ast.parse(text, filename)
     except SyntaxError as error:
@@ -219,6 +218,3 @@ def parse(text: str, filename: str) -> ast.Module:
     except (RecursionError, MemoryError) as error:
         reason = "cannot be parsed: nested too deeply for Python's parser"
         raise SourceError(filename, reason, Position(1, 1)) from error
-    finally:
-        if collecting:
-            gc.enable()
