@@ -169,6 +169,11 @@ NOTHING_ASKED = {  # `clone`, so that nobody asks who writes to the array either
     "the callers, where a name says that no tensor requires grad": (
         "def _shown(labels):\n    return labels.clone().cpu().numpy()\n\n\ndef f(x):\n    return _shown(_long(x))\n"
     ),
+    "the callers, where what they give changes nothing": (
+        "class C:\n    def __init__(self):\n        self.net = torch.nn.Linear(3, 3)\n\n"
+        "    def shown(self, x):\n        return self.net(x).clone().cpu().numpy()\n\n"
+        "    def f(self, x):\n        return self.shown(_long(x).detach())\n"
+    ),
     "the rest of a constructor that stores a parameter": (
         "class C:\n    def __init__(self, x: torch.Tensor, z):\n        self.y = _long(z)\n        if self.y is None:\n"
         "            raise ValueError\n        self.x = x\n\n"
@@ -201,6 +206,17 @@ def test_what_nobody_asks_for_is_not_worked_out(rest: str) -> None:
 
     work_for(text(2))
     assert work_for(text(200)) < 2 * work_for(text(20))  # to read the text costs something, too
+
+
+def test_what_only_a_main_guard_calls_is_run_once() -> None:
+    """Its callers cost so little that nobody sees first what it comes to without them."""
+    made = "    x = torch.rand(3, requires_grad=True)\n" + "    x = x + 1\n" * 200
+    called, guard = (
+        "def main():\n" + made + "    return x.clone().numpy()\n",
+        '\n\nif __name__ == "__main__":\n    {}\n',
+    )
+    work_for(HEAD + called)
+    assert work_for(HEAD + called + guard.format("main()")) < 1.3 * work_for(HEAD + called)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -130,13 +130,12 @@ class Analysis:
         targets: Targets,
         names: Iterable[str],
         assumed: dict[str, bool] | None = None,
-        *,
-        asks_callers: bool = True,
+        entry: Entry | None = None,
     ) -> Frame:
         """Run the innermost of the scopes as if it were entered from outside.
 
-        `names` are what the targets read; `assumed` are flags to be taken for what they are given as. Where the callers
-        of the function are not asked, its parameters are what it declares itself.
+        `names` are what the targets read; `assumed` are flags to be taken for what they are given as. Without an
+        `entry` the callers of the function are asked.
         """
         node = scopes[-1]
         assert isinstance(node, (ast.Module, *SCOPES))
@@ -148,11 +147,7 @@ class Analysis:
             mode = True if isinstance(node, ast.Module) else None
             frame = Frame(self, module, slicer.flow, None, closure, mode, asked, targets, assumed)
         else:
-            parameters, grad_mode, around = (
-                self.entry_state(module, scopes)
-                if asks_callers
-                else self._declared_entry(Function(node, module, owner, closure))
-            )
+            parameters, grad_mode, around = entry or self.entry_state(module, scopes)
             frame = Frame(self, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
             frame.env.set(AUTOCAST, around)
             self._enter_autocast(frame, Function(node, module, owner, closure))
@@ -218,6 +213,12 @@ class Analysis:
             known = Entry(parameters, self._decorated_mode(function, caller_mode), around)
             self._entries[id(node)] = known
         return known
+
+    def declared_entry(self, module: Module, scopes: Items[ast.AST]) -> Entry:
+        """What a function says itself of what it is given."""
+        node = scopes[-1]
+        assert isinstance(node, FUNCTIONS)
+        return self._declared_entry(Function(node, module, *self.surroundings(module, scopes)))
 
     def _declared_entry(self, function: Function) -> Entry:
         return Entry(self._declared_parameters(function), self._decorated_mode(function, None))

@@ -72,7 +72,7 @@ class Callers:
         assert isinstance(node, FUNCTIONS)
         if self._depth >= MAX_DEPTH:
             return OUT_OF_SIGHT
-        are_all_in_sight = _all_calls_are_in_sight(module, scopes, node)
+        are_all_in_sight = all_calls_are_in_sight(module, scopes)
         if not are_all_in_sight and not _is_called_in_its_module(module, node):
             return OUT_OF_SIGHT
         is_nested = len(scopes) > 1 and isinstance(scopes[-2], FUNCTIONS)
@@ -180,12 +180,21 @@ def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
     node = scopes[-1]
     if not isinstance(node, FUNCTIONS):
         return False
-    return _all_calls_are_in_sight(module, scopes, node) or _is_called_in_its_module(module, node)
+    return all_calls_are_in_sight(module, scopes) or _is_called_in_its_module(module, node)
 
 
-def _all_calls_are_in_sight(
-    module: Module, scopes: Items[ast.AST], node: ast.FunctionDef | ast.AsyncFunctionDef
-) -> bool:
+def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether nothing but the bodies of modules call a function, as `main()` under a main guard: these cost little."""
+    node = scopes[-1]
+    if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or not all_calls_are_in_sight(module, scopes):
+        return False
+    return all(isinstance(each.scopes[-1], ast.Module) for each in _references(module, node, None))
+
+
+def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Of the innermost scope, which is a function."""
+    node = scopes[-1]
+    assert isinstance(node, FUNCTIONS)
     if len(scopes) > 1 and isinstance(scopes[-2], FUNCTIONS):
         return True
     if any(not _keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
@@ -245,6 +254,15 @@ def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool]) -> 
     """
     detached = {name: _wherever_unknown(value) for name, value in entry.arguments.items() if is_enough(value)}
     return Entry(detached, None) if detached else OUT_OF_SIGHT
+
+
+def at_best(declared: Entry) -> Entry:
+    """The most that calls can show of a function that others call as well: all that it is given is detached."""
+    arguments: dict[str, Value] = {
+        name: value if isinstance(value, Instance) else Tensor(requires_grad=False)  # `self` stays
+        for name, value in declared.arguments.items()
+    }
+    return declared._replace(arguments=arguments)
 
 
 def _is_detached(value: Value) -> bool:
