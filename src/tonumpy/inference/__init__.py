@@ -177,7 +177,7 @@ def _observe_group(
             shown = outcome(group, alone)
             if shown.is_settled:
                 return alone
-            if not all_calls_are_in_sight(module, scopes):
+            if not all_calls_are_in_sight(module, scopes) and not module.may_leave_grad_mode_off:
                 best = outcome(group, observed(at_best(declared), limit))
                 if best.conversions == shown.conversions:
                     return alone
