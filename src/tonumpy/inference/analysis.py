@@ -21,6 +21,7 @@ from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.expressions import evaluate, settle
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
+from tonumpy.inference.grad_contexts import inside, running_in
 from tonumpy.inference.joins import join, join_all, sequence_of
 from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
@@ -73,6 +74,7 @@ Changes = tuple[tuple[str, Value], ...]
 
 _EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
 _NOTHING_ASKED = Slice(frozenset())
+_WHATEVER = Unknown("a decorated function")
 
 
 class Analysis:
@@ -84,6 +86,8 @@ class Analysis:
         self._calls: dict[tuple[object, ...], tuple[Value, Changes]] = {}
         self._first_changed: float = math.inf  # the number of the first frame that an inner function has changed
         self._made_by_decorators: dict[tuple[int, int], Function | Unknown] = {}
+        self._modes_by_decorators: dict[tuple[int, int, Fact], set[Fact]] = {}  # those in which a function is called
+        self._modes_asked: dict[int, set[Fact]] = {}  # of functions that are called for this alone, by their nodes
         self.active: list[tuple[object, ...]] = []
         self.watched: dict[int, list[Entry]] = {}  # how the functions of these nodes are entered, each time they are
         self._closures: dict[int, Frame] = {}
@@ -298,17 +302,29 @@ class Analysis:
         """Grad mode inside a function: what its decorators make of the mode in which it is called."""
         if isinstance(function.node, ast.Lambda):
             return caller_mode
-        frame = self._definition_frame(function)
-        mode = caller_mode
-        for decorator in function.node.decorator_list:
-            made = grad_mode_of_context(frame, decorator)
-            if made in ("on", "off"):
-                return made == "on"
-            if made == "unknown":
-                mode = None
         if function.owner is not None and libraries.runs_without_grad(self, function.owner, function.node.name):
-            return False
-        return mode
+            caller_mode = False
+        if function.is_bare or not function.node.decorator_list:
+            return caller_mode
+        decorated = self._decorated(function)
+        if isinstance(decorated, Unknown):
+            return caller_mode
+        if decorated.node is function.node:
+            return inside(decorated.grad_mode, caller_mode)
+        return self._mode_behind(decorated, function, caller_mode)
+
+    def _mode_behind(self, decorated: Function, function: Function, caller_mode: Fact) -> Fact:
+        """The one in which what a decorator put in a function's place calls the function."""
+        key = (id(function.node), id(function.closure), caller_mode)
+        known = self._modes_by_decorators.get(key)
+        if known is None:
+            known = self._modes_by_decorators[key] = set()
+            self._modes_asked[id(function.node)] = known
+            try:
+                self.call_function(decorated, None, Arguments((_WHATEVER,), has_star=True), caller_mode)
+            finally:
+                del self._modes_asked[id(function.node)]
+        return caller_mode if not known else None if len(known) > 1 else next(iter(known))
 
     def _enter_autocast(self, frame: Frame, function: Function) -> None:
         """`@torch.autocast(...)` over a function."""
@@ -336,6 +352,10 @@ class Analysis:
 
     def call_function(self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact) -> Value:
         """What a function of the repository returns for these arguments."""
+        grad_mode = inside(function.grad_mode, grad_mode)
+        if function.is_bare and id(function.node) in self._modes_asked:
+            self._modes_asked[id(function.node)].add(grad_mode)
+            return _WHATEVER
         if not function.is_bare and not isinstance(function.node, ast.Lambda) and function.node.decorator_list:
             decorated = self._decorated(function)
             if isinstance(decorated, Unknown):
@@ -483,13 +503,17 @@ class Analysis:
         for decorator in reversed(node.decorator_list):
             if last_name(decorator) in ("singledispatch", "singledispatchmethod"):
                 return Unknown("call of a function that dispatches by class")
+            mode = grad_mode_of_context(frame, decorator)
+            if mode != "unchanged":
+                made = running_in(mode, made)
+                continue
             maker = evaluate(frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
             if isinstance(maker, Function):
                 decorate = evaluate(frame, decorator)
                 if isinstance(decorate, Function):
-                    result = self.call_function(decorate, None, Arguments((made,)), None)
+                    result = self.call_function(decorate, None, Arguments((made,)), frame.grad_mode)
                     made = result if isinstance(result, Function) else made
-        return function if made.node is node else made
+        return made._replace(is_bare=False) if made.node is node else made
 
     def filled_argument(self, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact) -> Value | None:
         """What a list or dict that a function of the repository is given is when it returns; None where unchanged."""

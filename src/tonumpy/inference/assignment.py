@@ -11,6 +11,7 @@ from tonumpy.inference.conventions import learnt_from_name, learnt_from_name_of_
 from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
 from tonumpy.inference.expressions import evaluate, item_of, operand_of, operate, settle
+from tonumpy.inference.grad_contexts import mode_of_context, mode_of_objects
 from tonumpy.inference.joins import join, join_all, updated
 from tonumpy.inference.operators import are_given, with_grad_set
 from tonumpy.inference.symbols import arguments_of, element_path, key_path, names_in, path_of, root_name
@@ -363,7 +364,7 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         return Unknown("context")
     if evaluate_it or _is_of_repository(frame, node):
         context = settle(evaluate(frame, node))
-        if _changes_mode(frame, _mode_of_objects(context)):
+        if _changes_mode(frame, mode_of_objects(context)):
             return Unknown("context")
         return join_all([_entered(frame, member) for member in members(context)])
     return Unknown("context")
@@ -402,7 +403,7 @@ def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return "unchanged"
     if isinstance(node, ast.Name):
-        mode = _mode_of_objects(evaluate(frame, node))
+        mode = mode_of_objects(evaluate(frame, node))
         if mode != "unchanged":
             return mode
     if not _may_be_grad_context(function):
@@ -418,30 +419,7 @@ def _mode_of_function(value: Value, written: str, given: Value | None) -> str:
     name = value.name.rpartition(".")[2] if isinstance(value, Symbol) else written
     if isinstance(value, Foreign) or name not in GRAD_CONTEXTS:
         return "unchanged"
-    return _mode_of_context(name, given)
-
-
-def _mode_of_objects(value: Value) -> str:
-    """What a context manager that a variable holds, or a function gives, makes of grad mode."""
-    modes = {_mode_of_object(member) for member in members(value)}
-    return modes.pop() if len(modes) == 1 else "unknown"
-
-
-def _mode_of_object(value: Value) -> str:
-    name = value.name.rpartition(".")[2] if isinstance(value, LibraryObject) else ""
-    if not isinstance(value, LibraryObject) or name not in GRAD_CONTEXTS:
-        return "unchanged"
-    given = () if value.arguments is None else value.arguments.values()
-    return _mode_of_context(name, given[0] if given else None)
-
-
-def _mode_of_context(name: str, given: Value | None) -> str:
-    if name in ("inference_mode", "set_grad_enabled") and given is not None:
-        mode = _mode_of(given)
-        if name == "inference_mode":
-            return {"on": "off", "off": "unchanged"}.get(mode, "unknown")
-        return mode
-    return GRAD_CONTEXTS[name]
+    return mode_of_context(name, given)
 
 
 def _name(node: ast.Name | ast.Attribute) -> str:
@@ -450,9 +428,3 @@ def _name(node: ast.Name | ast.Attribute) -> str:
 
 def _may_be_grad_context(node: ast.Name | ast.Attribute) -> bool:
     return isinstance(node, ast.Name) or node.attr in GRAD_CONTEXTS
-
-
-def _mode_of(value: Value) -> str:
-    if isinstance(value, Constant) and isinstance(value.value, bool):
-        return "on" if value.value else "off"
-    return "unknown"

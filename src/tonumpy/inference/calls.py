@@ -27,6 +27,7 @@ from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Observation
 from tonumpy.inference.frameworks import IMPORTING
+from tonumpy.inference.grad_contexts import mode_of_context, mode_of_objects, under_context
 from tonumpy.inference.joins import KEPT_CALLS, join, join_all
 from tonumpy.inference.libraries.moved import moved
 from tonumpy.inference.operators import (
@@ -313,6 +314,8 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         return call_symbol(frame, function.name, arguments)
     if isinstance(function, Method):
         return call_method(frame, function.receiver, function.name, arguments)
+    if isinstance(function, LibraryObject) and function.name.rpartition(".")[2] in GRAD_CONTEXTS:
+        return under_context(mode_of_objects(function), arguments) or _fresh("call", frame, arguments)
     if isinstance(function, LibraryObject) and function.name in KEPT_CALLS:
         return builtin_calls.call_kept(frame, function, arguments)
     if isinstance(function, LibraryObject):
@@ -437,6 +440,10 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return builtin_calls.parameter_set(arguments)
     if name == "torch.device":
         return _device(arguments.get(0, "type"))
+    if name == "torch.is_grad_enabled" and frame.grad_mode is not None:
+        return Constant(frame.grad_mode)
+    if name == "torch.is_inference_mode_enabled" and frame.grad_mode:
+        return Constant(False)  # where it is, grad mode is off
     if name.startswith("torch."):
         if name.startswith("torch.Tensor.") and arguments.positional:
             rest = arguments._replace(positional=arguments.positional[1:])
@@ -449,7 +456,10 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if annotation is not None:
         return annotation
     short = name.rpartition(".")[2]
-    if name in KEPT_CALLS or (name.startswith("torch.") and short in GRAD_CONTEXTS):
+    if name.startswith("torch.") and short in GRAD_CONTEXTS:
+        wrapped = under_context(mode_of_context(short, None), arguments)
+        return wrapped or LibraryObject(name, arguments=None if arguments.has_star else arguments)
+    if name in KEPT_CALLS:
         return LibraryObject(name, arguments=None if arguments.has_star else arguments)
     if name.startswith("collections."):
         return builtin_calls.collection(frame, name[len("collections.") :], arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.chains import last_name
 from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.narrowing import decided_by_class
 from tonumpy.inference.symbols import path_of
@@ -12,6 +13,9 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame
+
+
+_ASKING_FOR_GRAD_MODE = frozenset(("is_grad_enabled", "is_inference_mode_enabled"))
 
 
 def constant_test(frame: Frame, test: ast.expr) -> bool | None:
@@ -37,6 +41,9 @@ def constant_test(frame: Frame, test: ast.expr) -> bool | None:
         decisive = isinstance(test.op, ast.Or)
         parts = [constant_test(frame, part) for part in test.values]
         return decisive if decisive in parts else None if None in parts else not decisive
+    if isinstance(test, ast.Call) and last_name(test.func) in _ASKING_FOR_GRAD_MODE:
+        value = evaluate(frame, test)
+        return value.value if isinstance(value, Constant) else None
     if isinstance(test, ast.Call) and not frame.targets.calls:
         # Where a call is followed its arguments are believed; a function by itself may guard against others.
         return decided_by_class(frame, test)
