@@ -19,7 +19,7 @@ from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.joins import join
 from tonumpy.inference.libraries.moved import changes_module_in_place
-from tonumpy.inference.narrowing import asks_for_class, narrow, pattern_value
+from tonumpy.inference.narrowing import asks_for_class, narrow, narrow_by_pattern, pattern_value
 from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
     SELF,
@@ -656,6 +656,10 @@ def _match(frame: Frame, statement: ast.Match) -> Continues:
 
     def matching(case: ast.match_case) -> Callable[[], Continues]:
         def run() -> Continues:
+            for earlier in statement.cases[: statement.cases.index(case)]:
+                if earlier.guard is None:
+                    narrow_by_pattern(frame, statement.subject, earlier.pattern, False)
+            narrow_by_pattern(frame, statement.subject, case.pattern, True)
             pattern_value(frame, statement.subject, subject, case.pattern)
             if case.guard is not None:
                 if id(statement) in frame.targets.statements:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import operator
 
+from tonumpy.chains import last_name
 from tonumpy.inference import torch_api
 from tonumpy.inference.annotations import value_of_class
+from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.joins import join_all
 from tonumpy.inference.operators import cpu_of_device
 from tonumpy.inference.symbols import element_path, key_path, path_of
@@ -26,14 +29,18 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    dtype_of,
     is_number,
     may_be,
     members,
+    tensor_facts,
     with_facts,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
 
@@ -323,12 +330,27 @@ def _narrow_by_attribute(frame: Frame, test: ast.Attribute, holds: bool) -> None
         _drop(frame, test, NONE)
 
 
-def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
-    from tonumpy.inference.expressions import evaluate
+_COMPARED: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 
-    left, operator, right = test.left, test.ops[0], test.comparators[0]
-    positive = isinstance(operator, (ast.Is, ast.Eq))
-    if not positive and not isinstance(operator, (ast.IsNot, ast.NotEq)):
+
+def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
+
+    left, comparison, right = test.left, test.ops[0], test.comparators[0]
+    if isinstance(comparison, (ast.In, ast.NotIn)):
+        _narrow_by_membership(frame, left, right, isinstance(comparison, ast.In) is holds)
+        return
+    if isinstance(left, ast.Call) and last_name(left.func) == "get_device":
+        _narrow_by_number_of_device(frame, left, comparison, right, holds)
+        return
+    positive = isinstance(comparison, (ast.Is, ast.Eq))
+    if not positive and not isinstance(comparison, (ast.IsNot, ast.NotEq)):
         return
     if isinstance(right, ast.Constant) and right.value is None:
         current = _current(frame, left)
@@ -347,21 +369,59 @@ def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
         return
     if isinstance(right, ast.Constant) and isinstance(right.value, str) and positive is holds:
         _narrow_to_string(frame, left, right.value)
+    _narrow_by_one_of(frame, left, [right], positive is holds)
+
+
+def _narrow_by_membership(frame: Frame, left: ast.expr, right: ast.expr, is_in: bool) -> None:
+    """`x.device.type in ("cuda", "mps")`, `x.dtype not in (torch.int32, torch.int64)`"""
+    if isinstance(right, (ast.Tuple, ast.List, ast.Set)) and right.elts:
+        _narrow_by_one_of(frame, left, right.elts, is_in)
+
+
+def _narrow_by_one_of(frame: Frame, left: ast.expr, choices: list[ast.expr], is_one: bool) -> None:
+    """What a device or dtype, which is or is not one of these, shows of its tensor."""
+    from tonumpy.inference.expressions import evaluate
+
+    if isinstance(left, ast.Attribute) and left.attr == "dtype":
+        current = _current(frame, left.value) if is_one else None
+        if current is not None and all(is_integral(dtype_of(evaluate(frame, each))) for each in choices):
+            frame.refine(current[0], with_facts(current[1], requires_grad=False))  # as integers never do
+        return
     subject = _subject_of_device(left)
-    if subject is None:
+    current = None if subject is None else _current(frame, subject)
+    kinds = {cpu_of_device(evaluate(frame, each)) for each in choices} if current is not None else set()
+    if current is None or len(kinds) > 1:
         return
-    current = _current(frame, subject)
-    is_cpu = cpu_of_device(evaluate(frame, right))
-    if current is None or is_cpu is None:
+    (is_cpu,) = kinds
+    if not is_one and is_cpu is False:
+        # Not on this accelerator says nothing, as it may be another one; but where it may be on the CPU, nobody thinks
+        # of others than "cuda".
+        is_cuda = any(isinstance(each, ast.Constant) and each.value == "cuda" for each in choices)
+        if not is_cuda or tensor_facts(current[1])[0] is False:
+            return
+    if is_cpu is not None:
+        _refine_device(frame, current, on_cpu=is_cpu is is_one)
+
+
+def _narrow_by_number_of_device(
+    frame: Frame, asked: ast.Call, comparison: ast.cmpop, right: ast.expr, holds: bool
+) -> None:
+    """`x.get_device() >= 0`: it is -1 for a tensor on the CPU."""
+    compare = _COMPARED.get(type(comparison))
+    try:
+        number = ast.literal_eval(right)
+    except ValueError:
         return
-    path, value = current
-    if positive is holds:
-        frame.refine(path, with_facts(value, on_cpu=is_cpu))
-    elif is_cpu:
-        frame.refine(path, with_facts(value, on_cpu=False))
-    # Not on this accelerator says nothing: it may be another one.
-    elif isinstance(right, ast.Constant) and right.value == "cuda":
-        frame.refine(path, with_facts(value, on_cpu=True))
+    if not isinstance(asked.func, ast.Attribute) or not isinstance(number, int) or compare is None:
+        return
+    on_cpu, on_first, on_second = (compare(device, number) for device in (-1, 0, 1))
+    current = _current(frame, asked.func.value) if on_first == on_second != on_cpu else None
+    if current is not None:
+        _refine_device(frame, current, on_cpu=on_cpu is holds)
+
+
+def _refine_device(frame: Frame, current: tuple[str, Value], *, on_cpu: bool) -> None:
+    frame.refine(current[0], with_facts(current[1], on_cpu=on_cpu))
 
 
 def _narrow_to_string(frame: Frame, subject: ast.expr, text: str) -> None:
@@ -383,6 +443,16 @@ def _subject_of_device(node: ast.expr) -> ast.expr | None:
     if isinstance(node, ast.Attribute) and node.attr == "type":
         node = node.value
     return node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
+
+
+def narrow_by_pattern(frame: Frame, subject: ast.expr, pattern: ast.pattern, holds: bool) -> None:
+    """What a `case` shows that compares its subject with one value, or with several: `case "cuda" | "mps"`."""
+    if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
+        pattern = pattern.pattern
+    patterns = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
+    values = [each.value for each in patterns if isinstance(each, ast.MatchValue)]
+    if len(values) == len(patterns):
+        _narrow_by_one_of(frame, subject, values, holds)
 
 
 def pattern_value(frame: Frame, node: ast.expr, subject: Value, pattern: ast.pattern) -> None:
