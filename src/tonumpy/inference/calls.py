@@ -438,6 +438,8 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return _imported(frame, arguments.get(0, "name"))
     if name == "pytest.param":
         return builtin_calls.parameter_set(arguments)
+    if name == "parameterized.param" and not arguments.has_star:
+        return LibraryObject(name, arguments=arguments)
     if name == "torch.device":
         return _device(arguments.get(0, "type"))
     if name == "torch.is_grad_enabled" and frame.grad_mode is not None:

@@ -1,8 +1,9 @@
 """A test function in; what pytest gives its parameters out: what is listed for them, or what the fixtures of their
-names return or yield.
+names return or yield. What parameterized lists for them is the same to whoever runs the test.
 
 Where pytest looks for a fixture: https://docs.pytest.org/en/stable/reference/fixtures.html#fixture-availability
 What is listed for a parameter: https://docs.pytest.org/en/stable/reference/reference.html#pytest-mark-parametrize
+What parameterized calls a test with: https://github.com/wolever/parameterized#readme
 """
 
 from __future__ import annotations
@@ -14,8 +15,18 @@ from tonumpy.chains import last_name
 from tonumpy.inference.builtin_calls import PARAMETER_SET
 from tonumpy.inference.expressions import evaluate, item_of, settle
 from tonumpy.inference.joins import join_all
-from tonumpy.inference.symbols import FunctionNode, parameter_names
-from tonumpy.inference.values import Arguments, Function, Instance, Plain, Sequence, Unknown, Value
+from tonumpy.inference.symbols import FunctionNode, arguments_of, parameter_names, path_of
+from tonumpy.inference.values import (
+    Arguments,
+    Constant,
+    Function,
+    Instance,
+    LibraryObject,
+    Plain,
+    Sequence,
+    Unknown,
+    Value,
+)
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import FUNCTIONS, own_expressions, statements_of, walk
 
@@ -43,6 +54,10 @@ class GivenByPytest:
         calls = [each for each in decorators if isinstance(each, ast.Call) and last_name(each.func) == "parametrize"]
         frame = self._analysis.module_scope(function.module)
         listed = {name: value for call in calls for name, value in _listed(frame, call)}
+        names = parameter_names(node.args)[0 if function.owner is None else 1 :]
+        for call in node.decorator_list:
+            if isinstance(call, ast.Call) and path_of(call.func) == "parameterized.expand":
+                listed.update(_expanded(frame, call, names))
         asked = (name for name in parameter_names(node.args) if name not in listed)
         found = {name: next(self._fixtures(function, name), None) for name in asked}
         given = {name: self._given_by(fixture) for name, fixture in found.items() if fixture is not None}
@@ -102,6 +117,27 @@ def _value_in(frame: Frame, values: Value, position: int, count: int) -> Value:
         return values
     items = _counted(values)
     return items[position] if len(items) == count else item_of(frame, values)
+
+
+def _expanded(frame: Frame, call: ast.Call, names: list[str]) -> Iterator[tuple[str, Value]]:
+    """The parameters, but for `self`, that `@parameterized.expand([...])` gives their values."""
+    given = next(iter(arguments_of(call)), None)
+    listed = Unknown("parameter") if given is None else settle(evaluate(frame, given))
+    sets = _counted(listed) or (item_of(frame, listed),)
+    for position, name in enumerate(names):
+        yield name, join_all(_argument_in(frame, each, position, name) for each in sets)
+
+
+def _argument_in(frame: Frame, values: Value, position: int, name: str) -> Value:
+    """What one of the arguments of a set is: of a `param(1, x=2)`, a tuple, or one thing by itself."""
+    if isinstance(values, LibraryObject) and values.arguments is not None:
+        return values.arguments.get(position, name) or Unknown("parameter")
+    if isinstance(values, (Constant, Plain)):
+        return values if position == 0 else Unknown("parameter")
+    items = _counted(values)
+    if not items:
+        return item_of(frame, values)
+    return items[position] if position < len(items) else Unknown("parameter")
 
 
 def _counted(value: Value) -> tuple[Value, ...]:
