@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.values import (
     NO_ARGUMENTS,
     Arguments,
@@ -122,6 +123,13 @@ def _is_like(value: Value, part: LibraryObject | Instance) -> bool:
     if isinstance(value, LibraryObject) and isinstance(part, LibraryObject):
         return value.name == part.name and value.arguments == part.arguments
     return isinstance(value, Instance) and isinstance(part, Instance) and value.cls == part.cls
+
+
+def with_unknown_grad(value: Value) -> Value:
+    """With every tensor in it of which is not known that it cannot require grad taken for one that may."""
+    if isinstance(value, Tensor):
+        return value if is_integral(value.dtype) else value._replace(requires_grad=None)
+    return value._replace(requires_grad=None) if isinstance(value, Unknown) else mapped(value, with_unknown_grad)
 
 
 def loosened(value: Value) -> Value:

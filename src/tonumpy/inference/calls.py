@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, builtin_calls, libraries, representation, torch_api
-from tonumpy.inference.aliases import unless_it_requires_grad, without_origins
+from tonumpy.inference.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
 from tonumpy.inference.annotations import made_by_typing, makes_annotation
 from tonumpy.inference.changes_by_calls import change_arguments, change_receiver, give_away_modules
 from tonumpy.inference.conventions import (
@@ -543,6 +543,8 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         return _call_unknown(frame, receiver, name, arguments)
     if isinstance(receiver, Symbol):
         return call_value(frame, symbol(f"{receiver.name}.{name}"), arguments)
+    if isinstance(receiver, Class) and name == "apply" and frame.analysis.classes.is_operator(receiver):
+        return _apply_operator(frame, receiver, arguments)
     if isinstance(receiver, (ModuleValue, Class)):
         return call_value(frame, attribute_of(frame, receiver, name), arguments)
     if isinstance(receiver, Instance):
@@ -567,6 +569,25 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if name in ("__next__", "next"):
         return item_of(frame, receiver)
     return _fresh(f"method {name}", frame, arguments)
+
+
+def _apply_operator(frame: Frame, operator: Class, arguments: Arguments) -> Value:
+    """An operator of one's own is run without grad; what it gives requires grad if a tensor does that it is given.
+
+    https://docs.pytorch.org/docs/stable/notes/extending.html#extending-torch-autograd
+    """
+    classes = frame.analysis.classes
+    forward = classes.method(operator, "forward")
+    if forward is None:
+        return _fresh("method apply", frame, arguments)
+    has_context = classes.method(operator, "setup_context") is None
+    positional = (Unknown("context"), *arguments.positional) if has_context else arguments.positional
+    made = frame.analysis.call_function(forward, None, arguments._replace(positional=positional), False)
+    given = [*arguments.values(), *([arguments.starred] if arguments.has_star else [])]
+    are_known = not arguments.hides_names and not any(isinstance(each, Nothing) for each in given)
+    if frame.grad_mode is False or (are_known and all(tensor_facts(each)[1] is False for each in given)):
+        return unless_it_requires_grad(made)
+    return with_unknown_grad(made)
 
 
 def _members_with_method(receiver: Union, method: str) -> list[Value]:

@@ -138,6 +138,9 @@ class ClassFacts:
     def is_module(self, cls: Class) -> bool:
         return libraries.is_module(self.library_bases(cls))
 
+    def is_operator(self, cls: Class) -> bool:
+        return libraries.is_operator(self.library_bases(cls))
+
     def is_dataset(self, cls: Class) -> bool:
         """Whether it extends torch's Dataset, or is called one and has items, as torch asks for no more than these."""
         if libraries.is_dataset(self.library_bases(cls)):

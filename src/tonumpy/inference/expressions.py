@@ -88,6 +88,8 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     if isinstance(value, Instance):
         return frame.analysis.attribute_of_instance(value, name)
     if isinstance(value, Class):
+        if name == "apply" and frame.analysis.classes.is_operator(value):
+            return Method(value, name)
         return frame.analysis.attribute_of_class(value, name)
     if isinstance(value, Foreign):
         return value

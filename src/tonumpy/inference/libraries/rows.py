@@ -252,6 +252,11 @@ def is_module(names: list[str]) -> bool:
     return any("torch.nn.Module" in bases_of(name) for name in names)
 
 
+def is_operator(names: list[str]) -> bool:
+    """Whether a class that extends these is a torch.autograd.Function, an operator of one's own."""
+    return any("torch.autograd.Function" in bases_of(name) for name in names)
+
+
 def is_dataset(names: list[str]) -> bool:
     """Whether a class that extends these is a torch.utils.data.Dataset."""
     return any("torch.utils.data.Dataset" in bases_of(name) for name in names)
