@@ -70,7 +70,7 @@ class GivenByPytest:
             for cls in (owner, None) if place is module and owner is not None else (None,):
                 node = place.derived(_fixtures_in, place.tree if cls is None else cls.node).get(name)
                 if node is not None and id(node) not in self._asked:
-                    yield Function(node, place, cls, None, is_bare=True)
+                    yield Function(node, place, cls)
 
     def _given_by(self, fixture: Function) -> Value:
         assert isinstance(fixture.node, FUNCTIONS)

@@ -410,7 +410,7 @@ def _narrow_by_number_of_device(
     compare = _COMPARED.get(type(comparison))
     try:
         number = ast.literal_eval(right)
-    except ValueError:
+    except (ValueError, TypeError):
         return
     if not isinstance(asked.func, ast.Attribute) or not isinstance(number, int) or compare is None:
         return
