@@ -11,6 +11,7 @@ from tonumpy.inference.analysis import MAX_STATEMENTS, Analysis
 from tonumpy.inference.callers import all_calls_are_in_sight, are_all_modules, at_best, may_be_asked
 from tonumpy.inference.conventions import is_collating
 from tonumpy.inference.copies import copies_in
+from tonumpy.inference.cpu_only import CpuOnly
 from tonumpy.inference.frame import Observation, Targets
 from tonumpy.inference.symbols import names_read
 from tonumpy.inference.values import (
@@ -70,9 +71,10 @@ def infer(
     """
     if module.has_rivals and not module.speaks_of_torch:
         return []  # another framework's code: what it converts is its own
+    cpu_only = CpuOnly(module)
 
     def conversions(group: Items[Candidate], observed: Observations) -> list[Conversion | None]:
-        return [_conversion(module, each, observed.get(id(each.call), _UNREACHED)) for each in group]
+        return [_conversion(module, cpu_only, each, observed.get(id(each.call), _UNREACHED)) for each in group]
 
     def outcome(group: Items[Candidate], observed: Observations) -> _Outcome:
         found = conversions(group, observed)
@@ -192,7 +194,7 @@ def _is_known_by_name(scopes: Items[Scope]) -> bool:
     return any(is_collating(scope.name) for scope in scopes[-2:] if not isinstance(scope, ast.Module))
 
 
-def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conversion | None:
+def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> Conversion | None:
     """What the rules judge; None where the receiver is surely no torch tensor."""
     certainty: Certainty | None = None
     facts: list[tuple[Fact, Fact]] = []
@@ -217,7 +219,8 @@ def _conversion(module: Module, candidate: Candidate, seen: Observation) -> Conv
             return None
         certainty = "possible"
     cpu, grad = join_facts(facts)
-    if module.runs_on_cpu and not any(isinstance(each, Tensor) and each.is_sent for each in members(seen.receiver)):
+    is_sent = any(isinstance(each, Tensor) and each.is_sent for each in members(seen.receiver))
+    if not is_sent and cpu_only.runs(candidate.scopes):
         cpu = cpu is not False
         grad = grad is True if module.holds_tests else grad
     chain = _with_own_data(chain_of(candidate.receiver), seen)

@@ -44,21 +44,16 @@ SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 _DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda"""
 # Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
 _OTHER_DEVICES = r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b"""
-_CHOOSING_DEVICES = r"is_available\(|set_default_(?:device|tensor_type)\("
-_ANY_CUDA = "cuda"
-_LOADING = r"load(?!_state|er)\w*\(|pickle"
-# Libraries that may be out of sight: the others might choose a device by themselves.
-_CHOOSE_NO_DEVICE = (
-    frozenset(sys.stdlib_module_names)
-    | frozenset("torch torchvision torchaudio pytest hypothesis parameterized absl gym gymnasium tqdm yaml".split())
-    | frozenset("numpy scipy sklearn pandas matplotlib seaborn PIL cv2 skimage networkx".split())
-)
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
 _MAIN_GUARD = r"\nif\s+\(?\s*__name__\s*=="
 _READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
 _INDENTED_IMPORT = r"\n[ \t]+(?:import|from)\s"
 _GLOBAL = r"global\s"
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
+
+
+def names_other_devices(text: str) -> bool:
+    return "cuda" in text or re.search(_OTHER_DEVICES, text.lower()) is not None  # the word is found far sooner
 
 
 class Module:
@@ -162,37 +157,9 @@ class Module:
         return self.holds_tests and not self.names_other_devices
 
     @cached_property
-    def runs_on_cpu(self) -> bool:
-        """Whether it is a program or a test that names no device but the CPU and loads nothing that was saved on one,
-        and all that it imports is in sight and chooses none. The code that a test is for may be told to."""
-        if not (self.holds_tests or self.is_script) or self.names_other_devices:
-            return False
-        if re.search(_LOADING, self.source.text) is not None:
-            return False
-        if any(root not in _CHOOSE_NO_DEVICE and self.project.find(root, self.folder) is None for root in self.roots):
-            return False
-        if self.holds_tests and any(
-            each.names_other_devices for each in self.project.modules_above("conftest", self.folder)
-        ):
-            return False  # pytest imports those for it
-        chooses = _CHOOSING_DEVICES if self.holds_tests else _ANY_CUDA
-        imports = [each for bound in self.bindings.values() for each in bound if isinstance(each, Import)]
-        for imported in (*imports, *self.imports_in_functions.values()):
-            module = self.resolve(imported)
-            if module is None and imported.level:
-                return False
-            submodule = module.submodule(imported.name) if module is not None and imported.name is not None else None
-            if any(each is not None and re.search(chooses, each.source.text) for each in (module, submodule)):
-                return False
-        return True
-
-    @cached_property
     def names_other_devices(self) -> bool:
         """Whether it names any device but the CPU, be it by the default type of tensors, as before torch 0.4."""
-        text = self.source.text
-        if self.speaks_of_variables or "cuda" in text:  # most often, and far sooner than the pattern finds it
-            return True
-        return re.search(_OTHER_DEVICES, text.lower()) is not None
+        return self.speaks_of_variables or names_other_devices(self.source.text)
 
     @cached_property
     def speaks_of_variables(self) -> bool:
@@ -252,8 +219,8 @@ class Module:
                     found.setdefault(name, []).append(imported)
             elif isinstance(statement, SCOPES):
                 found.setdefault(statement.name, []).append(statement)
-            elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.With)):
-                for name in _names_stored(statement):
+            else:
+                for name in names_stored(statement):
                     found.setdefault(name, []).append(statement)
         return found
 
@@ -372,14 +339,16 @@ def _filled_by(node: ast.AST) -> Iterator[str | None]:
             yield root_name(node.func)
 
 
-def _names_stored(statement: ast.stmt) -> list[str]:
+def names_stored(statement: ast.stmt) -> list[str]:
+    """The names that an assignment, a loop or a `with` binds; none for any other statement."""
     if isinstance(statement, ast.Assign):
         targets = statement.targets
     elif isinstance(statement, (ast.AnnAssign, ast.AugAssign, ast.For)):
         targets = [statement.target]
-    else:
-        assert isinstance(statement, ast.With)
+    elif isinstance(statement, ast.With):
         targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+    else:
+        return []
     return [
         node.id
         for target in targets

@@ -1,0 +1,188 @@
+"""A module in; which of its functions belong to a program or a test that keeps to the CPU, by what these and their
+imports say, out."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+
+from tonumpy.inference.project import names_other_devices, names_stored
+from tonumpy.inference.symbols import Import, imports_of
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.syntax import FUNCTIONS, SCOPES, statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Sequence as Items
+
+    from tonumpy.candidates import Scope
+    from tonumpy.inference.project import Module
+
+_CHOOSING_DEVICES = r"is_available\(|set_default_(?:device|tensor_type)\("
+_ANY_CUDA = "cuda"
+_LOADING = r"load(?!_state|er)\w*\(|pickle"
+# Libraries that may be out of sight: the others might choose a device by themselves.
+_CHOOSE_NO_DEVICE = (
+    frozenset(sys.stdlib_module_names)
+    | frozenset("torch torchvision torchaudio pytest hypothesis parameterized absl gym gymnasium tqdm yaml".split())
+    | frozenset("numpy scipy sklearn pandas matplotlib seaborn PIL cv2 skimage networkx".split())
+)
+
+
+class CpuOnly:
+    """A program or a module of tests keeps to the CPU, or one test in it whatever the others do, that names no other
+    device and loads nothing that was saved on one, where all that it imports is in sight and chooses none.
+
+    The code that a test is for may be told to run elsewhere: the test is what its authors run on every machine.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._known: dict[ast.AST, bool] = {}
+
+    def runs(self, scopes: Items[Scope]) -> bool:
+        """Whether what stands in some scopes is run on the CPU alone."""
+        if self._module.holds_tests:
+            places = [scopes[:1], *(scopes[: depth + 1] for depth, each in enumerate(scopes) if _is_test(each))]
+            return any(map(self._keep_to, places))
+        return self._module.is_script and self._keep_to(scopes[:1])
+
+    def _keep_to(self, place: Items[Scope]) -> bool:
+        if place[-1] not in self._known:
+            self._known[place[-1]] = self._are_cpu_only(place)
+        return self._known[place[-1]]
+
+    def _are_cpu_only(self, place: Items[Scope]) -> bool:
+        """Of all of a module, or of one test in it with the scopes around it."""
+        module = self._module
+        if module.speaks_of_variables:
+            return False
+        is_all = len(place) == 1
+        text = module.source.text if is_all else "\n".join(_texts_run_for(module, place))
+        if names_other_devices(text) or re.search(_LOADING, text) is not None:
+            return False
+        others = module.roots - _CHOOSE_NO_DEVICE
+        if any(module.project.find(root, module.folder) is None for root in others):
+            return False
+        above = module.project.modules_above("conftest", module.folder) if module.holds_tests else ()
+        if any(each.names_other_devices for each in above):  # pytest imports those for it
+            return False
+        words = _words(text)
+        imports = (each for name, each in self._imports() if is_all or name in words or name == "*")
+        return not any(map(self._may_choose, imports))
+
+    def _imports(self) -> Iterator[tuple[str, Import]]:
+        """All that the module imports, by the name that it gets there."""
+        for name, bound in self._module.bindings.items():
+            yield from ((name, each) for each in bound if isinstance(each, Import))
+        yield from self._module.imports_in_functions.items()
+
+    def _may_choose(self, imported: Import) -> bool:
+        """Whether what is imported may choose a device."""
+        module = self._module.resolve(imported)
+        if module is None:
+            return bool(imported.level)
+        chooses = _CHOOSING_DEVICES if self._module.holds_tests else _ANY_CUDA
+        submodule = module.submodule(imported.name) if imported.name is not None else None
+        if submodule is not None and re.search(chooses, submodule.source.text):
+            return True
+        if not re.search(chooses, module.source.text):
+            return False
+        if not self._module.holds_tests or imported.name not in _parts_of(module).by_name:
+            return True
+        return any(re.search(chooses, text) for text in _texts_reached(module, imported.name))
+
+
+def _is_test(scope: ast.AST) -> bool:
+    return isinstance(scope, FUNCTIONS) and scope.name.startswith("test")
+
+
+class _Parts(NamedTuple):
+    """The statements that a module's body is made of."""
+
+    by_name: dict[str, list[ast.stmt]]  # those that bind it, in a branch as well
+    always_run: list[ast.stmt]
+
+
+def _parts_of(module: Module) -> _Parts:
+    return module.derived(_find_parts, module.tree)
+
+
+def _find_parts(tree: ast.Module) -> _Parts:
+    """Imports have a name here, but no statement: what they bring is looked into where it is."""
+    parts = _Parts({}, [])
+    for part in tree.body:
+        for statement in statements_of([part]):
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                for name, _ in imports_of(statement):
+                    parts.by_name.setdefault(name, [])
+                continue
+            if _is_test(statement):
+                continue  # which nobody calls but the runner
+            names = [statement.name] if isinstance(statement, SCOPES) else names_stored(statement)
+            for name in names:
+                parts.by_name.setdefault(name, []).append(part)
+            if _is_always_run(statement):
+                parts.always_run.append(part)
+    return parts
+
+
+def _is_always_run(statement: ast.stmt) -> bool:
+    """For what it does, as it is imported or by a runner of tests: `setup_module`, a fixture that nobody asks for."""
+    if isinstance(statement, FUNCTIONS):
+        calls = [each for each in statement.decorator_list if isinstance(each, ast.Call)]
+        is_automatic = any(keyword.arg == "autouse" for call in calls for keyword in call.keywords)
+        return is_automatic or statement.name.lower().startswith("setup")
+    return isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant)
+
+
+def _texts_run_for(module: Module, scopes: Items[Scope]) -> Iterator[str]:
+    """The texts of a test and of all that is run for it."""
+    outermost = scopes[1]
+    assert isinstance(outermost, SCOPES)
+    return _texts_reached(module, _text_around(module, scopes), outermost.name)
+
+
+def _texts_reached(module: Module, text: str, *known: str) -> Iterator[str]:
+    """A text, and those of the parts of a module that it names, and that these name, and that are always run."""
+    parts = _parts_of(module)
+    waiting = [text, *(_text_of(module, part) for part in parts.always_run)]
+    found = set(known)
+    while waiting:
+        text = waiting.pop()
+        yield text
+        named = (_words(text) & parts.by_name.keys()) - found
+        found |= named
+        waiting += [_text_of(module, part) for name in named for part in parts.by_name[name]]
+
+
+def _text_around(module: Module, scopes: Items[Scope]) -> str:
+    """The text of a test and of the class around it, but for the other tests there."""
+    text = module.source.text
+    outermost, test = scopes[1], scopes[-1]
+    assert isinstance(outermost, SCOPES)
+    at, stop = _extent(module, outermost)
+    parts = []
+    for each in outermost.body if isinstance(outermost, ast.ClassDef) else ():
+        if _is_test(each) and each is not test:
+            start, end = _extent(module, each)
+            parts.append(text[at:start])
+            at = end
+    return "".join((*parts, text[at:stop]))
+
+
+def _text_of(module: Module, part: ast.stmt) -> str:
+    start, stop = _extent(module, part)
+    return module.source.text[start:stop]
+
+
+def _extent(module: Module, statement: ast.stmt) -> tuple[int, int]:
+    """From its first decorator on."""
+    start, stop = module.source.extent(statement)
+    decorators = statement.decorator_list if isinstance(statement, SCOPES) else ()
+    return min((start, *(module.source.extent(each)[0] for each in decorators))), stop
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
