@@ -48,12 +48,10 @@ _NAMES_WITHOUT_GRAD = (
 _INDICES = frozenset("id ids ind inds idx idxs index indices indexes".split())
 # The second half of a pair that a loader, or another iterator over data, yields.
 _ITEMS_WITHOUT_GRAD = r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$"
-# What is in a dataset requires no grad, and what one gives (`dataset[0]`, `for item in test_set`) is on the CPU too.
+# What is in a dataset (`dataset[0]`, `for item in test_set`, `dataset.targets`) requires no grad and is on the CPU.
 _DATASETS = frozenset(("dataset", "datasets"))
 _DATASET = frozenset(("dataset", "ds"))
 _SPLITS = frozenset("train training test testing val valid validation dev eval".split())  # `trainset`, `val_set`
-# So are its labels, and the halves of it that torchvision's own had, under the names that these have there.
-PARTS_OF_DATASETS = frozenset("targets labels train_labels test_labels train_data test_data".split())
 # Nor do the parts of a batch, and of data that has parts with names: a graph, a record.
 _BATCH = frozenset(("batch", "minibatch"))
 # A loader (`trainloader` and `train_dl`, as torch's own tutorials call it) is taken for torch's, whose batches are made

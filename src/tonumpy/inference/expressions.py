@@ -7,7 +7,7 @@ import ast
 from tonumpy.inference import autocast, libraries, torch_api
 from tonumpy.inference.annotations import alternatives
 from tonumpy.inference.calls import call_value, evaluate_chain
-from tonumpy.inference.conventions import PARTS_OF_DATASETS, holds_settings, item_of_dataset, learnt_from_name
+from tonumpy.inference.conventions import holds_settings, item_of_dataset, learnt_from_name
 from tonumpy.inference.environment import Environment
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.joins import join, join_all, sequence_of, updated
@@ -142,7 +142,7 @@ def settle(value: Value) -> Value:
                 # A module may have been saved, whose parameters are as ever; what has a `T` is a tensor.
                 is_tensor = torch_api.tensor_attribute(value.name) is not None
                 owner = owner._replace(requires_grad=False if is_tensor else None)
-            elif owner.why == DATASET and value.name in PARTS_OF_DATASETS:
+            elif owner.why == DATASET:
                 owner = owner._replace(on_cpu=True)
             return learnt_from_name(Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad), value.name)
         if isinstance(value.receiver, LibraryObject):
@@ -185,7 +185,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number)
     if isinstance(value, Unknown):
         if value.why == DATASET and isinstance(index, Constant) and isinstance(index.value, str):
-            value = value._replace(why="part of a dataset")  # which may be another dataset, or anything
+            value = Unknown("part of a dataset", True, False)  # which may be another dataset, or anything
         item = _item_of_unknown(value)
         return under_key(frame, value, item, index)
     if isinstance(value, Instance):
