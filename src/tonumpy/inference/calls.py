@@ -343,13 +343,39 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
         return frame.analysis.call_function(function, None, arguments, frame.grad_mode)
     if isinstance(function, BoundMethod):
         result = frame.analysis.call_function(function.function, function.receiver, arguments, frame.grad_mode)
-        return _made_by(frame, function.receiver, arguments, result)
+        return _in_company(arguments, _made_by(frame, function.receiver, arguments, result))
     for name in ("__call__", "forward"):
         method = frame.analysis.classes.method(function.cls, name)
         if method is not None:
             result = frame.analysis.call_function(method, function, arguments, frame.grad_mode)
             return _made_by(frame, function, arguments, result)
     return _made_by(frame, function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
+
+
+def _in_company(arguments: Arguments, result: Value) -> Value:
+    """What a method makes of data on the CPU and of what its object was given before: torch would have refused that
+    elsewhere."""
+    if arguments.has_star and not isinstance(arguments.starred, Nothing):
+        return result
+    # A number mixes with what is on any device.
+    tensors = [each for each in held_in(*arguments.values()) if isinstance(each, Tensor) and not each.is_number]
+    is_data = bool(tensors) and all(tensor_facts(each) == (True, False) for each in tensors)
+    return _taken_for_data(result) if is_data else result
+
+
+def _taken_for_data(value: Value) -> Value:
+    if isinstance(value, Tensor):
+        is_obscure = value.on_cpu is None and value.requires_grad is not True and value.is_given and not value.is_sent
+        return value._replace(on_cpu=True, requires_grad=False) if is_obscure else value
+    if isinstance(value, Instance) and value.arguments is not None:
+        given = value.arguments
+        return value._replace(
+            arguments=given._replace(
+                positional=tuple(map(_taken_for_data, given.positional)),
+                named=tuple((name, _taken_for_data(each)) for name, each in given.named),
+            )
+        )
+    return mapped(value, _taken_for_data)
 
 
 def _made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -> Value:

@@ -88,7 +88,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.bit if first.bit == second.bit else None,
             first.is_item and second.is_item,
             first.is_sent or second.is_sent,
-            all(tensor.is_given or tensor.requires_grad is False for tensor in (first, second)),
+            all(each.is_given or (each.on_cpu is True and each.requires_grad is False) for each in (first, second)),
             first.origins | second.origins,
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
