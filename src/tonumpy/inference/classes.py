@@ -38,6 +38,7 @@ from tonumpy.inference.values import (
     Arguments,
     BoundMethod,
     Class,
+    Constant,
     Foreign,
     Function,
     Instance,
@@ -51,6 +52,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    is_number,
 )
 from tonumpy.inference.values import members as members_of_union
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -348,8 +350,9 @@ class ClassFacts:
                 else:
                     assigned = join(assigned, value)
                 is_hidden = field.value is not None
-        if remaking and any(map(_may_lose_facts, members_of_union(assigned))):
-            self._attributes[key] = assigned  # what the methods find there: `self.mean = self.mean.to(device)`
+        if remaking and any(map(_may_be_remade, members_of_union(assigned))):
+            # What the methods find there: `self.mean = self.mean.to(device)`, `self.count += 1`.
+            assigned = self._attributes[key] = join_all(map(_any_number, members_of_union(assigned)))
             assigned = join_all([assigned, *(self._write(instance, *writer, name) for writer in remaking)])
         if not isinstance(assigned, Nothing):
             return self._filled(instance, name, assigned, fillers, changers)
@@ -511,8 +514,18 @@ def _is_given(value: Value) -> bool:
     return isinstance(value, Tensor) and value.is_given
 
 
-def _may_lose_facts(value: Value) -> bool:
-    return isinstance(value, Tensor) and (value.on_cpu is not None or value.requires_grad is False)
+def _may_be_remade(value: Value) -> bool:
+    """Whether what is made of it may be something else."""
+    if isinstance(value, Tensor):
+        return value.on_cpu is not None or value.requires_grad is False
+    return isinstance(value, Constant)
+
+
+def _any_number(value: Value) -> Value:
+    """What counts up begins with a literal, and may be any later."""
+    if not isinstance(value, Constant) or value.value is None or isinstance(value.value, bool):
+        return value
+    return Plain("number" if is_number(value) else "literal")
 
 
 def _key(instance: Instance, name: str) -> tuple[object, ...]:
