@@ -190,7 +190,10 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         return under_key(frame, value, item, index)
     if isinstance(value, Instance):
         getter = frame.analysis.attribute_of_instance(value, "__getitem__")
-        return _item_of_object(frame, value, call_value(frame, getter, Arguments((index,))))
+        given = _item_of_object(frame, value, call_value(frame, getter, Arguments((index,))))
+        if isinstance(index, Constant) and isinstance(index.value, str):
+            return learnt_from_name(given, index.value)
+        return given
     if isinstance(value, (Foreign, Plain, Nothing)):
         return Plain("int") if same(value, _SHAPE) and not is_slice else value
     if isinstance(value, LibraryObject):
