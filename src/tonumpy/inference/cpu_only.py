@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from functools import cached_property
 
 from tonumpy.inference.project import names_other_devices, names_stored
 from tonumpy.inference.symbols import Import, imports_of
@@ -56,21 +57,32 @@ class CpuOnly:
     def _are_cpu_only(self, place: Items[Scope]) -> bool:
         """Of all of a module, or of one test in it with the scopes around it."""
         module = self._module
+        if len(place) == 1:
+            return (
+                _may_stay(module.source.text)
+                and self._is_in_sight
+                and not any(self._may_choose(imported) for _, imported in self._imports())
+            )
+        if not self._is_in_sight:
+            return False
+        text = "\n".join(_texts_run_for(module, place))
+        words = _words(text)
+        return _may_stay(text) and not any(
+            self._may_choose(imported) for name, imported in self._imports() if name in words or name == "*"
+        )
+
+    @cached_property
+    def _is_in_sight(self) -> bool:
+        """Whether all is that the module imports, or a library that chooses no device; and nothing that concerns all of
+        it says otherwise."""
+        module = self._module
         if module.speaks_of_variables:
             return False
-        is_all = len(place) == 1
-        text = module.source.text if is_all else "\n".join(_texts_run_for(module, place))
-        if names_other_devices(text) or re.search(_LOADING, text) is not None:
+        if any(module.project.find(root, module.folder) is None for root in module.roots - _CHOOSE_NO_DEVICE):
             return False
-        others = module.roots - _CHOOSE_NO_DEVICE
-        if any(module.project.find(root, module.folder) is None for root in others):
-            return False
+        # Those that pytest imports for it.
         above = module.project.modules_above("conftest", module.folder) if module.holds_tests else ()
-        if any(each.names_other_devices for each in above):  # pytest imports those for it
-            return False
-        words = _words(text)
-        imports = (each for name, each in self._imports() if is_all or name in words or name == "*")
-        return not any(map(self._may_choose, imports))
+        return not any(each.names_other_devices for each in above)
 
     def _imports(self) -> Iterator[tuple[str, Import]]:
         """All that the module imports, by the name that it gets there."""
@@ -92,6 +104,10 @@ class CpuOnly:
         if not self._module.holds_tests or imported.name not in _parts_of(module).by_name:
             return True
         return any(re.search(chooses, text) for text in _texts_reached(module, imported.name))
+
+
+def _may_stay(text: str) -> bool:
+    return not names_other_devices(text) and re.search(_LOADING, text) is None
 
 
 def _is_test(scope: ast.AST) -> bool:
