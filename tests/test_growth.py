@@ -68,6 +68,11 @@ def branches_in_a_row(n: int) -> str:
     return HEAD + f"def f(x: torch.Tensor, flag):\n{body}    return x.numpy()\n"
 
 
+def cases_in_a_row(n: int) -> str:
+    body = "".join(f"        case {i}:\n            x = x + {i}\n" for i in range(n))
+    return HEAD + f"def f(x: torch.Tensor, kind):\n    match kind:\n{body}    return x.numpy()\n"
+
+
 def nested_branches(n: int) -> str:
     lines = [f"{'    ' * (depth + 1)}if flag[{depth}]:\n{'    ' * (depth + 2)}x = x + 1\n" for depth in range(n)]
     return HEAD + f"def f(x: torch.Tensor, flag):\n{''.join(lines)}    return x.numpy()\n"
@@ -108,6 +113,7 @@ SHAPES = (
     names_beside_an_array,
     links,
     branches_in_a_row,
+    cases_in_a_row,
     conversions_in_one_statement,
     arguments_in_one_statement,
     arguments_in_functions,

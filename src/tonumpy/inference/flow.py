@@ -19,7 +19,7 @@ from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.joins import join
 from tonumpy.inference.libraries.moved import changes_module_in_place
-from tonumpy.inference.narrowing import asks_for_class, narrow, narrow_by_pattern, pattern_value
+from tonumpy.inference.narrowing import asks_for_class, narrow, narrow_by_pattern, pattern_value, tells_of_tensor
 from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
     SELF,
@@ -654,9 +654,12 @@ def _match(frame: Frame, statement: ast.Match) -> Continues:
         else Unknown("match")
     )
 
-    def matching(case: ast.match_case) -> Callable[[], Continues]:
+    # What tells nothing of a tensor may have thousands of cases, which would be passed for each of them.
+    tells = tells_of_tensor(statement.subject)
+
+    def matching(number: int, case: ast.match_case) -> Callable[[], Continues]:
         def run() -> Continues:
-            for earlier in statement.cases[: statement.cases.index(case)]:
+            for earlier in statement.cases[:number] if tells else ():
                 if earlier.guard is None:
                     narrow_by_pattern(frame, statement.subject, earlier.pattern, False)
             narrow_by_pattern(frame, statement.subject, case.pattern, True)
@@ -671,7 +674,7 @@ def _match(frame: Frame, statement: ast.Match) -> Continues:
 
     last = statement.cases[-1]
     exhaustive = last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
-    runs = [matching(case) for case in statement.cases]
+    runs = [matching(number, case) for number, case in enumerate(statement.cases)]
     return _branches(frame, runs if exhaustive else [*runs, lambda: True])
 
 

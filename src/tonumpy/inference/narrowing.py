@@ -341,7 +341,6 @@ _COMPARED: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
 
 
 def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
-
     left, comparison, right = test.left, test.ops[0], test.comparators[0]
     if isinstance(comparison, (ast.In, ast.NotIn)):
         _narrow_by_membership(frame, left, right, isinstance(comparison, ast.In) is holds)
@@ -434,6 +433,11 @@ def _narrow_to_string(frame: Frame, subject: ast.expr, text: str) -> None:
     current = _current(frame, subject)
     if current is not None and all(isinstance(each, (Unknown, Plain, Constant)) for each in members(current[1])):
         frame.refine(current[0], Constant(text))
+
+
+def tells_of_tensor(node: ast.expr) -> bool:
+    """Whether it is the device or the dtype of something, which is compared with some of these."""
+    return _subject_of_device(node) is not None or (isinstance(node, ast.Attribute) and node.attr == "dtype")
 
 
 def _subject_of_device(node: ast.expr) -> ast.expr | None:
