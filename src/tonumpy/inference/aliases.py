@@ -46,11 +46,7 @@ def with_origin(value: Value, name: str) -> Value:
 
 def without_origins(arguments: Arguments) -> Arguments:
     """As a function sees them: what it makes of them does not depend on the names that its caller has for them."""
-    return arguments._replace(
-        positional=tuple(_without_origins(value) for value in arguments.positional),
-        named=tuple((name, _without_origins(value)) for name, value in arguments.named),
-        starred=_without_origins(arguments.starred),
-    )
+    return arguments.mapped(_without_origins)
 
 
 def _without_origins(value: Value) -> Value:

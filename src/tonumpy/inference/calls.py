@@ -21,6 +21,7 @@ from tonumpy.inference.conventions import (
     left_on_cpu,
     may_hold_data,
     speaks_of_model,
+    taken_for_data,
     was_given,
 )
 from tonumpy.inference.dtypes import is_integral
@@ -360,22 +361,16 @@ def _in_company(arguments: Arguments, result: Value) -> Value:
     # A number mixes with what is on any device.
     tensors = [each for each in held_in(*arguments.values()) if isinstance(each, Tensor) and not each.is_number]
     is_data = bool(tensors) and all(tensor_facts(each) == (True, False) for each in tensors)
-    return _taken_for_data(result) if is_data else result
+    return _made_of_data(result) if is_data else result
 
 
-def _taken_for_data(value: Value) -> Value:
+def _made_of_data(value: Value) -> Value:
+    """Also what an object was made with that is given back: `Output(sample=x)`."""
     if isinstance(value, Tensor):
-        is_obscure = value.on_cpu is None and value.requires_grad is not True and value.is_given and not value.is_sent
-        return value._replace(on_cpu=True, requires_grad=False) if is_obscure else value
+        return taken_for_data(value)
     if isinstance(value, Instance) and value.arguments is not None:
-        given = value.arguments
-        return value._replace(
-            arguments=given._replace(
-                positional=tuple(map(_taken_for_data, given.positional)),
-                named=tuple((name, _taken_for_data(each)) for name, each in given.named),
-            )
-        )
-    return mapped(value, _taken_for_data)
+        return value._replace(arguments=value.arguments.mapped(_made_of_data))
+    return mapped(value, _made_of_data)
 
 
 def _made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -> Value:

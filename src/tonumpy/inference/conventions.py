@@ -250,12 +250,17 @@ def was_given(value: Unknown) -> bool:
     return not value.why.startswith(("call", "method"))
 
 
+def taken_for_data(value: Tensor) -> Tensor:
+    """What is made of nothing but what a function or an object was given, where it is known for data on the CPU."""
+    is_obscure = value.on_cpu is None and value.requires_grad is not True
+    is_given = value.is_given and not value.is_sent
+    return value._replace(on_cpu=True, requires_grad=False) if is_obscure and is_given else value
+
+
 def held_by_dataset(value: Value) -> Value:
     """What an object of a Dataset was given, and keeps: data on the CPU, which workers can share."""
     if isinstance(value, Tensor):
-        is_obscure = value.on_cpu is None and value.requires_grad is not True
-        is_given = value.is_given and not value.is_sent
-        return value._replace(on_cpu=True, requires_grad=False) if is_obscure and is_given else value
+        return taken_for_data(value)
     if isinstance(value, Unknown):
         is_obscure = value.on_cpu is None and value.requires_grad is not True and was_given(value)
         return Unknown("what a dataset holds", True, False, value.is_no_tensor) if is_obscure else value

@@ -211,6 +211,14 @@ class Arguments(NamedTuple):
         """The argument that is given by position or by name."""
         return self.positional[position] if position < len(self.positional) else self.named_value(name)
 
+    def mapped(self, change: Callable[[Value], Value]) -> Arguments:
+        """With each of them changed, and what a * hides."""
+        return self._replace(
+            positional=tuple(map(change, self.positional)),
+            named=tuple((name, change(value)) for name, value in self.named),
+            starred=change(self.starred),
+        )
+
     def values(self) -> tuple[Value, ...]:
         return (*self.positional, *(value for _, value in self.named))
 
