@@ -68,6 +68,7 @@ class Writes(NamedTuple):
     filled: frozenset[str]  # only put something into
     changed: frozenset[str]  # written to in place, if they are tensors: `self.table[i] = x`, `self.table[i] += x`
     held: frozenset[str]  # made parameters or buffers
+    buffers: frozenset[str]  # those of them that are made buffers
     computed: frozenset[str]  # assigned what is worked out, by itself or through a name: no literal that was passed on
     methods_called: tuple[str, ...]  # in the order of the text
 
@@ -81,6 +82,7 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
     filled: set[str] = set()
     changed: set[str] = set()
     held: set[str] = set()
+    buffers: set[str] = set()
     values: list[tuple[ast.expr, ast.expr]] = []
     methods_called: dict[str, None] = {}
     for node in walk(method):
@@ -93,13 +95,18 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
         elif isinstance(node, ast.Subscript):
             inner = node.value if isinstance(node.ctx, ast.Store) else None
         elif isinstance(node, ast.Assign):
-            if isinstance(node.value, ast.Call) and last_name(node.value.func) in ("Parameter", "Buffer"):
-                held.update(target.attr for target in node.targets if isinstance(target, ast.Attribute))
+            made = last_name(node.value.func) if isinstance(node.value, ast.Call) else None
+            if made in ("Parameter", "Buffer"):
+                names = [target.attr for target in node.targets if isinstance(target, ast.Attribute)]
+                held.update(names)
+                buffers.update(names if made == "Buffer" else ())
             values += [(target, node.value) for target in node.targets]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             member = registered(node)
             if member is not None:
                 held.add(member[0].attr)
+                if node.func.attr == "register_buffer":
+                    buffers.add(member[0].attr)
                 if _is_name(member[0].value, owner):
                     assigned.add(member[0].attr)
             if _is_name(node.func.value, owner):
@@ -117,6 +124,7 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
         frozenset(filled - assigned),
         frozenset(changed),
         frozenset(held),
+        frozenset(buffers),
         computed,
         tuple(methods_called),
     )
@@ -166,6 +174,7 @@ class Writers(NamedTuple):
     filling: list[FunctionNode]  # those that only put something into it
     changing: list[FunctionNode]  # those that write to it in place, if it is a tensor
     is_held: bool  # it is made a parameter or a buffer of a module, which moves with it
+    is_buffer: bool
 
 
 class WritersByName:
@@ -190,6 +199,7 @@ class WritersByName:
                 [function for function, each in writes if name in each.filled],
                 [function for function, each in writes if name in each.changed],
                 any(name in each.held for _, each in writes),
+                any(name in each.buffers for _, each in writes),
             )
         return known
 

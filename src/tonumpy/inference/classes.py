@@ -312,6 +312,10 @@ class ClassFacts:
     def _is_held(self, cls: Class, name: str) -> bool:
         return any(self._writers_of(owner, name).is_held for owner in self.ancestors(cls))
 
+    def _is_buffer(self, cls: Class, name: str) -> bool:
+        """Whether a module keeps it and does not learn it, whatever its methods put in its place afterwards."""
+        return self.is_module(cls) and any(self._writers_of(owner, name).is_buffer for owner in self.ancestors(cls))
+
     def _may_move(self, instance: Instance, value: Value, *, is_held: bool) -> bool:
         if isinstance(value, Instance):
             return self.is_module(value.cls)
@@ -423,7 +427,8 @@ class ClassFacts:
             return Unknown("attribute")
         left = self._left_by(instance, owner, writer, name, is_constructor=is_constructor)
         inner = owner.module.derived(written_within, writer).get(name, ())
-        return join_all((left, *(self._left_by_inner(owner, writer, each, name) for each in inner)))
+        written = (left, *(self._left_by_inner(owner, writer, each, name) for each in inner))
+        return join_all(map(unless_it_requires_grad, written) if self._is_buffer(instance.cls, name) else written)
 
     def _left_by_inner(self, owner: Class, writer: FunctionNode, inner: FunctionNode, name: str) -> Value:
         """The same of a function in a method, whoever calls it: a hook."""
