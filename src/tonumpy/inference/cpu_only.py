@@ -8,6 +8,7 @@ import re
 import sys
 from functools import cached_property
 
+from tonumpy.inference.frameworks import imported_roots
 from tonumpy.inference.project import names_other_devices, names_stored
 from tonumpy.inference.symbols import Import, imports_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -57,32 +58,30 @@ class CpuOnly:
     def _are_cpu_only(self, place: Items[Scope]) -> bool:
         """Of all of a module, or of one test in it with the scopes around it."""
         module = self._module
-        if len(place) == 1:
-            return (
-                _may_stay(module.source.text)
-                and self._is_in_sight
-                and not any(self._may_choose(imported) for _, imported in self._imports())
-            )
-        if not self._is_in_sight:
+        if not self._may_be_cpu_only:
             return False
-        text = "\n".join(_texts_run_for(module, place))
-        words = _words(text)
-        return _may_stay(text) and not any(
-            self._may_choose(imported) for name, imported in self._imports() if name in words or name == "*"
-        )
+        if len(place) == 1:
+            text, roots, imports = module.source.text, module.roots, [each for _, each in self._imports()]
+        else:
+            text = "\n".join(_texts_run_for(module, place))
+            words = _words(text)
+            imports = [imported for name, imported in self._imports() if name in words or name == "*"]
+            roots = imported_roots(text) | {each.module.partition(".")[0] for each in imports if not each.level}
+        return _may_stay(text) and not any(map(self._is_out_of_sight, roots)) and not any(map(self._may_choose, imports))
 
     @cached_property
-    def _is_in_sight(self) -> bool:
-        """Whether all is that the module imports, or a library that chooses no device; and nothing that concerns all of
-        it says otherwise."""
+    def _may_be_cpu_only(self) -> bool:
+        """Whether nothing that concerns all of the module says otherwise."""
         module = self._module
         if module.speaks_of_variables:
-            return False
-        if any(module.project.find(root, module.folder) is None for root in module.roots - _CHOOSE_NO_DEVICE):
             return False
         # Those that pytest imports for it.
         above = module.project.modules_above("conftest", module.folder) if module.holds_tests else ()
         return not any(each.names_other_devices for each in above)
+
+    def _is_out_of_sight(self, root: str) -> bool:
+        """Whether a package is neither in the repository nor known to choose no device."""
+        return root not in _CHOOSE_NO_DEVICE and self._module.project.find(root, self._module.folder) is None
 
     def _imports(self) -> Iterator[tuple[str, Import]]:
         """All that the module imports, by the name that it gets there."""
