@@ -34,6 +34,9 @@ _PLAIN = frozenset(
 )
 
 
+_OF_TEXT = frozenset("lower upper casefold strip".split())
+_TESTS_OF_TEXT = frozenset("startswith endswith".split())
+METHODS_OF_TEXT = _OF_TEXT | _TESTS_OF_TEXT
 MAX_PASSES = 4  # of functools.reduce, whose function may wrap what it was given again and again
 
 
@@ -216,6 +219,20 @@ def parameter_set(arguments: Arguments) -> Sequence:
     values = Unknown("parameter") if arguments.has_star else sequence_of(arguments.positional)
     items = (values, Plain("marks"), Plain("str"))
     return Sequence(items, join_all(items), PARAMETER_SET)
+
+
+def call_constant_method(receiver: Constant, name: str, arguments: Arguments) -> Value:
+    """`device.lower()`, `device.startswith("cuda")`."""
+    text, given = receiver.value, arguments.positional
+    if isinstance(text, str) and not arguments.named and not arguments.has_star:
+        if name in _OF_TEXT and not given:
+            return Constant(getattr(text, name)())
+        if name in _TESTS_OF_TEXT and len(given) == 1:
+            asked = given[0].items if isinstance(given[0], Sequence) else given
+            parts = [each.value for each in asked or () if isinstance(each, Constant)]
+            if asked and len(parts) == len(asked) and all(isinstance(part, str) for part in parts):
+                return Constant(any(getattr(text, name)(part) for part in parts))
+    return Plain(f"result of {name}")
 
 
 def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:

@@ -581,10 +581,11 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         if receiver.root == "keras" and name == "detach":
             return Tensor(None, False, None, "likely")  # of Keras's backends, only torch has such a method
         return receiver
-    if isinstance(receiver, (Plain, Constant)):
+    if isinstance(receiver, Constant):
+        return builtin_calls.call_constant_method(receiver, name, arguments)
+    if isinstance(receiver, Plain):
         # What a library's object gives is the library's too: `figure.add_subplot()`.
-        from_library = isinstance(receiver, Plain) and "." in receiver.what
-        return receiver if from_library else Plain(f"result of {name}")
+        return receiver if "." in receiver.what else Plain(f"result of {name}")
     if isinstance(receiver, Nothing):
         return NOTHING
     if name in ("__next__", "next"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.chains import last_name
+from tonumpy.inference.builtin_calls import METHODS_OF_TEXT
 from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.narrowing import decided_by_class
 from tonumpy.inference.symbols import path_of
@@ -44,6 +45,8 @@ def constant_test(frame: Frame, test: ast.expr) -> bool | None:
     if isinstance(test, ast.Call) and last_name(test.func) in _ASKING_FOR_GRAD_MODE:
         value = evaluate(frame, test)
         return value.value if isinstance(value, Constant) else None
+    if isinstance(test, ast.Call) and (known := _constant_in_sight(frame, test)) is not None:
+        return bool(known.value)
     if isinstance(test, ast.Call) and not frame.targets.calls:
         # Where a call is followed its arguments are believed; a function by itself may guard against others.
         return decided_by_class(frame, test)
@@ -74,5 +77,8 @@ def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:
             if isinstance(holder, Instance) and frame.analysis.classes.is_computed(holder, node.attr):
                 return None
         value = evaluate(frame, node)
+        return value if isinstance(value, Constant) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS_OF_TEXT:
+        value = evaluate(frame, node) if _constant_in_sight(frame, node.func.value) is not None else None
         return value if isinstance(value, Constant) else None
     return None
