@@ -9,15 +9,16 @@ import re
 # github.com/Oneflow-Inc/oneflow), so it counts as foreign too. EagerPy wraps other frameworks' tensors, and its
 # `numpy()` detaches and moves them itself (tensor/pytorch.py in github.com/jonasrauber/eagerpy); that of Deep Lake
 # reads what is stored (https://docs.deeplake.ai). So do PyKaldi's matrices (https://pykaldi.github.io), ncnn's
-# (python/src/main.cpp in github.com/Tencent/ncnn), ANTs' images (https://antspy.readthedocs.io) and Dr.Jit's arrays
-# (https://drjit.readthedocs.io), of which Mitsuba's are some.
+# (python/src/main.cpp in github.com/Tencent/ncnn), ANTs' images (https://antspy.readthedocs.io), Dr.Jit's arrays
+# (https://drjit.readthedocs.io), of which Mitsuba's are some, and the tensors of cumm, which spconv makes voxels with
+# (cumm/tensorview in github.com/FindDefinition/cumm).
 FOREIGN = frozenset(
     "tensorflow tensorflow_probability tensorflow_datasets tensorflow_hub tensorflow_addons tensorflow_text"
     " tf_keras keras tensorflow_io tensorflow_graphics tensorflow_federated tensorflow_model_optimization"
     " tf_agents keras_core keras_cv keras_nlp keras_hub paddle paddlenlp paddleseg paddledet ppdet mindspore jax"
     " jaxlib flax haiku optax brax equinox tinygrad mxnet gluonnlp gluoncv oneflow cupy megengine jittor cntk"
     " theano chainer dask polars pyarrow pyspark mlx sonnet trax t5x treex numpyro onnxruntime onnx_ir onnxscript tvm"
-    " warp open3d eagerpy deeplake kaldi ncnn ants drjit mitsuba".split()
+    " warp open3d eagerpy deeplake kaldi ncnn ants drjit mitsuba cumm".split()
 )
 # Of these, the ones whose values carry `.numpy()`: only they make an unknown receiver doubtful. Most modules that
 # import open3d use its older half, which has none, and those that import PyKaldi or ncnn do so for one function.
