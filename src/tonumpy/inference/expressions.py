@@ -16,6 +16,8 @@ from tonumpy.inference.operators import attribute_of_tensor, combine, with_dimen
 from tonumpy.inference.symbols import holders_of
 from tonumpy.inference.values import (
     DATASET,
+    GIVEN,
+    ITEM_OF_GIVEN,
     NONE,
     NOTHING,
     SAVED,
@@ -262,6 +264,8 @@ def _item_of_unknown(value: Unknown) -> Unknown:
         return value._replace(requires_grad=False)
     if value.why == DATASET:
         return Unknown("item of a dataset", True, False)
+    if value.why.startswith(GIVEN):
+        return value._replace(why=ITEM_OF_GIVEN)
     keeps_why = "item" in value.why or value.why == SENT
     return Unknown(value.why if keeps_why else "item of an unknown value", value.on_cpu, value.requires_grad)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tonumpy.inference.dtypes import join_dtype
 from tonumpy.inference.values import (
+    GIVEN,
     NONE,
     NOTHING,
     Arguments,
@@ -93,7 +94,7 @@ def _merge(first: Value, second: Value) -> Value | None:
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
         return Unknown(
-            first.why,
+            second.why if first.why.startswith(GIVEN) else first.why,
             join_fact(first.on_cpu, second.on_cpu),
             join_fact(first.requires_grad, second.requires_grad),
             first.is_no_tensor and second.is_no_tensor,

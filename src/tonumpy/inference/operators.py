@@ -9,6 +9,7 @@ from tonumpy.inference import representation, torch_api
 from tonumpy.inference.dtypes import is_complex, is_dtype_name, is_integral, is_real
 from tonumpy.inference.joins import join_all, sequence_of
 from tonumpy.inference.values import (
+    GIVEN,
     NONE,
     NOTHING,
     Arguments,
@@ -172,7 +173,7 @@ def are_given(operands: Items[Value]) -> bool:
             if isinstance(value, Tensor):
                 is_given = value.is_given or value.requires_grad is False
             elif isinstance(value, Unknown):
-                is_given = value.why.partition(" ")[0] in ("parameter", "attribute") or value.requires_grad is False
+                is_given = value.why.startswith(GIVEN) or value.requires_grad is False
             else:
                 is_given = isinstance(value, (Plain, Constant, Symbol, Device))
             if not is_given:
