@@ -663,7 +663,9 @@ def _is_no_device(value: Value) -> bool:
     """None, a flag or a dtype as an argument of `.to(...)`."""
     if isinstance(value, Constant):
         return value.value is None or isinstance(value.value, bool)
-    return isinstance(value, Plain) or dtype_of(value) is not None
+    if isinstance(value, Plain):
+        return value.what in ("dtype", "bool")  # a text or a number names a device: `f"cuda:{rank}"`
+    return dtype_of(value) is not None
 
 
 def _device_of(given: Value) -> Fact:
