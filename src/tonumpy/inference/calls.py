@@ -154,7 +154,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             assert isinstance(link.func, ast.Attribute)
             known = frame.env.get(f"{path}.{link.func.attr}") if path is not None else None
             arguments = evaluate_arguments(frame, link)
-            receiver = settle(value)
+            receiver = _without_objects_that_lack(frame, settle(value), link.func.attr)
             if id(link) in frame.targets.calls:
                 frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode, frame.autocast))
                 if id(link) in frame.not_followed:
@@ -174,6 +174,16 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 path = None
         seen.append((id(link), value))
     return value
+
+
+def _without_objects_that_lack(frame: Frame, receiver: Value, method: str) -> Value:
+    """A value that may be several things, but for objects of the repository's own classes that have no such method:
+    whoever calls it means one of the others."""
+    if not isinstance(receiver, Union):
+        return receiver
+    classes = frame.analysis.classes
+    kept = [each for each in receiver.members if not (isinstance(each, Instance) and classes.lacks(each.cls, method))]
+    return receiver if len(kept) == len(receiver.members) else join_all(kept or receiver.members)
 
 
 def _gives_itself(receiver: Value, method: str, result: Value) -> bool:

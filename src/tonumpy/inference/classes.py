@@ -121,6 +121,18 @@ class ClassFacts:
                 return Function(node, owner.module, owner, owner.closure)
         return None
 
+    def lacks(self, cls: Class, name: str) -> bool:
+        """Whether objects of a class surely have no method or attribute of a name: all its bases are in sight, and none
+        makes up attributes."""
+        if not _WITHOUT_METHODS.issuperset(self.library_bases(cls)):
+            return False
+        names = frozenset((name, "__getattr__", "__getattribute__"))
+        return not any(
+            names & members.methods.keys() or name in members.fields or self._writers_of(owner, name).assigning
+            for owner in self.ancestors(cls)
+            for members in (self.members(owner),)
+        )
+
     def written_by(self, cls: Class, name: str) -> frozenset[str]:
         """The attributes that a call of a method writes, or puts something into, by itself or by calling others."""
         key = (cls, name)
@@ -508,6 +520,10 @@ class ClassFacts:
         execute(frame, init.body)
         seen = frame.observations.get(id(call))
         return None if seen is None or seen.arguments.has_star else seen.arguments
+
+
+# Bases that bring no methods of their own but those of any object.
+_WITHOUT_METHODS = frozenset("object abc.ABC typing.Generic typing.Protocol".split())
 
 
 def _may_get_grad(value: Value) -> bool:
