@@ -480,10 +480,12 @@ class Analysis:
         elif falls_through:
             returned = join(returned, NONE)
         declared = self.annotated(self._definition_frame(function), node.returns)
-        if frame.is_generator or isinstance(returned, Nothing):
+        if frame.is_generator:
             return returned, changes
         if _is_abstract(node):
-            return (with_facts(declared, requires_grad=False) if grad_mode is False else declared), changes
+            return (_made_without_grad(declared) if grad_mode is False else declared), changes
+        if isinstance(returned, Nothing):
+            return returned, changes
         return self.combine_annotation(returned, declared), changes
 
     def _decorated(self, function: Function) -> Function | Unknown:
@@ -717,10 +719,23 @@ def _names_of_objects(scope: ast.AST) -> frozenset[str]:
     return frozenset(found)
 
 
+def _made_without_grad(declared: Value) -> Value:
+    """What an annotation says, of what is made while grad mode is off: no tensor in it requires grad."""
+    if isinstance(declared, Instance):
+        return declared._replace(requires_grad=False)
+    return mapped(with_facts(declared, requires_grad=False), _made_without_grad)
+
+
 def _is_abstract(node: FunctionNode) -> bool:
     """A body that says nothing: a docstring, `pass`, `...` or `raise NotImplementedError`."""
     return all(
-        isinstance(statement, (ast.Pass, ast.Raise))
+        isinstance(statement, ast.Pass)
         or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        or (isinstance(statement, ast.Raise) and _exception_of(statement) == "NotImplementedError")
         for statement in node.body
     )
+
+
+def _exception_of(statement: ast.Raise) -> str | None:
+    raised = statement.exc
+    return last_name(raised.func if isinstance(raised, ast.Call) else raised) if raised is not None else None

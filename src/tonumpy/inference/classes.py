@@ -303,6 +303,8 @@ class ClassFacts:
         kept = self.kept(instance, value)
         if kept is not value:
             return kept
+        if instance.requires_grad is False and not self.is_module(instance.cls):
+            return unless_it_requires_grad(value)  # the object was made while grad mode was off
         if not isinstance(value, (Instance, LibraryObject, Tensor)) or not self._may_move(
             instance, value, is_held=is_held
         ):

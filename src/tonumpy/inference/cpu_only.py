@@ -67,7 +67,9 @@ class CpuOnly:
             words = _words(text)
             imports = [imported for name, imported in self._imports() if name in words or name == "*"]
             roots = imported_roots(text) | {each.module.partition(".")[0] for each in imports if not each.level}
-        return _may_stay(text) and not any(map(self._is_out_of_sight, roots)) and not any(map(self._may_choose, imports))
+        return (
+            _may_stay(text) and not any(map(self._is_out_of_sight, roots)) and not any(map(self._may_choose, imports))
+        )
 
     @cached_property
     def _may_be_cpu_only(self) -> bool:
