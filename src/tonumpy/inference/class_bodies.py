@@ -21,6 +21,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import FUNCTIONS, statements_of, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
     from tonumpy.inference.project import Module
@@ -151,16 +152,25 @@ def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> fr
 _COMPUTATIONS = (ast.Call, ast.BinOp, ast.Subscript, ast.JoinedStr, ast.ListComp, ast.DictComp, ast.SetComp, ast.Dict)
 
 
-def written_within(method: FunctionNode) -> dict[str, list[FunctionNode]]:
-    """The functions in a method that write an attribute of its `self`, or put something into it, by its name."""
+def written_within(method: FunctionNode) -> dict[str, list[tuple[FunctionNode, ...]]]:
+    """The functions in a method that write an attribute of its `self`, or put something into it, by its name.
+
+    Each with those around it, from the outermost in the method inwards.
+    """
     owner = owner_name(method)
-    found: dict[str, list[FunctionNode]] = {}
-    for inner in statements_of(method.body):
-        if isinstance(inner, FUNCTIONS) and owner not in parameter_names(inner.args):
-            writes = writes_of(inner, owner)
-            for name in (*writes.assigned, *writes.filled):
-                found.setdefault(name, []).append(inner)
+    found: dict[str, list[tuple[FunctionNode, ...]]] = {}
+    for functions in _functions_within(method, owner):
+        writes = writes_of(functions[-1], owner)
+        for name in (*writes.assigned, *writes.filled):
+            found.setdefault(name, []).append(functions)
     return found
+
+
+def _functions_within(function: FunctionNode, owner: str | None) -> Iterator[tuple[FunctionNode, ...]]:
+    for inner in statements_of(function.body):
+        if isinstance(inner, FUNCTIONS) and owner not in parameter_names(inner.args):
+            yield (inner,)
+            yield from ((inner, *functions) for functions in _functions_within(inner, owner))
 
 
 def owner_name(method: FunctionNode) -> str | None:

@@ -444,9 +444,11 @@ class ClassFacts:
         written = (left, *(self._left_by_inner(owner, writer, each, name) for each in inner))
         return join_all(map(unless_it_requires_grad, written) if self._is_buffer(instance.cls, name) else written)
 
-    def _left_by_inner(self, owner: Class, writer: FunctionNode, inner: FunctionNode, name: str) -> Value:
-        """The same of a function in a method, whoever calls it: a hook."""
-        scopes = (owner.module.tree, owner.node, writer, inner)
+    def _left_by_inner(
+        self, owner: Class, writer: FunctionNode, functions: tuple[FunctionNode, ...], name: str
+    ) -> Value:
+        """The same of a function in a method, the last one, whoever calls it: a hook."""
+        scopes = (owner.module.tree, owner.node, writer, *functions)
         path = f"{owner_name(writer)}.{name}"
         return self._analysis.entry_frame(owner.module, scopes, NO_TARGETS, (path,)).bound.get(path, NOTHING)
 
