@@ -150,6 +150,8 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     holder = frame.env.get(owner)
     if isinstance(holder, Instance):
         value = frame.analysis.classes.kept(holder, value)
+        if holder.cls == frame.owner and frame.analysis.classes.is_written_within(holder.cls, name):
+            value = join(value, frame.analysis.attribute_of_instance(holder, name))
     frame.bind(path, value)
     for member in members(frame.env.get(path) or value):
         if isinstance(member, Tensor):

@@ -73,6 +73,7 @@ class ClassFacts:
         self._attributes: dict[tuple[object, ...], Value] = {}
         self._made_from_itself: set[tuple[object, ...]] = set()
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
+        self._is_written_within: dict[tuple[Class, str], bool] = {}
         self._written_by: dict[tuple[Class, str], frozenset[str]] = {}
         self._typed_dicts: dict[Class, Mapping] = {}
 
@@ -147,6 +148,20 @@ class ClassFacts:
                 for called in writes.methods_called:
                     found |= self.written_by(cls, called)
             known = self._written_by[key] = frozenset(found)
+        return known
+
+    def is_written_within(self, cls: Class, name: str) -> bool:
+        """Whether a function in a method writes an attribute of `self`, or puts something into it: a hook, which may be
+        called at any time after."""
+        key = (cls, name)
+        known = self._is_written_within.get(key)
+        if known is None:
+            known = self._is_written_within[key] = any(
+                name in _written_by_functions_in(owner, writer)
+                for owner in self.ancestors(cls)
+                for writers in (self._writers_of(owner, name),)
+                for writer in (*writers.assigning, *writers.filling)
+            )
         return known
 
     def is_module(self, cls: Class) -> bool:
@@ -357,6 +372,7 @@ class ClassFacts:
                     self._made_from_itself.remove(key)
                     remaking.append((owner, writer))
             fillers.extend((owner, filler) for filler in writers.filling)
+            fillers.extend((owner, each) for each in writers.assigning if name in _written_by_functions_in(owner, each))
             changers.extend((owner, changer) for changer in writers.changing)
             field = None if is_hidden else self.members(owner).fields.get(name)
             if field is not None:
@@ -440,8 +456,8 @@ class ClassFacts:
         if self._analysis.is_exhausted:
             return Unknown("attribute")
         left = self._left_by(instance, owner, writer, name, is_constructor=is_constructor)
-        inner = owner.module.derived(written_within, writer).get(name, ())
-        written = (left, *(self._left_by_inner(owner, writer, each, name) for each in inner))
+        within = _written_by_functions_in(owner, writer).get(name, ())
+        written = (left, *(self._left_by_inner(owner, writer, each, name) for each in within))
         return join_all(map(unless_it_requires_grad, written) if self._is_buffer(instance.cls, name) else written)
 
     def _left_by_inner(
@@ -524,6 +540,10 @@ class ClassFacts:
         execute(frame, init.body)
         seen = frame.observations.get(id(call))
         return None if seen is None or seen.arguments.has_star else seen.arguments
+
+
+def _written_by_functions_in(owner: Class, method: FunctionNode) -> dict[str, list[tuple[FunctionNode, ...]]]:
+    return owner.module.derived(written_within, method)
 
 
 # Bases that bring no methods of their own but those of any object.
