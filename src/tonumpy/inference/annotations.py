@@ -11,6 +11,7 @@ from tonumpy.inference.joins import join, join_all, sequence_of
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
+    SOME_CLASS,
     Annotation,
     Arguments,
     Class,
@@ -27,7 +28,7 @@ from tonumpy.inference.values import (
     Value,
 )
 
-_PLAIN = frozenset("int float bool str bytes complex slice type range bytearray object_".split())
+_PLAIN = frozenset("int float bool str bytes complex slice range bytearray object_".split())
 _SEQUENCES = frozenset(
     "list List tuple Tuple set Set frozenset FrozenSet Sequence MutableSequence Iterable Iterator Collection"
     " Generator deque AsyncIterator AsyncIterable Deque".split()
@@ -146,6 +147,8 @@ def _builtin(name: str) -> Value:
         return Sequence(None, Unknown("item of a container whose items are not annotated"))
     if name in _MAPPINGS:
         return Mapping((), Unknown("value of a dict that is not annotated"))
+    if name == "type":
+        return SOME_CLASS
     return Plain(name) if name in _PLAIN else Unknown("annotation")
 
 

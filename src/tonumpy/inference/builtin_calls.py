@@ -8,6 +8,7 @@ from tonumpy.inference.operators import combine
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
+    SOME_CLASS,
     Arguments,
     Constant,
     Instance,
@@ -89,7 +90,7 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name == "getattr" and len(given) >= 2 and (names := list(filter(str.isidentifier, _words(given[1])))):
         return _instead_of(join_all(settle(attribute_of(frame, first, each)) for each in names), *given[2:3])
     if name == "type" and len(given) == 1:
-        return first.cls if isinstance(first, Instance) else Plain("type")
+        return first.cls if isinstance(first, Instance) else SOME_CLASS
     if name == "vars":
         return Mapping((), Unknown("attribute"))
     return Unknown(f"call of {name}", None, False if frame.grad_mode is False else None)

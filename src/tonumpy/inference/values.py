@@ -269,6 +269,7 @@ def is_number(value: Value) -> bool:
 DATASET = "a dataset"  # what is taken out of it, by number or one after the other, is on the CPU
 SENT = "method to"  # what `.to(...)` of an unknown object gives: all that it holds may be on some device
 SAVED = "what has been saved"  # in a file may be anything, but what is put under a key is detached
+SOME_CLASS = Unknown("a class", is_no_tensor=True)  # what it makes, when it is called, may be anything
 ITEM_OF_GIVEN = "item of what was given"
 GIVEN = ("parameter", "attribute", ITEM_OF_GIVEN)  # how the reason begins where a function or an object was given it
 
