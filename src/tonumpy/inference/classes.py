@@ -283,6 +283,10 @@ class ClassFacts:
         self._attributes[key] = NOTHING  # an attribute made from itself adds nothing at first
         is_held = self._is_held(instance.cls, name)
         value = self._as_held(instance, self._join_of_writes(instance, name, key), is_held=is_held)
+        if instance.arguments is None and value == NONE:
+            # Somebody out of sight gives it what it is there for.
+            grad = False if self._is_buffer(instance.cls, name) else None
+            value = join(NONE, Unknown(f"attribute {name}", None, grad))
         self._attributes[key] = value
         return value
 
