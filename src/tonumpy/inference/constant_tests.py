@@ -45,8 +45,8 @@ def constant_test(frame: Frame, test: ast.expr) -> bool | None:
     if isinstance(test, ast.Call) and last_name(test.func) in _ASKING_FOR_GRAD_MODE:
         value = evaluate(frame, test)
         return value.value if isinstance(value, Constant) else None
-    if isinstance(test, ast.Call) and (known := _constant_in_sight(frame, test)) is not None:
-        return bool(known.value)
+    if isinstance(test, ast.Call) and (answer := _constant_in_sight(frame, test)) is not None:
+        return bool(answer.value)
     if isinstance(test, ast.Call) and not frame.targets.calls:
         # Where a call is followed its arguments are believed; a function by itself may guard against others.
         return decided_by_class(frame, test)
@@ -79,6 +79,8 @@ def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:
         value = evaluate(frame, node)
         return value if isinstance(value, Constant) else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS_OF_TEXT:
-        value = evaluate(frame, node) if _constant_in_sight(frame, node.func.value) is not None else None
+        if _constant_in_sight(frame, node.func.value) is None:
+            return None
+        value = evaluate(frame, node)
         return value if isinstance(value, Constant) else None
     return None
