@@ -594,8 +594,11 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, Constant):
         return builtin_calls.call_constant_method(receiver, name, arguments)
     if isinstance(receiver, Plain):
-        # What a library's object gives is the library's too: `figure.add_subplot()`.
-        return receiver if "." in receiver.what else Plain(f"result of {name}")
+        if "." in receiver.what:  # what a library's object gives is the library's too: `figure.add_subplot()`
+            return receiver
+        if name in TORCH_WORDS:  # a key, most often, taken for a text or number: they have no such method
+            return _call_unknown(frame, Unknown(receiver.what), name, arguments)
+        return Plain(f"result of {name}")
     if isinstance(receiver, Nothing):
         return NOTHING
     if name in ("__next__", "next"):
@@ -623,7 +626,8 @@ def _apply_operator(frame: Frame, operator: Class, arguments: Arguments) -> Valu
 
 
 def _members_with_method(receiver: Union, method: str) -> list[Value]:
-    """The members of a union that have the method: None has none, and a list or dict has not what tensors have.
+    """The members of a union that have the method: None has none, and a list, dict, text or number has not what tensors
+    have.
 
     A tensor has not what arrays alone have. Nor has torch's DataLoader any to be called, so that beside an object of
     the repository's own it is not the one.
@@ -635,7 +639,9 @@ def _members_with_method(receiver: Union, method: str) -> list[Value]:
         return [each for each in given if not isinstance(each, Tensor)] or given
     if method not in TORCH_WORDS and torch_api.tensor_method(method) is None:
         return given
-    without = tuple(kind for kind, methods in _OF_CONTAINERS.items() if method not in methods)
+    without: tuple[type, ...] = tuple(kind for kind, methods in _OF_CONTAINERS.items() if method not in methods)
+    if method in TORCH_WORDS:
+        without += (Plain,)
     return [member for member in given if not isinstance(member, without)] or given
 
 

@@ -101,6 +101,9 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         return libraries.attribute(frame, value, name)
     if isinstance(value, Device) and name == "type":
         return Constant(value.type) if value.type else Plain("str")
+    if name == "grad" and isinstance(value, (Plain, Unknown)) and frame.module.speaks_of_torch:
+        on_cpu = value.on_cpu if isinstance(value, Unknown) else None  # what is taken out of an array of objects
+        return Unknown("attribute grad", on_cpu, _grad_of_gradients(frame))
     if isinstance(value, Unknown):
         # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
         if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
@@ -109,8 +112,6 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
             return Device(value.on_cpu)
         if name == "data" and frame.module.speaks_of_torch:
             return Unknown("attribute data", value.on_cpu, False)  # of a tensor, as it is wherever a chain has it
-        if name == "grad" and frame.module.speaks_of_torch:
-            return Unknown("attribute grad", value.on_cpu, _grad_of_gradients(frame))
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(value, name)
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
 
