@@ -151,14 +151,15 @@ def settle(value: Value) -> Value:
         if isinstance(value.receiver, LibraryObject):
             why = f"attribute {value.name} of {value.receiver.name}"
             return learnt_from_name(Unknown(why, None, value.receiver.requires_grad), value.name)
-        if isinstance(value.receiver, Plain):
+        if isinstance(value.receiver, Plain) and not same(value.receiver, EXCEPTION):
             return Plain("attribute")
-        if isinstance(value.receiver, Instance):
+        if isinstance(value.receiver, (Instance, Plain)):
             return learnt_from_name(Unknown(f"attribute {value.name}"), value.name)
     return value
 
 
 _SHAPE = Plain("Size")  # of a tensor
+EXCEPTION = Plain("exception")  # which may bring a tensor, as `StopIteration` does in `value`
 
 
 def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Value:

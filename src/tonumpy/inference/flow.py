@@ -14,7 +14,7 @@ from tonumpy.inference.calls import call_method, evaluate_arguments, observe_cal
 from tonumpy.inference.constant_tests import constant_test
 from tonumpy.inference.conventions import holder_of_data, taken_for_source
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, Environment
-from tonumpy.inference.expressions import evaluate, item_of, settle, subscript_of
+from tonumpy.inference.expressions import EXCEPTION, evaluate, item_of, settle, subscript_of
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.joins import join
@@ -631,7 +631,7 @@ def _try(frame: Frame, statement: ast.Try) -> Continues:
             if id(statement) in frame.targets.statements and handler.type is not None:
                 evaluate(frame, handler.type)
             if handler.name:
-                frame.bind(handler.name, Plain("exception"))
+                frame.bind(handler.name, EXCEPTION)
             return execute(frame, handler.body)
 
         return run
