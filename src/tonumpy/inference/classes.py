@@ -249,7 +249,7 @@ class ClassFacts:
         if name == "__class__":
             return cls
         if name in instance.written:
-            return Unknown(f"attribute {name}")
+            return Unknown("what somebody else has assigned")  # which may well have something to learn
         root = self.is_foreign(cls)
         if root is not None:
             return Foreign(root)
