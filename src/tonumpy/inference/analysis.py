@@ -12,7 +12,7 @@ from operator import itemgetter
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, callers, classes, given_by_pytest, libraries, names
 from tonumpy.inference.aliases import as_given, handed_back, unless_it_requires_grad, without_origins
-from tonumpy.inference.annotations import value_of_annotation
+from tonumpy.inference.annotations import value_of_annotation, value_of_class
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.callers import Entry
 from tonumpy.inference.conventions import held_by_dataset, is_collating, is_gradient, learnt_from_name
@@ -612,7 +612,7 @@ class Analysis:
             value = evaluate(frame, node)
             if not isinstance(value, Class):
                 return value
-            return Symbol("torch.Tensor") if self.extends_tensor(value) else self.classes.typed_dict(value) or value
+            return Symbol("torch.Tensor") if self.makes_tensors(value) else self.classes.typed_dict(value) or value
 
         return value_of_annotation(annotation, resolve)
 
@@ -643,7 +643,11 @@ class Analysis:
         return any(base == parent for base in self.classes.ancestors(cls))
 
     def extends_tensor(self, cls: Class) -> bool:
-        return "torch.Tensor" in self.classes.library_bases(cls)
+        return any(isinstance(value_of_class(Symbol(base)), Tensor) for base in self.classes.library_bases(cls))
+
+    def makes_tensors(self, cls: Class) -> bool:
+        """Whether its objects are tensors that torch's own `numpy` converts."""
+        return self.extends_tensor(cls) and self.classes.method(cls, "numpy") is None
 
     def bound_method_call(self, method: BoundMethod, arguments: Arguments, grad_mode: Fact) -> Value:
         return self.call_function(method.function, method.receiver, arguments, grad_mode)

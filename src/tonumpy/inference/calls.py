@@ -154,7 +154,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             assert isinstance(link.func, ast.Attribute)
             known = frame.env.get(f"{path}.{link.func.attr}") if path is not None else None
             arguments = evaluate_arguments(frame, link)
-            receiver = _without_objects_that_lack(frame, settle(value), link.func.attr)
+            receiver = _as_what_has(frame, settle(value), link.func.attr)
             if id(link) in frame.targets.calls:
                 frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode, frame.autocast))
                 if id(link) in frame.not_followed:
@@ -176,12 +176,16 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
     return value
 
 
-def _without_objects_that_lack(frame: Frame, receiver: Value, method: str) -> Value:
-    """A value that may be several things, but for objects of the repository's own classes that have no such method:
-    whoever calls it means one of the others."""
+def _as_what_has(frame: Frame, receiver: Value, method: str) -> Value:
+    """A value as what has this method. An object of a class that extends torch's Tensor is a tensor where the class has
+    none of its own; of a value that may be several things, objects of the repository's own classes that have no such
+    method are left out: whoever calls it means one of the others."""
+    classes = frame.analysis.classes
+    if isinstance(receiver, Instance):
+        is_tensor = frame.analysis.makes_tensors(receiver.cls) and classes.method(receiver.cls, method) is None
+        return Tensor() if is_tensor else receiver
     if not isinstance(receiver, Union):
         return receiver
-    classes = frame.analysis.classes
     kept = [each for each in receiver.members if not (isinstance(each, Instance) and classes.lacks(each.cls, method))]
     return receiver if len(kept) == len(receiver.members) else join_all(kept or receiver.members)
 
@@ -429,7 +433,7 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
     root = frame.analysis.classes.is_foreign(cls)
     if root is not None and frame.analysis.classes.method(cls, "numpy") is None:
         return Foreign(root)
-    if frame.analysis.extends_tensor(cls):
+    if frame.analysis.makes_tensors(cls):
         return Tensor()
     declared = frame.analysis.classes.typed_dict(cls)
     if declared is not None:

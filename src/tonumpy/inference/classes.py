@@ -23,7 +23,7 @@ from tonumpy.inference.class_bodies import (
 from tonumpy.inference.constructors import stored_parameters
 from tonumpy.inference.conventions import held_by_dataset, is_called_dataset, is_id_of_token, learnt_from_name
 from tonumpy.inference.dtypes import is_integral, is_real
-from tonumpy.inference.expressions import evaluate, settle
+from tonumpy.inference.expressions import attribute_of, evaluate, settle
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.joins import join, join_all
 from tonumpy.inference.slices import Slice, Slicer
@@ -398,6 +398,8 @@ class ClassFacts:
         if root:
             return Foreign(root)
         frame = self._analysis.module_scope(cls.module)
+        if self._analysis.makes_tensors(cls):
+            return attribute_of(frame, Tensor(), name)
         return libraries.inherited_attribute(frame, self.library_bases(cls), instance, name)
 
     def _filled(

@@ -213,10 +213,9 @@ def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Valu
 
 
 def _as_instance(frame: Frame, value: Value, cls: Value) -> Value:
-    extends_tensor = isinstance(cls, Class) and frame.analysis.extends_tensor(cls)
-    if extends_tensor and isinstance(value, Tensor):
+    if isinstance(value, Tensor) and isinstance(cls, Class) and frame.analysis.extends_tensor(cls):
         return value
-    found = Tensor() if extends_tensor else value_of_class(cls)
+    found = Tensor() if isinstance(cls, Class) and frame.analysis.makes_tensors(cls) else value_of_class(cls)
     if isinstance(value, Unknown):
         if isinstance(found, Unknown):
             return value
