@@ -192,6 +192,8 @@ def _as_what_has(frame: Frame, receiver: Value, method: str) -> Value:
 
 def _gives_itself(receiver: Value, method: str, result: Value) -> bool:
     """Whether a method has given the module that it was called on: `net.eval().requires_grad_(False)`."""
+    if isinstance(receiver, Union):  # whichever it is
+        return all(_gives_itself(member, method, member) for member in receiver.members)
     if method not in ("eval", "train") and not libraries.changes_module_in_place(method):
         return False
     if isinstance(receiver, Instance):

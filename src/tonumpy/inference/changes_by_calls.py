@@ -22,6 +22,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    mapped,
     may_be,
     members,
     same,
@@ -45,7 +46,7 @@ def change_receiver(
     if path is not None and name in _REPLACES_KEYS:
         frame.env.forget_keys(path)
     if isinstance(receiver, Union):
-        _change_member(frame, call, receiver, path, arguments)
+        _change_members(frame, call, receiver, path, arguments)
     elif isinstance(receiver, (Sequence, Mapping)):
         changed = builtin_calls.changed_container(frame, receiver, name, arguments)
         if changed is not None and path is not None:
@@ -91,25 +92,35 @@ def change_receiver(
 _REPLACES_KEYS = frozenset("update clear pop popitem setdefault to cpu cuda".split())
 
 
-def _change_member(frame: Frame, call: ast.Call, receiver: Union, path: str | None, arguments: Arguments) -> None:
-    """The tensor or container among what a name may hold: `x = a if flag else None`, `x.requires_grad_()`."""
+def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | None, arguments: Arguments) -> None:
+    """Whichever of several tensors, modules and containers a name holds: `x = a if flag else b`, `x.to(device)`."""
     from tonumpy.inference.calls import call_method
 
     assert isinstance(call.func, ast.Attribute)
+    method = call.func.attr
+    changed: list[type] = [Tensor] if method.endswith("_") or method == "backward" else []
+    if libraries.changes_module_in_place(method):
+        changed += [LibraryObject, Instance]
+    held = None if path is None else frame.env.get(path)
     after: list[Value] = []
     for member in receiver.members:
-        changed: Value | None = None
+        left: Value | None = None
         if isinstance(member, (Sequence, Mapping)):
-            changed = builtin_calls.changed_container(frame, member, call.func.attr, arguments)
-        after.append(member if changed is None else changed)
-    if any(one is not other for one, other in zip(after, receiver.members, strict=True)):
+            left = builtin_calls.changed_container(frame, member, method, arguments)
+        elif isinstance(member, tuple(changed)):
+            if path is not None:
+                frame.env.set(path, member)
+            change_receiver(frame, call, member, path, arguments, call_method(frame, member, method, arguments))
+            left = None if path is None else frame.env.get(path)
+        after.append(member if left is None else left)
+    if path is not None:
+        frame.env.set(path, held or NOTHING)
+    if all(one is other for one, other in zip(after, receiver.members, strict=True)):
+        return
+    if path is not None:
+        frame.change_all(path, receiver, join_all(after))
+    else:
         _store_back(frame, call.func.value, path, join_all(after))
-    others = [member for member in receiver.members if not isinstance(member, Tensor)]
-    for tensor in (member for member in receiver.members if isinstance(member, Tensor)):
-        change_receiver(frame, call, tensor, path, arguments, call_method(frame, tensor, call.func.attr, arguments))
-        left = None if path is None else frame.env.get(path)
-        if path is not None and isinstance(left, Tensor):
-            frame.change(path, join_all((left, *others)))
 
 
 def _change_parts(frame: Frame, path: str, module: Instance, method: str, arguments: Arguments) -> None:
@@ -210,6 +221,15 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
             given.extend(argument.elts)
         elif isinstance(argument, ast.Name):
             value = frame.env.get(argument.id)
-            if isinstance(value, (Instance, LibraryObject)) and (value.on_cpu, value.requires_grad) != (None, None):
-                grad = None if libraries.is_module([getattr(value, "name", "")]) else value.requires_grad
-                frame.refine(argument.id, value._replace(on_cpu=None, requires_grad=grad))
+            after = None if value is None else _given_away(value)
+            if after is not None and after is not value:
+                frame.refine(argument.id, after)
+
+
+def _given_away(value: Value) -> Value:
+    if isinstance(value, Union):
+        return mapped(value, _given_away)
+    if not isinstance(value, (Instance, LibraryObject)) or (value.on_cpu, value.requires_grad) == (None, None):
+        return value
+    grad = None if libraries.is_module([getattr(value, "name", "")]) else value.requires_grad
+    return value._replace(on_cpu=None, requires_grad=grad)
