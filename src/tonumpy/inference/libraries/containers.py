@@ -17,6 +17,7 @@ from tonumpy.inference.values import (
     Unknown,
     Value,
     join_fact,
+    mapped,
     same,
     tensor_facts,
 )
@@ -67,6 +68,21 @@ def layer(owner: LibraryObject, index: Value | None) -> Value:
         if isinstance(place, int) and -len(items) <= place < len(items):
             found = items[place]
     return _held(owner, found)
+
+
+def wrapped(owner: LibraryObject) -> Value:
+    """The module that a DataParallel was made with, which is moved, cast and frozen with it."""
+    given = None if owner.arguments is None else owner.arguments.get(0, "module")
+    return _held(owner, given or Unknown("module"))
+
+
+def scattered(owner: LibraryObject, arguments: Arguments) -> Arguments:
+    """What a DataParallel gives its module: the tensors that it is called with, brought to where the module is."""
+
+    def brought(value: Value) -> Value:
+        return value._replace(on_cpu=owner.on_cpu) if isinstance(value, Tensor) else mapped(value, brought)
+
+    return arguments.mapped(brought)
 
 
 def one_after_another(frame: Frame, owner: LibraryObject, argument: Value) -> Value | None:

@@ -8,7 +8,8 @@ from tonumpy.inference.aliases import unless_it_requires_grad
 from tonumpy.inference.conventions import item_of_dataset, left_on_cpu
 from tonumpy.inference.dtypes import is_real
 from tonumpy.inference.joins import join, join_all, sequence_of
-from tonumpy.inference.libraries.containers import layer, one_after_another
+from tonumpy.inference.libraries.containers import layer, one_after_another, scattered, wrapped
+from tonumpy.inference.libraries.rows import is_module
 from tonumpy.inference.operators import combine, cpu_of_device, result_facts
 from tonumpy.inference.values import (
     NONE,
@@ -111,6 +112,8 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         held = layer(owner, arguments.get(0, "index"))
         pair = Sequence((Plain("str"), held), held)
         return {"": held, "values": Sequence(None, held), "items": Sequence(None, pair)}[detail]
+    if kind == "wrapped" and isinstance(owner, LibraryObject):
+        return wrapped(owner)
     if kind == "composed" and isinstance(owner, LibraryObject):
         return _composed(frame, owner, arguments) or Unknown("value of a library", cpu, grad)
     if kind == "transformed" and isinstance(owner, LibraryObject):
@@ -123,10 +126,12 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
     if kind == "collated" and arguments.positional:
         return _collate(_item(frame, arguments.positional[0]), Unknown("batch", cpu, grad), frame.grad_mode)
     if kind == "given" and isinstance(owner, LibraryObject):
-        given = None if owner.arguments is None else owner.arguments.get(0, detail)
-        return given or Unknown("what a dataset holds", cpu, grad)
+        return _given(owner, detail) or Unknown("what a dataset holds", cpu, grad)
     if kind == "called" and isinstance(owner, LibraryObject):
-        return _called(frame, owner, detail, arguments) or Unknown("value of a library", cpu, grad)
+        function = _given(owner, detail)
+        if is_module([owner.name]):
+            function, arguments = wrapped(owner), scattered(owner, arguments)
+        return _called(frame, function, arguments) or Unknown("value of a library", cpu, grad)
     if kind == "saved":
         return Unknown(SAVED, cpu)
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
@@ -272,11 +277,14 @@ def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value
     return value
 
 
-def _called(frame: Frame, owner: LibraryObject, name: str, arguments: Arguments) -> Value | None:
+def _given(owner: LibraryObject, name: str) -> Value | None:
+    return None if owner.arguments is None else owner.arguments.get(0, name)
+
+
+def _called(frame: Frame, function: Value | None, arguments: Arguments) -> Value | None:
     """What the function gives that an object was made with: `Lambda(f)(x)`; None where it is not in sight."""
     from tonumpy.inference.calls import call_value
 
-    function = None if owner.arguments is None else owner.arguments.get(0, name)
     return None if function is None or isinstance(function, Unknown) else call_value(frame, function, arguments)
 
 
