@@ -199,7 +199,6 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
     certainty: Certainty | None = None
     facts: list[tuple[Fact, Fact]] = []
     is_doubtful = False
-    is_beside_container = False
     for value in members(seen.receiver):
         if isinstance(value, Tensor):
             facts.append((value.on_cpu, value.requires_grad))
@@ -208,11 +207,9 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
             if not value.is_no_tensor:
                 facts.append((value.on_cpu, value.requires_grad))
             is_doubtful = True
-        elif isinstance(value, (Sequence, Mapping)):
-            is_beside_container = True
-        elif not isinstance(value, (Plain, Constant)):
+        elif not isinstance(value, (Plain, Constant, Sequence, Mapping)):
             return None  # something that has a `numpy` of its own
-    if not facts or (certainty is None and is_beside_container):
+    if not facts:
         return None
     if certainty is None or is_doubtful:
         if module.has_rivals or module.hands_out_wrappers or (certainty is None and not module.speaks_of_torch):
