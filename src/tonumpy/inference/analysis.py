@@ -11,7 +11,7 @@ from operator import itemgetter
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, callers, classes, given_by_pytest, libraries, names
-from tonumpy.inference.aliases import as_given, handed_back, unless_it_requires_grad, without_origins
+from tonumpy.inference.aliases import as_given, handed_back, unless_it_requires_grad
 from tonumpy.inference.annotations import value_of_annotation, value_of_class
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.callers import Entry
@@ -28,7 +28,6 @@ from tonumpy.inference.symbols import (
     FunctionNode,
     decorator_names,
     is_false,
-    mutated_names,
     names_in,
     parameter_names,
 )
@@ -214,7 +213,7 @@ class Analysis:
             }
             if module.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
                 caller_mode = False
-            known = Entry(parameters, self._decorated_mode(function, caller_mode), around)
+            known = Entry(parameters, self.decorated_mode(function, caller_mode), around)
             self._entries[id(node)] = known
         return known
 
@@ -225,7 +224,7 @@ class Analysis:
         return self._declared_entry(Function(node, module, *self.surroundings(module, scopes)))
 
     def _declared_entry(self, function: Function) -> Entry:
-        return Entry(self._declared_parameters(function), self._decorated_mode(function, None))
+        return Entry(self._declared_parameters(function), self.decorated_mode(function, None))
 
     def _is_behind_turning_off(self, function: Function, caller_mode: Fact) -> bool:
         """Whether grad mode has been turned off before anybody calls a function: by its module, which callers in sight
@@ -298,7 +297,7 @@ class Analysis:
         parameters = parameter_names(node.args)
         return parameters[0] if parameters else None
 
-    def _decorated_mode(self, function: Function, caller_mode: Fact) -> Fact:
+    def decorated_mode(self, function: Function, caller_mode: Fact) -> Fact:
         """Grad mode inside a function: what its decorators make of the mode in which it is called."""
         if isinstance(function.node, ast.Lambda):
             return caller_mode
@@ -384,7 +383,7 @@ class Analysis:
         self._statements_left -= kept
         try:
             result, changes = self._run_call(function, receiver, given, grad_mode)
-            if self._decorated_mode(function, grad_mode) is False:
+            if self.decorated_mode(function, grad_mode) is False:
                 around = function.closure.flow.local_names if function.closure is not None else frozenset()
                 result = unless_it_requires_grad(result, given, around)
             if self._first_changed >= start:  # or others that it calls would have to be called again
@@ -443,7 +442,7 @@ class Analysis:
         self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact
     ) -> tuple[Value, Changes]:
         node = function.node
-        mode = self._decorated_mode(function, grad_mode)
+        mode = self.decorated_mode(function, grad_mode)
         if isinstance(node, ast.Lambda):
             flow = function.module.derived(flow_of_node, node)
             around: Frame | None = function.closure
@@ -517,60 +516,13 @@ class Analysis:
                     made = result if isinstance(result, Function) else made
         return made._replace(is_bare=False) if made.node is node else made
 
-    def filled_argument(self, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact) -> Value | None:
-        """What a list or dict that a function of the repository is given is when it returns; None where unchanged."""
-        ran = self._run_for_argument(called, arguments, place, grad_mode)
-        return None if ran is None else ran[0].bound.get(ran[1])
-
-    def changes_grad_of(self, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact) -> bool:
-        """Whether a function of the repository gives a tensor that it is given a grad in place, or takes it away."""
-        given = without_origins(arguments)
-        ran = self._run_for_argument(called, _with_mark(given, place), place, grad_mode)
-        return ran is not None and not ran[0].regraded.isdisjoint(_MARK)
-
-    def _run_for_argument(
-        self, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
-    ) -> tuple[Frame, str] | None:
-        """The body of a function that may change what it is given, run, with the parameter's name; None for others."""
-        receiver: Value | None = None
-        if isinstance(called, Instance):
-            method = self.classes.method(called.cls, "__call__") or self.classes.method(called.cls, "forward")
-            if method is None:
-                return None
-            receiver, called = called, method
-        elif isinstance(called, BoundMethod):
-            receiver, called = called.receiver, called.function
-        if not isinstance(called, Function) or isinstance(called.node, ast.Lambda) or arguments.has_star:
-            return None
-        parameters = parameter_names(called.node.args)
-        if isinstance(place, int):
-            position = place + (receiver is not None)
-            place = parameters[position] if position < len(parameters) else ""
-        if place not in parameters or place not in called.module.derived(mutated_names, called.node):
-            return None
-        key = (id(called.node), "fills", place)
-        if self.is_exhausted or len(self.active) >= MAX_DEPTH or key in self.active:
-            return None
-        slicer = called.module.derived(Slicer, called.node)
-        mode = self._decorated_mode(called, grad_mode)
-        asked = slicer.at_end((place,))
-        frame = Frame(self, called.module, slicer.flow, called.owner, called.closure, mode, asked, NO_TARGETS)
-        self.active.append(key)
-        try:
-            for name, value in self.bind_arguments(called, receiver, arguments).items():
-                frame.bind(name, value)
-            execute(frame, called.node.body)
-        finally:
-            self.active.pop()
-        return frame, place
-
     def _declared_return(self, function: Function, why: str, grad_mode: Fact) -> Value:
         """What is known of the result of a call that is not followed."""
         node = function.node
         declared: Value = Unknown(why)
         if not isinstance(node, ast.Lambda) and node.returns is not None:
             declared = self.annotated(self._definition_frame(function), node.returns)
-        is_off = self._decorated_mode(function, grad_mode) is False
+        is_off = self.decorated_mode(function, grad_mode) is False
         return with_facts(declared, requires_grad=False) if is_off else declared
 
     def bind_arguments(self, function: Function, receiver: Value | None, arguments: Arguments) -> dict[str, Value]:
@@ -654,22 +606,6 @@ class Analysis:
 
 
 _MAKING_CONTEXTS = ("contextmanager", "asynccontextmanager")
-
-
-_MARK = frozenset(("the argument",))
-
-
-def _with_mark(arguments: Arguments, place: int | str) -> Arguments:
-    """The arguments with a mark on the tensor at one place, by which those that are the same, or view it, are known."""
-    positional = tuple(
-        _marked(value) if position == place else value for position, value in enumerate(arguments.positional)
-    )
-    named = tuple((name, _marked(value) if name == place else value) for name, value in arguments.named)
-    return arguments._replace(positional=positional, named=named)
-
-
-def _marked(value: Value) -> Value:
-    return value._replace(origins=_MARK) if isinstance(value, Tensor) else mapped(value, _marked)
 
 
 def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:

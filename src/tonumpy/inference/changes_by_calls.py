@@ -156,6 +156,8 @@ def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) 
 
 def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: Arguments) -> None:
     """What a call leaves in the lists and dicts that it is given: `collect(model, outputs)`."""
+    from tonumpy.inference import changed_arguments
+
     places: list[tuple[int | str, ast.expr]] = list(enumerate(call.args))
     places += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
     for place, node in places:
@@ -168,9 +170,9 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
         filled = (
             libraries.filled_list(function.name, place, arguments)
             if isinstance(function, Symbol)
-            else frame.analysis.filled_argument(function, arguments, place, frame.grad_mode)
+            else changed_arguments.filled_argument(frame.analysis, function, arguments, place, frame.grad_mode)
         )
-        if filled is None and container in _EMPTY and _may_fill(function):
+        if filled is None and container in _EMPTY and _may_fill(frame, function, place):
             inner = Unknown("filled by a call")
             filled = Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner)
         if filled is not None:
@@ -181,19 +183,25 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
 _EMPTY = (Sequence((), NOTHING), Mapping((), NOTHING))
 
 
-def _may_fill(function: Value) -> bool:
+def _may_fill(frame: Frame, function: Value, place: int | str) -> bool:
     """Why else would somebody be given an empty list?"""
+    from tonumpy.inference import changed_arguments
+
     if isinstance(function, Symbol):
         harmless = function.name.startswith(("torch.", "builtins.", "typing."))
         return not harmless and not libraries.gives_plain_values(function.name)
-    return isinstance(function, (Unknown, LibraryObject))
+    if isinstance(function, (Unknown, LibraryObject)):
+        return True
+    return changed_arguments.may_keep(frame.analysis, function, place)
 
 
 def _change_tensor(
     frame: Frame, path: str, value: Value, function: Value, arguments: Arguments, place: int | str
 ) -> None:
     """A tensor that is given to a function which calls `requires_grad_()` on it, or writes to it."""
-    if not frame.analysis.changes_grad_of(function, arguments, place, frame.grad_mode):
+    from tonumpy.inference import changed_arguments
+
+    if not changed_arguments.changes_grad_of(frame.analysis, function, arguments, place, frame.grad_mode):
         return
     changed: list[Value] = []
     for member in members(value):

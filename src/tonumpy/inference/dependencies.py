@@ -12,12 +12,14 @@ from tonumpy.inference.symbols import (
     bindings_of,
     bound_names,
     imports_of,
+    is_empty_container,
     is_in_place,
     moved_when_made,
     mutated_names,
     names_given,
     names_in,
     parameter_names,
+    path_of,
     read_name,
     root_name,
 )
@@ -69,6 +71,8 @@ class Flow(NamedTuple):
     uses: dict[int, Use] = {}  # noqa: RUF012  # by the id of a statement; definitions and imports have none
     is_function: bool = True  # whose variables what is defined in it sees; those of a class it does not see
     not_entered: tuple[Definition, ...] = ()  # the definitions whose names are not yet among the sources
+    # By the id of a statement: what was made as an empty list or dict, and is given to somebody there who may fill it.
+    filled: dict[int, frozenset[str]] = {}  # noqa: RUF012
 
     def sources_of(self, names: Iterable[str]) -> frozenset[str]:
         """All names that the values of `names` may depend on, themselves included."""
@@ -108,6 +112,7 @@ def flow_of(
     has_inner = False
     uses: dict[int, Use] = {}
     not_entered: list[Definition] = []
+    made_empty: set[str] = set()
     for statement in statements_of(body):
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             outer.update(statement.names)
@@ -137,6 +142,8 @@ def flow_of(
                     switched[inner, value.value] = max(statement.lineno, switched.get((inner, value.value), 0))
                 else:
                     times_bound[inner] = times_bound.get(inner, 0) + 1
+            if value is not None and is_empty_container(value):
+                made_empty.update(names)
             for name in names:
                 sources.setdefault(name, set()).update(use.reads)
                 aliases.setdefault(name, set()).update(_aliased(value))
@@ -186,6 +193,10 @@ def flow_of(
     for statement in statements_of(body) if closures is not None else ():
         for name in closures.at.get(id(statement), ()) if closures is not None else ():
             sources.setdefault(name, set()).update(uses[id(statement)].reads)
+    filled = _filled(uses, made_empty)
+    for at, containers in filled.items():
+        for name in containers:
+            sources.setdefault(name, set()).update(uses[at].reads)
     for name in written:
         for other in aliases.get(name, ()):
             sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
@@ -210,7 +221,34 @@ def flow_of(
         uses,
         is_function,
         tuple(not_entered),
+        filled,
     )
+
+
+def _filled(uses: dict[int, Use], containers: set[str]) -> dict[int, frozenset[str]]:
+    """Which containers each statement gives to what it calls, itself or further inside: `add_hook(recorder(found))`."""
+    found = {}
+    for at, use in uses.items():
+        if not containers.isdisjoint(use.reads):
+            calls = [call for call in use.calls if root_name(call.func) not in _FILL_NOTHING]
+            given = containers.intersection(name for call in calls for name in _given_as_they_are(call))
+            if given:
+                found[at] = frozenset(given)
+    return found
+
+
+_FILL_NOTHING = frozenset(
+    "len print zip enumerate sum sorted list tuple set dict max min any all isinstance reversed map filter str repr"
+    " torch np numpy pd".split()
+)
+
+
+def _given_as_they_are(call: ast.Call) -> Iterator[str]:
+    """Not with one star or two, which give a copy."""
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)):
+        path = path_of(argument)
+        if path is not None:
+            yield path
 
 
 def _use_of(statement: ast.stmt) -> Use:

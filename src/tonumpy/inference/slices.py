@@ -242,6 +242,7 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
         always = always or last_name(call.func) in _STATE_CHANGERS
     elif call is not None:
         always = always or asks_for_class(call)
+    changes |= flow.filled.get(id(statement), _NONE)
     if flow.closures is not None:
         changes |= flow.closures.at.get(id(statement), _NONE)
     return Step(

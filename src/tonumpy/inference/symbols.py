@@ -244,6 +244,23 @@ def mutated_names(function: FunctionNode) -> frozenset[str]:
     return frozenset(name for name in found if name is not None)
 
 
+def kept_names(function: FunctionNode) -> frozenset[str]:
+    """The variables of a function into which something may be put after it has returned: by a function within it, or
+    through an attribute that holds what they hold."""
+    found: set[str | None] = set()
+    for node in walk(function):
+        if node is not function and isinstance(node, FUNCTIONS):
+            found |= mutated_names(node)
+        elif isinstance(node, ast.Lambda):
+            methods = [each.func for each in walk(node.body) if isinstance(each, ast.Call)]
+            found |= {
+                root_name(each.value) for each in methods if isinstance(each, ast.Attribute) and each.attr in FILLING
+            }
+        elif isinstance(node, ast.Assign) and any(isinstance(target, ast.Attribute) for target in node.targets):
+            found |= names_in(node.value)
+    return frozenset(name for name in found if name is not None)
+
+
 def is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
     """`x.requires_grad_`, a method of tensors that changes its tensor."""
     return isinstance(function, ast.Attribute) and function.attr.endswith("_") and not function.attr.endswith("__")
@@ -253,6 +270,20 @@ FILLING = frozenset("append appendleft extend extendleft insert add update setde
 MOVES = ACCELERATORS | {"to", "cpu"}  # of modules
 # Methods that change a container, or a module, without saying so in their names.
 IN_PLACE = FILLING | MOVES
+
+
+def is_empty_container(node: ast.expr) -> bool:
+    """`[]`, `{}`, `dict()`, `defaultdict(list)`"""
+    if isinstance(node, ast.Call):
+        return not node.keywords and last_name(node.func) in _CONTAINERS and all(map(_is_class, node.args))
+    return (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.values)
+
+
+_CONTAINERS = frozenset("list dict OrderedDict defaultdict deque".split())
+
+
+def _is_class(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in _CONTAINERS
 
 
 def moved_when_made(call: ast.Call) -> list[str]:
