@@ -48,7 +48,14 @@ class CpuOnly:
         if self._module.holds_tests:
             places = [scopes[:1], *(scopes[: depth + 1] for depth, each in enumerate(scopes) if _is_test(each))]
             return any(map(self._keep_to, places))
-        return self._module.is_script and self._keep_to(scopes[:1])
+        return self._module.is_script and self._is_used(scopes) and self._keep_to(scopes[:1])
+
+    def _is_used(self, scopes: Items[Scope]) -> bool:
+        """Whether the program itself uses a function or class: others may be imported from it, whatever they bring."""
+        outermost = scopes[1] if len(scopes) > 1 else None
+        if not isinstance(outermost, SCOPES):
+            return True
+        return len(re.findall(rf"\b{re.escape(outermost.name)}\b", self._module.source.text)) > 1
 
     def _keep_to(self, place: Items[Scope]) -> bool:
         if place[-1] not in self._known:
