@@ -186,8 +186,10 @@ def _as_what_has(frame: Frame, receiver: Value, method: str) -> Value:
         return Tensor() if is_tensor else receiver
     if not isinstance(receiver, Union):
         return receiver
-    kept = [each for each in receiver.members if not (isinstance(each, Instance) and classes.lacks(each.cls, method))]
-    return receiver if len(kept) == len(receiver.members) else join_all(kept or receiver.members)
+    members = [_as_what_has(frame, each, method) for each in receiver.members]
+    kept = [each for each in members if not (isinstance(each, Instance) and classes.lacks(each.cls, method))]
+    is_same = all(one is other for one, other in zip(kept, receiver.members, strict=False))
+    return receiver if is_same and len(kept) == len(members) else join_all(kept or members)
 
 
 def _gives_itself(receiver: Value, method: str, result: Value) -> bool:

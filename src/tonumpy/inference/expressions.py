@@ -13,7 +13,7 @@ from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.narrowing import narrow
 from tonumpy.inference.operators import attribute_of_tensor, combine, with_dimensions
-from tonumpy.inference.symbols import holders_of
+from tonumpy.inference.symbols import bound_names, changes_something, holders_of
 from tonumpy.inference.values import (
     DATASET,
     GIVEN,
@@ -468,8 +468,11 @@ def _truth(value: Value) -> bool | None:
 
 
 def _leave(frame: Frame, base: Environment, node: ast.expr) -> None:
-    """Go back to the variables from before an expression, whose walruses may or may not have been reached."""
+    """Go back to the variables from before an expression, whose walruses, and methods that change what they are called
+    on, may or may not have been reached."""
     inside, frame.env = frame.env, base
+    if frame.module.derived(changes_something, node):
+        _keep_changes(frame, inside.changes_since(base), frame.module.derived(_bound_by_generators, node))
     if not frame.module.has_walrus:
         return
     for inner in walk(node):
@@ -477,6 +480,23 @@ def _leave(frame: Frame, base: Environment, node: ast.expr) -> None:
             value, before = inside.get(inner.target.id), base.get(inner.target.id)
             if value is not None and value is not before:
                 frame.bind(inner.target.id, value if before is None else join(before, value))
+
+
+def _keep_changes(frame: Frame, changes: dict[str, Value], inner_names: frozenset[str]) -> None:
+    """What tests have shown inside an expression is forgotten behind it, as it is joined with what was known before."""
+    for name, value in changes.items():
+        before = frame.env.get(name)
+        if before is None or value is before or name.partition(".")[0] in inner_names:
+            continue
+        if isinstance(value, Nothing):
+            frame.forget(name)
+        else:
+            frame.change(name, join(before, value))
+
+
+def _bound_by_generators(node: ast.expr) -> frozenset[str]:
+    generators = [each for each in walk(node) if isinstance(each, ast.comprehension)]
+    return frozenset(name for each in generators for name in bound_names(each.target))
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:

@@ -27,6 +27,7 @@ from tonumpy.inference.symbols import (
     calls_super,
     imports_of,
     is_false,
+    names_changed,
     names_given,
     names_in,
     path_of,
@@ -219,6 +220,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         name = last_name(node.func)
         sets_mode = name in GRAD_SETTERS or _enters_in_stack(frame, node)
         names = [*names_given(node), *([changed] if changed else []), *_written_by_own_method(frame, node)]
+        names += _changed_in(frame, statement)
         if sets_mode or moves_own_module(node) or _wanted(frame, statement, names) or _binds_by_walrus(frame, node):
             evaluate(frame, node)
         if sets_mode:
@@ -227,9 +229,16 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
             _set_state(frame, DEFAULT_DTYPE, evaluate(frame, node.args[0]))
         if (name == "exit" and root_name(node.func) == "sys") or (isinstance(node.func, ast.Name) and name == "exit"):
             return False
-    elif id(statement) in frame.targets.statements or _binds_by_walrus(frame, node):
+    elif not isinstance(node, ast.Constant) and (
+        _wanted(frame, statement, _changed_in(frame, statement)) or _binds_by_walrus(frame, node)
+    ):
         evaluate(frame, node)
     return True
+
+
+def _changed_in(frame: Frame, statement: ast.stmt) -> list[str]:
+    use = frame.flow.uses.get(id(statement))
+    return [] if use is None else list(names_changed(use.calls))
 
 
 def _member_of_module(frame: Frame, call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:

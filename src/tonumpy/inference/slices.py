@@ -20,8 +20,8 @@ from tonumpy.inference.symbols import (
     bound_names,
     calls_super,
     imports_of,
-    is_in_place,
     moved_when_made,
+    names_changed,
     names_given,
     names_in,
     read_name,
@@ -229,9 +229,12 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
     rebinds.update(walrus.target.id for walrus in use.walruses)
     if use.calls and isinstance(statement, ast.Return):
         changes |= use.reads  # whatever is called may change what it is given
-    elif rebinds:
-        changes.update(name for call in use.calls if is_in_place(call.func) for name in _some(root_name(call.func)))
-        changes.update(name for call in use.calls for name in moved_when_made(call))
+    else:
+        changes.update(
+            name for name in names_changed(use.calls) if name not in rebinds
+        )  # but not of `x = x.to(device)`
+        if rebinds:
+            changes.update(name for call in use.calls for name in moved_when_made(call))
     gives_result = use.yields or isinstance(statement, ast.Return)
     call = _call_in(statement)
     always = gives_result or isinstance(statement, (ast.Raise, ast.Assert, ast.Break, ast.Continue))

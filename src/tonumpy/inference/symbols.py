@@ -272,6 +272,43 @@ MOVES = ACCELERATORS | {"to", "cpu"}  # of modules
 IN_PLACE = FILLING | MOVES
 
 
+def names_changed(calls: Iterable[ast.Call]) -> Iterator[str]:
+    """What methods are called on that change it, wherever that is: `a.append(x) if flag else b.append(x)`."""
+    for call in calls:
+        changed = None
+        if is_in_place(call.func):
+            changed = root_name(call.func)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in IN_PLACE:
+            changed = _root_of_itself(call.func.value)
+        if changed is not None:
+            yield changed
+
+
+def _root_of_itself(node: ast.expr) -> str | None:
+    """`a` for `a`, `a.b[0]` and `a.eval()`, which gives itself, and not for `a.b()`, which gives something else."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Call):
+            if not isinstance(node.func, ast.Attribute) or node.func.attr not in _GIVING_THEMSELVES:
+                return None
+            node = node.func.value
+        elif path_of(node) is not None:
+            break
+        else:
+            node = node.value
+    return root_name(node)
+
+
+_GIVING_THEMSELVES = frozenset(("eval", "train", "get", "setdefault", *MOVES))
+
+
+def changes_something(node: ast.expr) -> bool:
+    return any(isinstance(each, ast.Call) and _changes(each.func) for each in walk(node))
+
+
+def _changes(method: ast.expr) -> bool:
+    return is_in_place(method) or (isinstance(method, ast.Attribute) and method.attr in IN_PLACE)
+
+
 def is_empty_container(node: ast.expr) -> bool:
     """`[]`, `{}`, `dict()`, `defaultdict(list)`"""
     if isinstance(node, ast.Call):
