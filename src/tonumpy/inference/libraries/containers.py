@@ -78,11 +78,15 @@ def wrapped(owner: LibraryObject) -> Value:
 
 def scattered(owner: LibraryObject, arguments: Arguments) -> Arguments:
     """What a DataParallel gives its module: the tensors that it is called with, brought to where the module is."""
+    return arguments.mapped(lambda value: _brought(value, owner.on_cpu))
 
-    def brought(value: Value) -> Value:
-        return value._replace(on_cpu=owner.on_cpu) if isinstance(value, Tensor) else mapped(value, brought)
 
-    return arguments.mapped(brought)
+def _brought(value: Value, on_cpu: bool | None) -> Value:
+    return (
+        value._replace(on_cpu=on_cpu)
+        if isinstance(value, Tensor)
+        else mapped(value, lambda part: _brought(part, on_cpu))
+    )
 
 
 def one_after_another(frame: Frame, owner: LibraryObject, argument: Value) -> Value | None:
