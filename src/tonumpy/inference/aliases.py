@@ -6,6 +6,7 @@ from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.values import (
     NO_ARGUMENTS,
     Arguments,
+    Constant,
     Instance,
     LibraryObject,
     Mapping,
@@ -117,8 +118,18 @@ def after_part_changed(value: Value, part: LibraryObject | Instance) -> Value:
 def _is_like(value: Value, part: LibraryObject | Instance) -> bool:
     """Whether it may be the same object, whatever has been done to it."""
     if isinstance(value, LibraryObject) and isinstance(part, LibraryObject):
-        return value.name == part.name and value.arguments == part.arguments
+        return value.name == part.name and _may_be_same(value.arguments, part.arguments)
     return isinstance(value, Instance) and isinstance(part, Instance) and value.cls == part.cls
+
+
+def _may_be_same(one: Arguments | None, other: Arguments | None) -> bool:
+    """What one of several was made with may not be known: `for net in nets: net.to(device)`."""
+    if one is None or other is None or one == other:
+        return True
+    pairs = list(zip(one.values(), other.values(), strict=False))
+    return len(one.values()) == len(other.values()) and not any(
+        isinstance(first, Constant) and isinstance(second, Constant) and first != second for first, second in pairs
+    )
 
 
 def with_unknown_grad(value: Value) -> Value:

@@ -71,6 +71,7 @@ def change_receiver(
     elif path is None:
         if isinstance(receiver, (LibraryObject, Instance)) and libraries.changes_module_in_place(name):
             change_owner(frame, call.func.value)
+            frame.change_others(receiver, result)
         elif isinstance(receiver, Instance) and receiver.real is not None:
             _forget_what_is_written(frame, SELF, receiver, name)
     elif isinstance(receiver, Tensor) and name == "backward":

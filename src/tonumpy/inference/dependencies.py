@@ -16,6 +16,7 @@ from tonumpy.inference.symbols import (
     is_in_place,
     moved_when_made,
     mutated_names,
+    names_changed,
     names_given,
     names_in,
     parameter_names,
@@ -52,6 +53,16 @@ class Use(NamedTuple):
     walruses: tuple[ast.NamedExpr, ...]
     makes_lambda: bool
     yields: bool
+    generators: tuple[ast.comprehension, ...] = ()
+
+    def names_changed(self) -> Iterator[str]:
+        """What methods are called on that change it, and what it was taken out of: `[net.cuda() for net in nets]`."""
+        for name in names_changed(self.calls):
+            yield name
+            for generator in self.generators:
+                source = root_name(generator.iter) if name in bound_names(generator.target) else None
+                if source is not None:
+                    yield source
 
 
 class Flow(NamedTuple):
@@ -255,6 +266,7 @@ def _use_of(statement: ast.stmt) -> Use:
     reads: set[str] = set()
     calls: list[ast.Call] = []
     walruses: list[ast.NamedExpr] = []
+    generators: list[ast.comprehension] = []
     makes_lambda = yields = False
     stack: list[ast.AST] = []
     stack += reversed(list(own_expressions(statement)))
@@ -272,12 +284,14 @@ def _use_of(statement: ast.stmt) -> Use:
             calls.append(node)
         elif isinstance(node, ast.NamedExpr):
             walruses.append(node)
+        elif isinstance(node, ast.comprehension):
+            generators.append(node)
         elif isinstance(node, ast.Lambda):
             makes_lambda = True
         elif isinstance(node, (ast.Yield, ast.YieldFrom)):
             yields = True
         stack += children_of(node)[::-1]
-    return Use(frozenset(reads), tuple(calls), tuple(walruses), makes_lambda, yields)
+    return Use(frozenset(reads), tuple(calls), tuple(walruses), makes_lambda, yields, tuple(generators))
 
 
 def _closures_in(body: list[ast.stmt]) -> Closures | None:

@@ -27,7 +27,6 @@ from tonumpy.inference.symbols import (
     calls_super,
     imports_of,
     is_false,
-    names_changed,
     names_given,
     names_in,
     path_of,
@@ -238,7 +237,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
 
 def _changed_in(frame: Frame, statement: ast.stmt) -> list[str]:
     use = frame.flow.uses.get(id(statement))
-    return [] if use is None else list(names_changed(use.calls))
+    return [] if use is None else list(use.names_changed())
 
 
 def _member_of_module(frame: Frame, call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:

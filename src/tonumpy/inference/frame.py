@@ -189,6 +189,11 @@ class Frame:
 
     def change_all(self, path: str, before: Value, after: Value) -> None:
         """As `change`; another name that holds the very same object may find it changed as well."""
+        self.change_others(before, after, path)
+        self.change(path, after)
+
+    def change_others(self, before: Value, after: Value, path: str | None = None) -> None:
+        """What other names than `path` hold of an object that has been changed."""
         for name, value in self.env.items():
             if value is before and name != path:
                 self.change(name, join(value, after))
@@ -197,7 +202,6 @@ class Frame:
                 changed = after_part_changed(value, before)
                 if changed is not value:
                     self.change(name, changed)
-        self.change(path, after)
 
     def change_from_within(self, path: str, value: Value) -> None:
         """An inner function has left this in a variable of the frame, or in an attribute of one."""

@@ -21,7 +21,6 @@ from tonumpy.inference.symbols import (
     calls_super,
     imports_of,
     moved_when_made,
-    names_changed,
     names_given,
     names_in,
     read_name,
@@ -230,9 +229,7 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
     if use.calls and isinstance(statement, ast.Return):
         changes |= use.reads  # whatever is called may change what it is given
     else:
-        changes.update(
-            name for name in names_changed(use.calls) if name not in rebinds
-        )  # but not of `x = x.to(device)`
+        changes.update(name for name in use.names_changed() if name not in rebinds)  # but not of `x = x.to(device)`
         if rebinds:
             changes.update(name for call in use.calls for name in moved_when_made(call))
     gives_result = use.yields or isinstance(statement, ast.Return)
