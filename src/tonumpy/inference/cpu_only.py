@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from functools import cached_property
 
 from tonumpy.inference.frameworks import imported_roots
@@ -48,14 +49,16 @@ class CpuOnly:
         if self._module.holds_tests:
             places = [scopes[:1], *(scopes[: depth + 1] for depth, each in enumerate(scopes) if _is_test(each))]
             return any(map(self._keep_to, places))
-        return self._module.is_script and self._is_used(scopes) and self._keep_to(scopes[:1])
+        return self._module.is_script and self._keep_to(scopes[:1]) and self._is_used(scopes)
 
     def _is_used(self, scopes: Items[Scope]) -> bool:
         """Whether the program itself uses a function or class: others may be imported from it, whatever they bring."""
         outermost = scopes[1] if len(scopes) > 1 else None
-        if not isinstance(outermost, SCOPES):
-            return True
-        return len(re.findall(rf"\b{re.escape(outermost.name)}\b", self._module.source.text)) > 1
+        return not isinstance(outermost, SCOPES) or self._times_named[outermost.name] > 1
+
+    @cached_property
+    def _times_named(self) -> Counter[str]:
+        return Counter(re.findall(r"\w+", self._module.source.text))
 
     def _keep_to(self, place: Items[Scope]) -> bool:
         if place[-1] not in self._known:

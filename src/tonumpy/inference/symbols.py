@@ -273,26 +273,29 @@ IN_PLACE = FILLING | MOVES
 
 
 def names_changed(calls: Iterable[ast.Call]) -> Iterator[str]:
-    """What methods are called on that change it, wherever that is: `a.append(x) if flag else b.append(x)`."""
+    """What methods are called on that change it, wherever that is: `a.append(x) if flag else b.append(x)`.
+
+    `calls` has the outer before the inner, of which those in the same chain are gone through but once.
+    """
+    passed: set[int] = set()
     for call in calls:
-        changed = None
-        if is_in_place(call.func):
-            changed = root_name(call.func)
-        elif isinstance(call.func, ast.Attribute) and call.func.attr in IN_PLACE:
-            changed = _root_of_itself(call.func.value)
-        if changed is not None:
-            yield changed
+        if id(call) not in passed and _changes(call.func):
+            changed = _root_of_changed(call.func, passed)
+            if changed is not None:
+                yield changed
 
 
-def _root_of_itself(node: ast.expr) -> str | None:
-    """`a` for `a`, `a.b[0]` and `a.eval()`, which gives itself, and not for `a.b()`, which gives something else."""
-    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+def _root_of_changed(method: ast.Attribute, passed: set[int]) -> str | None:
+    """`a` of `a.append`, `a.b[0].append` and `a.eval().cuda`, and not of `a.b().cuda`, which is called on something
+    else; what is done in place to a tensor (`a.view(-1).zero_`) may be done to what it views."""
+    node = method.value
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)) and path_of(node) is None:
         if isinstance(node, ast.Call):
-            if not isinstance(node.func, ast.Attribute) or node.func.attr not in _GIVING_THEMSELVES:
+            passed.add(id(node))
+            gives_itself = isinstance(node.func, ast.Attribute) and node.func.attr in _GIVING_THEMSELVES
+            if not gives_itself and not is_in_place(method):
                 return None
-            node = node.func.value
-        elif path_of(node) is not None:
-            break
+            node = node.func
         else:
             node = node.value
     return root_name(node)
@@ -305,7 +308,7 @@ def changes_something(node: ast.expr) -> bool:
     return any(isinstance(each, ast.Call) and _changes(each.func) for each in walk(node))
 
 
-def _changes(method: ast.expr) -> bool:
+def _changes(method: ast.expr) -> TypeGuard[ast.Attribute]:
     return is_in_place(method) or (isinstance(method, ast.Attribute) and method.attr in IN_PLACE)
 
 
