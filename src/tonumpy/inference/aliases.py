@@ -126,9 +126,10 @@ def _may_be_same(one: Arguments | None, other: Arguments | None) -> bool:
     """What one of several was made with may not be known: `for net in nets: net.to(device)`."""
     if one is None or other is None or one == other:
         return True
-    pairs = list(zip(one.values(), other.values(), strict=False))
-    return len(one.values()) == len(other.values()) and not any(
-        isinstance(first, Constant) and isinstance(second, Constant) and first != second for first, second in pairs
+    made, made_too = one.values(), other.values()
+    return len(made) == len(made_too) and not any(
+        isinstance(first, Constant) and isinstance(second, Constant) and first != second
+        for first, second in zip(made, made_too, strict=True)
     )
 
 

@@ -241,8 +241,13 @@ def _filled(uses: dict[int, Use], containers: set[str]) -> dict[int, frozenset[s
     found = {}
     for at, use in uses.items():
         if not containers.isdisjoint(use.reads):
-            calls = [call for call in use.calls if root_name(call.func) not in _FILL_NOTHING]
-            given = containers.intersection(name for call in calls for name in _given_as_they_are(call))
+            # The containers first: to find the root of every link of a chain would be quadratic in its length.
+            given = {
+                name
+                for call in use.calls
+                for name in containers.intersection(_given_as_they_are(call))
+                if root_name(call.func) not in _FILL_NOTHING
+            }
             if given:
                 found[at] = frozenset(given)
     return found

@@ -70,10 +70,14 @@ def layer(owner: LibraryObject, index: Value | None) -> Value:
     return _held(owner, found)
 
 
+def made_around(owner: LibraryObject, name: str) -> Value | None:
+    """The first of the arguments that an object was made with, called `name`; None where that is not in sight."""
+    return None if owner.arguments is None else owner.arguments.get(0, name)
+
+
 def wrapped(owner: LibraryObject) -> Value:
     """The module that a DataParallel was made with, which is moved, cast and frozen with it."""
-    given = None if owner.arguments is None else owner.arguments.get(0, "module")
-    return _held(owner, given or Unknown("module"))
+    return _held(owner, made_around(owner, "module") or Unknown("module"))
 
 
 def scattered(owner: LibraryObject, arguments: Arguments) -> Arguments:
@@ -82,11 +86,9 @@ def scattered(owner: LibraryObject, arguments: Arguments) -> Arguments:
 
 
 def _brought(value: Value, on_cpu: bool | None) -> Value:
-    return (
-        value._replace(on_cpu=on_cpu)
-        if isinstance(value, Tensor)
-        else mapped(value, lambda part: _brought(part, on_cpu))
-    )
+    if isinstance(value, Tensor):
+        return value._replace(on_cpu=on_cpu)
+    return mapped(value, lambda part: _brought(part, on_cpu))
 
 
 def one_after_another(frame: Frame, owner: LibraryObject, argument: Value) -> Value | None:

@@ -8,7 +8,7 @@ from tonumpy.inference.aliases import unless_it_requires_grad
 from tonumpy.inference.conventions import item_of_dataset, left_on_cpu
 from tonumpy.inference.dtypes import is_real
 from tonumpy.inference.joins import join, join_all, sequence_of
-from tonumpy.inference.libraries.containers import layer, one_after_another, scattered, wrapped
+from tonumpy.inference.libraries.containers import layer, made_around, one_after_another, scattered, wrapped
 from tonumpy.inference.libraries.rows import is_module
 from tonumpy.inference.operators import combine, cpu_of_device, result_facts
 from tonumpy.inference.values import (
@@ -126,9 +126,9 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
     if kind == "collated" and arguments.positional:
         return _collate(_item(frame, arguments.positional[0]), Unknown("batch", cpu, grad), frame.grad_mode)
     if kind == "given" and isinstance(owner, LibraryObject):
-        return _given(owner, detail) or Unknown("what a dataset holds", cpu, grad)
+        return made_around(owner, detail) or Unknown("what a dataset holds", cpu, grad)
     if kind == "called" and isinstance(owner, LibraryObject):
-        function = _given(owner, detail)
+        function = made_around(owner, detail)
         if is_module([owner.name]):
             function, arguments = wrapped(owner), scattered(owner, arguments)
         return _called(frame, function, arguments) or Unknown("value of a library", cpu, grad)
@@ -266,7 +266,7 @@ def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value
     """What transforms applied one after the other make of an argument; None where they are not in sight."""
     from tonumpy.inference.calls import call_value
 
-    steps = None if owner.arguments is None else owner.arguments.get(0, "transforms")
+    steps = made_around(owner, "transforms")
     if not isinstance(steps, Sequence) or len(arguments.positional) != 1:
         return None
     value = arguments.positional[0]
@@ -275,10 +275,6 @@ def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value
     for step in steps.items:
         value = call_value(frame, step, Arguments((value,)))
     return value
-
-
-def _given(owner: LibraryObject, name: str) -> Value | None:
-    return None if owner.arguments is None else owner.arguments.get(0, name)
 
 
 def _called(frame: Frame, function: Value | None, arguments: Arguments) -> Value | None:
