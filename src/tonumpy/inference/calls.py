@@ -41,7 +41,7 @@ from tonumpy.inference.operators import (
     on_default_device,
     result_facts,
 )
-from tonumpy.inference.symbols import SELF, Import, arguments_of, element_path, is_super, key_path
+from tonumpy.inference.symbols import SELF, Import, element_path, is_super, key_path
 from tonumpy.inference.values import (
     DATASET,
     NONE,
@@ -77,36 +77,12 @@ from tonumpy.inference.values import (
     with_facts,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.syntax import walk
 
 if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame
 
 
 _UNREAD = Unknown("result that nobody reads")
-
-
-def observe_calls(frame: Frame, node: ast.expr) -> None:
-    """Evaluate an expression whose value nobody reads, as far as it takes to see the calls of interest in it."""
-    from tonumpy.inference.expressions import evaluate
-
-    if id(node) in frame.targets.calls:
-        if not frame.analysis.watched:  # or it may call the function that is asked about
-            frame.not_followed.add(id(node))
-        evaluate(frame, node)
-        return
-    if not isinstance(node, ast.Call) or any(isinstance(each, (ast.Lambda, ast.NamedExpr)) for each in walk(node)):
-        evaluate(frame, node)
-        return
-    if isinstance(node.func, ast.Attribute) and _holds_target(frame, node.func):
-        evaluate(frame, node.func.value)
-    for argument in arguments_of(node):
-        if _holds_target(frame, argument):
-            observe_calls(frame, argument.value if isinstance(argument, ast.Starred) else argument)
-
-
-def _holds_target(frame: Frame, node: ast.expr) -> bool:
-    return any(id(inner) in frame.targets.calls for inner in walk(node))
 
 
 def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript) -> Value:

@@ -10,7 +10,7 @@ from tonumpy.deferred import PLAIN
 from tonumpy.inference.aliases import unless_it_requires_grad, with_origin
 from tonumpy.inference.assignment import assign, augment, enter_context, grad_mode_of_context, thaw
 from tonumpy.inference.callers import places_that_name
-from tonumpy.inference.calls import call_method, evaluate_arguments, observe_calls
+from tonumpy.inference.calls import call_method, evaluate_arguments
 from tonumpy.inference.constant_tests import constant_test
 from tonumpy.inference.conventions import holder_of_data, taken_for_source
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, Environment
@@ -20,6 +20,7 @@ from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.joins import join
 from tonumpy.inference.libraries.moved import changes_module_in_place
 from tonumpy.inference.narrowing import asks_for_class, narrow, narrow_by_pattern, pattern_value, tells_of_tensor
+from tonumpy.inference.observed_calls import observe_calls, observe_calls_of_targets
 from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
     SELF,
@@ -78,6 +79,8 @@ def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
         if kept is not None and id(statement) not in kept:
             continue
         frame.analysis.spend()
+        if id(statement) in frame.targets.statements:
+            observe_calls_of_targets(frame, statement)
         if id(statement) in frame.unread and isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
             if statement.value is not None:
                 observe_calls(frame, statement.value)
