@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import io
 import json
+import os
 import subprocess
 import sys
 import token
@@ -271,6 +272,16 @@ def test_a_run_finds_the_same(
         for each in json.loads(run.stdout)
     ]
     assert found == each_by_itself
+
+
+def test_every_run_says_the_same() -> None:
+    """Sets have no order of their own: it changes with the hashes of strings, which Python draws by lot."""
+    command = [sys.executable, "-m", "tonumpy", "check", "--isolated", FIXTURES]
+    runs = {
+        subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONHASHSEED": str(seed)}).stdout
+        for seed in range(6)
+    }
+    assert len(runs) == 1
 
 
 def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], monkeypatch: pytest.MonkeyPatch) -> None:

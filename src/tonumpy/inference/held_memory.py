@@ -63,11 +63,9 @@ class HeldMemory:
         return _held(self.names, place, self.containers)
 
     def note(self, references: References, row: int, kept_in: str | None = None) -> None:
-        """That they are read."""
-        for reference in references:
-            if reference.written is None:
-                continue
-            write = reference.written
+        """That they are read; of several writes, the first in the file counts."""
+        written = [(reference.written, reference) for reference in references if reference.written is not None]
+        for write, reference in sorted(written, key=lambda each: (each[0].row, _order(each[1]), _order(each[0]))):
             if reference.conversion is not None:
                 found = Overwritten(write.row, row, kept_in, reference.through)
                 self.of_tensors.setdefault((reference.conversion, reference.through), found)
@@ -78,16 +76,17 @@ class HeldMemory:
     def write(self, references: References, row: int) -> None:
         """Everything else that refers to the same memory has been written then.
 
-        Not what is the tensor on one path and the array on another: `x = x.numpy()` in a branch. And who writes an
-        array that nobody holds, as in `rng.shuffle(x.numpy())`, means the tensor.
+        Not what is the tensor on one path and a part of the array on another: `x = x.numpy()[:3]` in a branch. And who
+        writes an array that nobody holds, as in `rng.shuffle(x.numpy())`, means the tensor.
         """
-        both = {each.memory for each in references if each.conversion is None}
-        both &= {each.memory for each in references if each.conversion is not None}
+        tensors = [each.memory for each in references if each.conversion is None]
+        arrays = [each.memory for each in references if each.conversion is not None]
         held = {each.conversion for references in self.names.values() for each in references} | {None}
         writes = [
             Write(row, each.memory, each.conversion, each.through)
-            for each in references
-            if each.memory not in both and each.conversion in held
+            for each in sorted(references, key=_order)
+            if not any(overlap(each.memory, other) for other in (tensors if each.conversion else arrays))
+            and each.conversion in held
         ]
         if not writes:
             return
@@ -147,6 +146,12 @@ class HeldMemory:
                 held = NOTHING.union(*(_held(end, place, self.containers) for end in ends))
             found[place] = held
         return found
+
+
+def _order(each: Reference | Write) -> tuple[object, ...]:
+    """One that is the same in every run, as that of a set is not."""
+    calls = (each.conversion, each.through)
+    return (*((0, 0) if call is None else (call.end_lineno, call.end_col_offset) for call in calls), str(each.memory))
 
 
 def _held(names: Names, place: Place, containers: set[Place]) -> References:
