@@ -93,6 +93,13 @@ def _keep(frame: Frame, path: str, kept: list[Value]) -> None:
         frame.refine(path, join_all(kept))
 
 
+def _narrow_to_whole_numbers(frame: Frame, subject: ast.expr) -> None:
+    """Integers and truth values never require grad. Nobody asks like this about complex numbers."""
+    current = _current(frame, subject)
+    if current is not None:
+        frame.refine(current[0], with_facts(current[1], requires_grad=False))
+
+
 def _drop(frame: Frame, subject: ast.expr, dropped: Value) -> None:
     current = _current(frame, subject)
     if current is not None and isinstance(current[1], Union):
@@ -114,10 +121,10 @@ def _narrow_by_call(frame: Frame, test: ast.Call, holds: bool) -> None:
             _narrow_by_classes(frame, *current, [Symbol("torch.Tensor")], holds)
     elif name == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
         _narrow_by_hasattr(frame, test.args[0], test.args[1].value, holds)
-    elif name == "is_floating_point" and isinstance(test.func, ast.Attribute) and not holds:
-        current = _current(frame, test.func.value)
-        if current is not None and not isinstance(current[1], Symbol):
-            frame.refine(current[0], with_facts(current[1], requires_grad=False))
+    elif name == "is_floating_point" and not holds:
+        subject = test.args[0] if test.args else getattr(test.func, "value", None)
+        if subject is not None:
+            _narrow_to_whole_numbers(frame, subject)
 
 
 def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
@@ -325,6 +332,9 @@ def _narrow_by_attribute(frame: Frame, test: ast.Attribute, holds: bool) -> None
             frame.refine(path, with_facts(value, on_cpu=holds))
         elif not (test.attr == "is_mps" and not holds):
             frame.refine(path, with_facts(value, on_cpu=not holds))
+    elif test.attr == "is_floating_point" and isinstance(test.value, ast.Attribute) and test.value.attr == "dtype":
+        if not holds:
+            _narrow_to_whole_numbers(frame, test.value.value)
     elif holds:
         _drop(frame, test, NONE)
 
@@ -381,9 +391,8 @@ def _narrow_by_one_of(frame: Frame, left: ast.expr, choices: list[ast.expr], is_
     from tonumpy.inference.expressions import evaluate
 
     if isinstance(left, ast.Attribute) and left.attr == "dtype":
-        current = _current(frame, left.value) if is_one else None
-        if current is not None and all(is_integral(dtype_of(evaluate(frame, each))) for each in choices):
-            frame.refine(current[0], with_facts(current[1], requires_grad=False))  # as integers never do
+        if is_one and all(is_integral(dtype_of(evaluate(frame, each))) for each in choices):
+            _narrow_to_whole_numbers(frame, left.value)
         return
     subject = _subject_of_device(left)
     current = None if subject is None else _current(frame, subject)
