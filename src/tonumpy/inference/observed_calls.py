@@ -24,8 +24,9 @@ def observe_calls(frame: Frame, node: ast.expr) -> None:
     if not isinstance(node, ast.Call) or any(isinstance(each, (ast.Lambda, ast.NamedExpr)) for each in walk(node)):
         evaluate(frame, node)
         return
-    if isinstance(node.func, ast.Attribute) and _holds_target(frame, node.func):
-        evaluate(frame, node.func.value)
+    called = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+    if _holds_target(frame, called):
+        evaluate(frame, called)
     for argument in arguments_of(node):
         if _holds_target(frame, argument):
             observe_calls(frame, argument.value if isinstance(argument, ast.Starred) else argument)
