@@ -18,11 +18,12 @@ from tonumpy.inference.callers import Entry
 from tonumpy.inference.conventions import held_by_dataset, is_collating, is_gradient, learnt_from_name
 from tonumpy.inference.dependencies import Flow, flow_of_node
 from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
-from tonumpy.inference.expressions import evaluate, settle
+from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.grad_contexts import inside, running_in
 from tonumpy.inference.joins import join, join_all, sequence_of
+from tonumpy.inference.parts import settle
 from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
     FunctionNode,

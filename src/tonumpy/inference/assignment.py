@@ -10,10 +10,11 @@ from tonumpy.inference.aliases import loosened, with_origin
 from tonumpy.inference.conventions import learnt_from_name, learnt_from_name_of_index
 from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
-from tonumpy.inference.expressions import evaluate, item_of, operand_of, operate, settle
+from tonumpy.inference.expressions import evaluate, operand_of, operate
 from tonumpy.inference.grad_contexts import mode_of_context, mode_of_objects
 from tonumpy.inference.joins import join, join_all, updated
 from tonumpy.inference.operators import are_given, with_grad_set
+from tonumpy.inference.parts import item_of, settle
 from tonumpy.inference.symbols import arguments_of, element_path, key_path, names_in, path_of, root_name
 from tonumpy.inference.values import (
     NOTHING,

@@ -35,7 +35,7 @@ _KEEPING = frozenset(
 
 def enter(frame: Frame, outer: Frame, node: ast.Call) -> None:
     """`with torch.autocast(...)`, or that as a decorator, which is evaluated in the frame around the function."""
-    from tonumpy.inference.calls import evaluate_arguments
+    from tonumpy.inference.call_expressions import evaluate_arguments
     from tonumpy.inference.expressions import evaluate
 
     function = evaluate(outer, node.func)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tonumpy.inference.conventions import learnt_from_name
 from tonumpy.inference.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.operators import combine
+from tonumpy.inference.parts import attribute_of, item_of, settle
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -44,7 +45,6 @@ MAX_PASSES = 4  # of functools.reduce, whose function may wrap what it was given
 def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     """A builtin function or class."""
     from tonumpy.inference.calls import call_value
-    from tonumpy.inference.expressions import attribute_of, item_of, settle
 
     given = arguments.positional
     first = given[0] if given else None
@@ -114,7 +114,6 @@ def _instead_of(found: Value, default: Value = NOTHING) -> Value:
 def reduced(frame: Frame, arguments: Arguments) -> Value:
     """`functools.reduce(function, items, start)`: one item, or what the function makes of that and another."""
     from tonumpy.inference.calls import call_value
-    from tonumpy.inference.expressions import item_of
 
     if arguments.has_star or len(arguments.positional) < 2:
         return Unknown("call of functools.reduce")
@@ -131,8 +130,6 @@ def reduced(frame: Frame, arguments: Arguments) -> Value:
 
 def _transposed(frame: Frame, row: Value) -> Value:
     """`zip(*rows)`: a sequence for each place in a row."""
-    from tonumpy.inference.expressions import item_of
-
     if isinstance(row, Sequence) and row.items is not None:
         return sequence_of([Sequence(None, item) for item in row.items])
     return Sequence(None, Sequence(None, item_of(frame, row)))
@@ -152,8 +149,6 @@ def _pairs(value: Sequence) -> list[tuple[object, Value]] | None:
 
 
 def _dict(frame: Frame, arguments: Arguments) -> Value:
-    from tonumpy.inference.expressions import item_of
-
     other: Value = NOTHING
     entries: list[tuple[object, Value]] = []
     for value in arguments.positional:
@@ -276,8 +271,6 @@ _CHANGING = frozenset(
 
 def changed_container(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value | None:
     """The container after a method that changes it; None where it stays as it was."""
-    from tonumpy.inference.expressions import item_of
-
     given = arguments.positional
     if isinstance(receiver, Sequence):
         if name in ("append", "add", "appendleft") and len(given) == 1:

@@ -23,9 +23,10 @@ from tonumpy.inference.class_bodies import (
 from tonumpy.inference.constructors import stored_parameters
 from tonumpy.inference.conventions import held_by_dataset, is_called_dataset, is_id_of_token, learnt_from_name
 from tonumpy.inference.dtypes import is_integral, is_real
-from tonumpy.inference.expressions import attribute_of, evaluate, settle
+from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.joins import join, join_all
+from tonumpy.inference.parts import attribute_of, settle
 from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
     FunctionNode,

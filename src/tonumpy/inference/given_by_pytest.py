@@ -13,8 +13,9 @@ import os
 
 from tonumpy.chains import last_name
 from tonumpy.inference.builtin_calls import PARAMETER_SET
-from tonumpy.inference.expressions import evaluate, item_of, settle
+from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.joins import join_all
+from tonumpy.inference.parts import item_of, settle
 from tonumpy.inference.symbols import FunctionNode, arguments_of, parameter_names, path_of
 from tonumpy.inference.values import (
     Arguments,

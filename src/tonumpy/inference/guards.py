@@ -9,6 +9,7 @@ import ast
 import re
 
 from tonumpy.chains import is_cpu_literal, last_name
+from tonumpy.inference.parts import settle
 from tonumpy.inference.symbols import path_of
 from tonumpy.inference.values import Plain, with_facts
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -80,7 +81,7 @@ _NONE = frozenset(((ast.Lt, "0"), (ast.Lt, "1"), (ast.LtE, "-1"), (ast.Eq, "-1")
 def take_for_brought(frame: Frame, elsewhere: Iterable[ast.AST]) -> None:
     """No accelerator is in use here, and `elsewhere` is what is done where one is: what is brought to the CPU there
     is on the CPU here."""
-    from tonumpy.inference.expressions import evaluate, settle
+    from tonumpy.inference.expressions import evaluate
 
     for path, expression in dict(_brought(elsewhere)).items():
         if frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2])):

@@ -6,11 +6,12 @@ import ast
 
 from tonumpy.inference.conventions import taken_for_source
 from tonumpy.inference.dependencies import flow_of_module
-from tonumpy.inference.expressions import evaluate, settle
+from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame
 from tonumpy.inference.frameworks import foreign_root
 from tonumpy.inference.joins import join, join_all
+from tonumpy.inference.parts import settle
 from tonumpy.inference.slices import Slice
 from tonumpy.inference.symbols import Import, bindings_of, bound_names, imports_of, words_given
 from tonumpy.inference.values import (

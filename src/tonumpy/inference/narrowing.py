@@ -9,9 +9,10 @@ import operator
 from tonumpy.chains import last_name
 from tonumpy.inference import torch_api
 from tonumpy.inference.annotations import value_of_class
+from tonumpy.inference.devices import cpu_of_device
 from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.joins import join_all
-from tonumpy.inference.operators import cpu_of_device
+from tonumpy.inference.parts import settle
 from tonumpy.inference.symbols import element_path, key_path, path_of
 from tonumpy.inference.values import (
     NONE,
@@ -67,7 +68,7 @@ def narrow(frame: Frame, test: ast.expr, holds: bool) -> None:
 
 def _current(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
     """The path of a subject that a test may refine, with what is known of it."""
-    from tonumpy.inference.expressions import evaluate, settle
+    from tonumpy.inference.expressions import evaluate
 
     if isinstance(subject, ast.NamedExpr):
         subject = subject.target
@@ -129,7 +130,7 @@ def _narrow_by_call(frame: Frame, test: ast.Call, holds: bool) -> None:
 
 def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
     """Whether a test of its class is known to hold, or not to, for every value that its subject may be."""
-    from tonumpy.inference.expressions import evaluate, settle
+    from tonumpy.inference.expressions import evaluate
 
     if getattr(test.func, "id", None) == "hasattr" and len(test.args) == 2:
         return True if _tensors_have(frame, *test.args) else None
@@ -150,7 +151,7 @@ def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
 
 def _tensors_have(frame: Frame, subject: ast.expr, name: ast.expr) -> bool:
     """Whether the subject is surely a tensor, and has an attribute or method of this name as tensors have."""
-    from tonumpy.inference.expressions import evaluate, settle
+    from tonumpy.inference.expressions import evaluate
 
     if not isinstance(name, ast.Constant) or not _is_of_tensors(name.value):
         return False

@@ -6,6 +6,15 @@ from functools import reduce
 
 from tonumpy.chains import ACCELERATORS
 from tonumpy.inference import representation, torch_api
+from tonumpy.inference.devices import (
+    as_tensor,
+    cast_by_type,
+    cpu_of_device,
+    is_chosen,
+    keeps_device,
+    moved,
+    sent_to,
+)
 from tonumpy.inference.dtypes import is_complex, is_dtype_name, is_integral, is_real
 from tonumpy.inference.joins import join_all, sequence_of
 from tonumpy.inference.values import (
@@ -227,31 +236,30 @@ def grad_asked_for(arguments: Arguments) -> Fact:
 def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
     """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
     if name in ("cpu", "pin_memory") or name in ACCELERATORS:  # only memory of the CPU can be pinned
-        return _moved(receiver, name not in ACCELERATORS, None, grad_mode)
+        return moved(receiver, name not in ACCELERATORS, None, grad_mode)
     if name == "to":
-        moved = _to(receiver, arguments, grad_mode)
-        is_chosen = _is_chosen(arguments.get(0, "device"))
-        return moved._replace(
-            is_sent=moved.is_sent or (moved.on_cpu is None and is_chosen),
-            is_given=moved.is_given and keeps_device(arguments),
+        there = sent_to(receiver, arguments, grad_mode)
+        return there._replace(
+            is_sent=there.is_sent or (there.on_cpu is None and is_chosen(arguments.get(0, "device"))),
+            is_given=there.is_given and keeps_device(arguments),
         )
     if name == "type" and (arguments.positional or arguments.named):
-        return _cast_by_type(receiver, arguments, grad_mode)
+        return cast_by_type(receiver, arguments, grad_mode)
     if name in ("detach", "detach_"):
-        tensor = _as_tensor(receiver)
+        tensor = as_tensor(receiver)
         if name == "detach":
             return tensor._replace(requires_grad=False, origins=frozenset())  # what becomes of it is its own
         is_sure = grad_mode is not False or tensor.requires_grad is False  # under inference_mode it does nothing
         return tensor._replace(requires_grad=False if is_sure else None)
     if name == "requires_grad_":
         truth = grad_asked_for(arguments)
-        after = with_grad_set(_as_tensor(receiver), truth)
+        after = with_grad_set(as_tensor(receiver), truth)
         return after if truth is False else after._replace(is_given=False)
     operator = torch_api.tensor_method(name)
     if operator is None:
         return None
     if name == "type_as":
-        return _to(receiver, Arguments(arguments.positional[:1]), grad_mode)
+        return sent_to(receiver, Arguments(arguments.positional[:1]), grad_mode)
     gives_shape = name in ("view_as", "expand_as", "reshape_as")  # of the other tensor nothing else is taken
     taken = Arguments(()) if gives_shape else arguments
     result = _apply(operator, _call_of(operator, taken, grad_mode, receiver))
@@ -472,7 +480,7 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     grad = False if is_integral(dtype) else grad
     bit = bit if output.memory == "view" else None
     is_sent = cpu is not True and (
-        ("device" in call.takes and _is_chosen(call.arguments.named_value("device")))
+        ("device" in call.takes and is_chosen(call.arguments.named_value("device")))
         or any(
             isinstance(value, Tensor) and value.is_sent
             for operand in call.operands
@@ -484,15 +492,6 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     is_given = not is_asked and not is_placed and are_given(call.operands)
     is_number = call.may_reduce or _are_numbers(call.operands)
     return Tensor(cpu, grad, dtype, certainty, is_number, bit=bit, is_sent=is_sent, is_given=is_given)
-
-
-def _is_chosen(device: Value | None) -> bool:
-    """Whether a device is the code's own choice at run time: "cuda" if there is one, else "cpu"; `args.device`."""
-    if isinstance(device, Union):
-        return any(cpu_of_device(member) is False or _is_chosen(member) for member in device.members)
-    if isinstance(device, Device):
-        return device.is_chosen
-    return isinstance(device, Unknown) and device.why == "attribute device"
 
 
 def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:
@@ -554,134 +553,3 @@ def _may_be_promoted(first: Tensor, operands: Items[Value]) -> bool:
         isinstance(value, (Unknown, Sequence)) or (isinstance(value, Tensor) and value.dtype != first.dtype)
         for value in others
     )
-
-
-def _as_tensor(receiver: Tensor | Unknown) -> Tensor:
-    return receiver if isinstance(receiver, Tensor) else Tensor(receiver.on_cpu, receiver.requires_grad, None, "likely")
-
-
-def _moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Tensor:
-    """A tensor on another device or of another dtype. It keeps its grad where it is itself, under no_grad too."""
-    tensor = _as_tensor(receiver)
-    dtype = dtype or tensor.dtype
-    may_be_itself = tensor.on_cpu is not False and on_cpu is True and dtype == tensor.dtype
-    return tensor._replace(
-        on_cpu=on_cpu,
-        dtype=dtype,
-        requires_grad=_grad_after_move(tensor, on_cpu, dtype, grad_mode),
-        bit=tensor.bit if may_be_itself else None,  # a copy has none
-        is_sent=on_cpu is not True and (tensor.is_sent or (on_cpu is False and tensor.on_cpu is not False)),
-    )
-
-
-def _grad_after_move(tensor: Tensor, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Fact:
-    if is_integral(dtype) or tensor.requires_grad is False:
-        return False
-    if grad_mode is True or (tensor.on_cpu is True and on_cpu is True and dtype == tensor.dtype):
-        return tensor.requires_grad
-    is_copy = None not in (tensor.on_cpu, on_cpu) and tensor.on_cpu is not on_cpu
-    return False if is_copy and grad_mode is False else None
-
-
-# A tensor type is a dtype and a device: https://docs.pytorch.org/docs/stable/tensors.html#data-types
-_OF_TENSOR_TYPES = {
-    "FloatTensor": "float32",
-    "DoubleTensor": "float64",
-    "HalfTensor": "float16",
-    "BFloat16Tensor": "bfloat16",
-    "ByteTensor": "uint8",
-    "CharTensor": "int8",
-    "ShortTensor": "int16",
-    "IntTensor": "int32",
-    "LongTensor": "int64",
-    "BoolTensor": "bool",
-}
-
-
-def _cast_by_type(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -> Tensor:
-    """`.type(torch.float32)` is a cast; `.type(torch.cuda.FloatTensor)` moves the tensor as well."""
-    tensor = _as_tensor(receiver)
-    asked = arguments.get(0, "dtype")
-    dtype = None if asked is None else dtype_of(asked)
-    if dtype is not None:
-        return _moved(receiver, tensor.on_cpu, dtype, grad_mode)
-    name = asked.name if isinstance(asked, Symbol) else asked.value if isinstance(asked, Constant) else None
-    if isinstance(name, str) and name.removeprefix("torch.").removeprefix("cuda.") in _OF_TENSOR_TYPES:
-        is_cpu = not name.startswith("torch.cuda.")
-        return _moved(receiver, is_cpu, _OF_TENSOR_TYPES[name.rpartition(".")[2]], grad_mode)
-    on_cpu = tensor.on_cpu if isinstance(asked, Plain) and asked.what == "dtype" else None
-    return tensor._replace(on_cpu=on_cpu, dtype=None, requires_grad=False if tensor.requires_grad is False else None)
-
-
-def _to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -> Tensor:
-    """`.to(device)`, `.to(dtype)`, `.to(device, dtype)`, `.to(other)` in any spelling."""
-    tensor = _as_tensor(receiver)
-    # Integers lose a grad, and copies made under no_grad.
-    unless_ruled_out: Fact = False if tensor.requires_grad is False else None
-    if arguments.has_star:
-        return tensor._replace(on_cpu=None, dtype=None, requires_grad=unless_ruled_out)
-    asked = arguments.named_value("dtype")
-    dtype = None if asked is None else dtype_of(asked)
-    keeps_dtype = asked is None
-    for value in arguments.positional[:2]:
-        if isinstance(value, Tensor):
-            dtype = value.dtype or (tensor.dtype if is_integral(tensor.dtype) else None)
-            moved = _moved(receiver, value.on_cpu, dtype, grad_mode)
-            return moved if dtype else moved._replace(dtype=None, requires_grad=unless_ruled_out)
-        if dtype_of(value) is not None:
-            dtype, keeps_dtype = dtype_of(value), False
-        elif isinstance(value, Plain) and value.what == "dtype":
-            keeps_dtype = False
-        elif isinstance(value, (Unknown, Union)) and not is_integral(tensor.dtype):
-            keeps_dtype = False  # it may be a dtype
-    cpu = device_after_to(tensor.on_cpu, arguments)
-    if not keeps_dtype and dtype is None:
-        return tensor._replace(on_cpu=cpu, dtype=None, requires_grad=unless_ruled_out)
-    return _moved(receiver, cpu, dtype, grad_mode)
-
-
-def keeps_device(arguments: Arguments) -> bool:
-    """Whether `.to(...)` with these arguments leaves what is on the CPU there."""
-    return device_after_to(True, arguments) is True
-
-
-def device_after_to(before: Fact, arguments: Arguments) -> Fact:
-    """Whether a tensor or module is on the CPU after `.to(...)` with these arguments, in any spelling."""
-    if arguments.has_star:
-        return None
-    given = arguments.named_value("device")
-    for value in arguments.positional[:2]:
-        if given is None and not all(map(_is_no_device, members(value))):
-            given = value
-    if given is None:
-        return before
-    found = {before if _is_no_device(each) else _device_of(each) for each in members(given)}
-    return found.pop() if len(found) == 1 else None
-
-
-def _is_no_device(value: Value) -> bool:
-    """None, a flag or a dtype as an argument of `.to(...)`."""
-    if isinstance(value, Constant):
-        return value.value is None or isinstance(value.value, bool)
-    if isinstance(value, Plain):
-        return value.what in ("dtype", "bool")  # a text or a number names a device: `f"cuda:{rank}"`
-    return dtype_of(value) is not None
-
-
-def _device_of(given: Value) -> Fact:
-    return given.on_cpu if isinstance(given, Tensor) else cpu_of_device(given)
-
-
-def cpu_of_device(value: Value | None) -> Fact:
-    """Whether a `device` argument means the CPU; None where it is not known."""
-    if isinstance(value, Union):
-        found = {cpu_of_device(member) for member in value.members}
-        return found.pop() if len(found) == 1 else None
-    if isinstance(value, Device):
-        return value.is_cpu
-    if isinstance(value, Constant):
-        if isinstance(value.value, str):
-            return value.value.partition(":")[0] == "cpu"
-        if isinstance(value.value, int) and not isinstance(value.value, bool):
-            return False  # the number of an accelerator
-    return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tonumpy.chains import ACCELERATORS
-from tonumpy.inference.operators import device_after_to, grad_asked_for
+from tonumpy.inference.devices import device_after_to
+from tonumpy.inference.operators import grad_asked_for
 from tonumpy.inference.symbols import MOVES
 from tonumpy.inference.values import Arguments, Constant, Device, Instance, LibraryObject, dtype_of
 from tonumpy.lazy_typing import TYPE_CHECKING

@@ -6,11 +6,12 @@ import ast
 
 from tonumpy.inference.aliases import unless_it_requires_grad
 from tonumpy.inference.conventions import item_of_dataset, left_on_cpu
+from tonumpy.inference.devices import cpu_of_device
 from tonumpy.inference.dtypes import is_real
 from tonumpy.inference.joins import join, join_all, sequence_of
 from tonumpy.inference.libraries.containers import layer, made_around, one_after_another, scattered, wrapped
 from tonumpy.inference.libraries.rows import is_module
-from tonumpy.inference.operators import combine, cpu_of_device, result_facts
+from tonumpy.inference.operators import combine, result_facts
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -140,7 +141,7 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
 
 
 def _item(frame: Frame, value: Value) -> Value:
-    from tonumpy.inference.expressions import item_of
+    from tonumpy.inference.parts import item_of
 
     return item_of(frame, value)
 
@@ -248,7 +249,7 @@ def _collate(item: Value, unknown: Unknown, grad_mode: Fact, place: str = "<batc
 
 def _iterated(frame: Frame, kind: str, arguments: Arguments) -> Value:
     """An item of the first argument, or an iterator: over its items, over theirs, over those of all, over tuples."""
-    from tonumpy.inference.expressions import item_of
+    from tonumpy.inference.parts import item_of
 
     items = tuple(item_of(frame, value) for value in arguments.positional)
     if kind == "item":
