@@ -138,8 +138,8 @@ class Walk:
     def store(self, target: ast.Subscript, references: References) -> None:
         """`x[...] = value`: kept in a container, copied into a tensor or array."""
         self.value(target.slice)
-        base: ast.expr = target
-        while isinstance(base, ast.Subscript):
+        base = target.value
+        while isinstance(base, ast.Subscript) and place_of(base) not in self.memory.containers:
             base = base.value
         place = place_of(base)
         if place is not None and place in self.memory.containers:
