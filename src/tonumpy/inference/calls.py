@@ -222,6 +222,8 @@ _OPERATORS = frozenset(f"operator.{name}" for name in ("add", "matmul", "mul", "
 
 def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     """A call of a library's function or class."""
+    if name == "builtins.__import__":
+        return _imported(frame, arguments.get(0, "name"), is_root=True)
     if name.startswith("builtins."):
         return builtin_calls.call(frame, name[len("builtins.") :], arguments)
     if name == "functools.reduce":
@@ -292,10 +294,11 @@ def _is_made_of_data(function: str, arguments: Arguments) -> bool:
     return is_data and result_facts(arguments.values(), True, mixes=True)[1] is False
 
 
-def _imported(frame: Frame, name: Value | None) -> Value:
-    """The module that a call imports by its name."""
+def _imported(frame: Frame, name: Value | None, *, is_root: bool = False) -> Value:
+    """The module that a call imports by its name, or the package that it is in."""
     if isinstance(name, Constant) and isinstance(name.value, str) and not name.value.startswith("."):
-        return frame.analysis.names.import_value(frame.module, Import(name.value, 0, None))
+        module = name.value.partition(".")[0] if is_root else name.value
+        return frame.analysis.names.import_value(frame.module, Import(module, 0, None))
     return Unknown("import")
 
 

@@ -59,7 +59,7 @@ _IMPORTS = (
 # `pytest.importorskip("torch")` and `importlib.import_module("torch.nn")` bind a module as an import does, and so does
 # `_safe_import("torch.nn")` of skbase, which sktime and others are built on.
 IMPORTING = frozenset(("importorskip", "import_module", "_safe_import"))
-_CALLS = r"""import(?:orskip|_module|)\([ \t]*["']([A-Za-z_]\w*)"""
+_CALLS = r"""import(?:orskip|_module|__|)\([ \t]*["']([A-Za-z_]\w*)"""
 _NAME_IN_TORCH = r"\btorch\.\w"
 # Those that are spoken of most; the names of some others are words of plain English (`warp`, `ants`).
 _OTHERS_NAMED = r"\b(?:tf|jax|jnp)\b|tensorflow|keras|paddle|mxnet|mindspore|tinygrad"
