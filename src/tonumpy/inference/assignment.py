@@ -150,6 +150,9 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         thaw_owners(frame, path)
     holder = frame.env.get(owner)
     if isinstance(holder, Instance):
+        if frame.analysis.classes.is_property(holder.cls, name):
+            frame.forget(path)  # what its setter makes of the value is what its class says
+            return
         value = frame.analysis.classes.kept(holder, value)
         if holder.cls == frame.owner and frame.analysis.classes.is_written_within(holder.cls, name):
             value = join(value, frame.analysis.attribute_of_instance(holder, name))

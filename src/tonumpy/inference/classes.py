@@ -123,6 +123,10 @@ class ClassFacts:
                 return Function(node, owner.module, owner, owner.closure)
         return None
 
+    def is_property(self, cls: Class, name: str) -> bool:
+        function = self.method(cls, name)
+        return function is not None and "property" in decorator_names(function.node)
+
     def lacks(self, cls: Class, name: str) -> bool:
         """Whether objects of a class surely have no method or attribute of a name: all its bases are in sight, and none
         makes up attributes."""
