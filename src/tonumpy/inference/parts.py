@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonumpy.inference import libraries, torch_api
 from tonumpy.inference.conventions import item_of_dataset, learnt_from_name
 from tonumpy.inference.joins import join, join_all
-from tonumpy.inference.operators import attribute_of_tensor
+from tonumpy.inference.operators import TORCH_WORDS, attribute_of_tensor
 from tonumpy.inference.values import (
     DATASET,
     GIVEN,
@@ -34,6 +34,7 @@ from tonumpy.inference.values import (
     Value,
     same,
     symbol,
+    tensor_facts,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -117,6 +118,10 @@ def settle(value: Value) -> Value:
             elif owner.why == DATASET:
                 owner = owner._replace(on_cpu=True)
             return learnt_from_name(Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad), value.name)
+        if isinstance(value.receiver, Tensor) and not _tensors_have(value.name):
+            # Somebody has put it there; or it is no tensor after all, and its parts are where it has been sent.
+            facts = (None, None) if value.receiver.certainty == "tensor" else tensor_facts(value.receiver)
+            return learnt_from_name(Unknown(f"attribute {value.name} of a tensor", *facts), value.name)
         if isinstance(value.receiver, LibraryObject):
             why = f"attribute {value.name} of {value.receiver.name}"
             return learnt_from_name(Unknown(why, None, value.receiver.requires_grad), value.name)
@@ -125,6 +130,10 @@ def settle(value: Value) -> Value:
         if isinstance(value.receiver, (Instance, Plain)):
             return learnt_from_name(Unknown(f"attribute {value.name}"), value.name)
     return value
+
+
+def _tensors_have(method: str) -> bool:
+    return torch_api.tensor_method(method) is not None or method in TORCH_WORDS or method.startswith("__")
 
 
 _SHAPE = Plain("Size")  # of a tensor
