@@ -44,13 +44,20 @@ def modules() -> dict[str, ModuleClaims]:
 
 
 def _made_plainly(module: type[torch.nn.Module]) -> bool | None:
-    """Whether the layer has parameters, where it can be made without arguments and its forward is its own."""
-    if module.forward is torch.nn.Module.forward:
+    """Whether the layer has parameters, where it can be made with ones for the arguments that it needs.
+
+    Its forward must be its own, and it must not be made around another module, as DataParallel is. Of one that needs
+    arguments and has parameters, another may leave these out.
+    """
+    if module.forward is torch.nn.Module.forward or module.__module__.startswith("torch.nn.parallel."):
         return None
+    parameters = inspect.signature(module).parameters.values()
+    is_needed = [each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters]
     try:
-        return any(True for _ in module().parameters())
-    except (TypeError, RuntimeError, ValueError):
+        has_parameters = any(True for _ in module(*[1] * sum(is_needed)).parameters())
+    except (AssertionError, TypeError, RuntimeError, ValueError):
         return None
+    return None if has_parameters and any(is_needed) else has_parameters
 
 
 def _measured_modules() -> dict[type[torch.nn.Module], ModuleClaims]:
