@@ -122,6 +122,15 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
     if kind == "rows" and isinstance(owner, LibraryObject):
         columns = () if owner.arguments is None else owner.arguments.positional
         return sequence_of([_item(frame, column) for column in columns]) if columns else Sequence(None, tensor)
+    if kind == "arguments" and isinstance(owner, LibraryObject) and owner.arguments is not None:
+        return sequence_of(list(owner.arguments.positional))
+    if kind == "splits":
+        return Sequence(None, LibraryObject("torch.utils.data.Subset", arguments=arguments))
+    if kind == "items" and isinstance(owner, LibraryObject):
+        dataset = made_around(owner, detail)
+        if dataset is None:
+            return Unknown("item of a dataset", cpu, grad)
+        return _item(frame, dataset.element if isinstance(dataset, Sequence) else dataset)  # or one of several
     if kind == "collated" and isinstance(owner, LibraryObject):
         return _collated(frame, owner, cpu, grad)
     if kind == "collated" and arguments.positional:
