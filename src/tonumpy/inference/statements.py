@@ -94,9 +94,8 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
             frame.bind(statement.targets[0].id, Constant(known))
             return True
     if not is_wanted(frame, statement, names):
-        if _binds_by_walrus(frame, statement.value) or is_wanted(
-            frame, statement, _written_by_own_method(frame, statement.value)
-        ):
+        changed = [*_written_by_own_method(frame, statement.value), *_changed_in(frame, statement)]
+        if _binds_by_walrus(frame, statement.value) or is_wanted(frame, statement, changed):
             evaluate(frame, statement.value)
         return True
     if isinstance(statement.value, ast.Lambda) and frame.targets.calls:
