@@ -159,10 +159,7 @@ def _tensors_have(frame: Frame, subject: ast.expr, name: ast.expr) -> bool:
 
 
 def _is_of_tensors(name: object) -> bool:
-    """Whether every tensor has an attribute or method of this name."""
-    if not isinstance(name, str):
-        return False
-    return (torch_api.tensor_attribute(name) or torch_api.tensor_method(name)) is not None
+    return isinstance(name, str) and torch_api.is_of_tensors(name)
 
 
 def asks_for_class(test: ast.expr) -> bool:

@@ -132,8 +132,8 @@ def settle(value: Value) -> Value:
     return value
 
 
-def _tensors_have(method: str) -> bool:
-    return torch_api.tensor_method(method) is not None or method in TORCH_WORDS or method.startswith("__")
+def _tensors_have(name: str) -> bool:
+    return torch_api.is_of_tensors(name) or name in TORCH_WORDS or name.startswith("__")
 
 
 _SHAPE = Plain("Size")  # of a tensor

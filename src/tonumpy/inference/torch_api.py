@@ -123,6 +123,11 @@ def tensor_attribute(name: str) -> Output | None:
     return None if entry is None else Output(*entry)
 
 
+def is_of_tensors(name: str) -> bool:
+    """Whether every tensor has an attribute or method of this name."""
+    return (tensor_attribute(name) or tensor_method(name)) is not None
+
+
 @cache
 def plain_keywords() -> frozenset[str]:
     """The names of parameters that take no tensor in any function of torch: `dim`, `keepdim`, `dtype`."""
