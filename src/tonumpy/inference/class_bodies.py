@@ -15,6 +15,7 @@ from tonumpy.inference.symbols import (
     is_super,
     parameter_names,
     registered,
+    set_by_call,
     requires_grad_given,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -68,8 +69,8 @@ class Writes(NamedTuple):
     assigned: frozenset[str]
     filled: frozenset[str]  # only put something into
     changed: frozenset[str]  # written to in place, if they are tensors: `self.table[i] = x`, `self.table[i] += x`
-    held: frozenset[str]  # made parameters or buffers
-    buffers: frozenset[str]  # those of them that are made buffers
+    parameters: frozenset[str]  # made parameters
+    buffers: frozenset[str]  # made buffers
     computed: frozenset[str]  # assigned what is worked out, by itself or through a name: no literal that was passed on
     methods_called: tuple[str, ...]  # in the order of the text
 
@@ -82,7 +83,7 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
     assigned: set[str] = set()
     filled: set[str] = set()
     changed: set[str] = set()
-    held: set[str] = set()
+    parameters: set[str] = set()
     buffers: set[str] = set()
     values: list[tuple[ast.expr, ast.expr]] = []
     methods_called: dict[str, None] = {}
@@ -99,15 +100,15 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
             made = last_name(node.value.func) if isinstance(node.value, ast.Call) else None
             if made in ("Parameter", "Buffer"):
                 names = [target.attr for target in node.targets if isinstance(target, ast.Attribute)]
-                held.update(names)
-                buffers.update(names if made == "Buffer" else ())
+                (buffers if made == "Buffer" else parameters).update(names)
             values += [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.Call) and (member := set_by_call(node)) is not None:
+            if _is_name(member[0].value, owner):
+                assigned.add(member[0].attr)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             member = registered(node)
             if member is not None:
-                held.add(member[0].attr)
-                if node.func.attr == "register_buffer":
-                    buffers.add(member[0].attr)
+                (buffers if node.func.attr == "register_buffer" else parameters).add(member[0].attr)
                 if _is_name(member[0].value, owner):
                     assigned.add(member[0].attr)
             if _is_name(node.func.value, owner):
@@ -124,7 +125,7 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
         frozenset(assigned),
         frozenset(filled - assigned),
         frozenset(changed),
-        frozenset(held),
+        frozenset(parameters),
         frozenset(buffers),
         computed,
         tuple(methods_called),
@@ -183,8 +184,8 @@ class Writers(NamedTuple):
     assigning: list[FunctionNode]
     filling: list[FunctionNode]  # those that only put something into it
     changing: list[FunctionNode]  # those that write to it in place, if it is a tensor
-    is_held: bool  # it is made a parameter or a buffer of a module, which moves with it
-    is_buffer: bool
+    is_parameter: bool  # it is made one of a module, with which it moves
+    is_buffer: bool  # it is made one, likewise
 
 
 class WritersByName:
@@ -208,7 +209,7 @@ class WritersByName:
                 [function for function, each in writes if name in each.assigned],
                 [function for function, each in writes if name in each.filled],
                 [function for function, each in writes if name in each.changed],
-                any(name in each.held for _, each in writes),
+                any(name in each.parameters for _, each in writes),
                 any(name in each.buffers for _, each in writes),
             )
         return known
@@ -228,7 +229,7 @@ def _attribute() -> re.Pattern[str]:
     """
     assigns = r"(?:[-+*/%@&|^]|\*\*|//|<<|>>)?=(?!=)"
     perhaps = r"[\[\],:;)\\#\r\n]|in\b|$"
-    by_name = r"""register_\w+\(\s*["'](\w+)"""
+    by_name = r"""(?:register_\w+\(|setattr(?:__)?\((?:\s*\w+\s*,)?)\s*(?:name\s*=\s*)?["'](\w+)"""
     return re.compile(rf"\.[ \t]*(\w+)(?=[ \t]*(?:({assigns}|{_FILLS})|{perhaps}))|{by_name}")
 
 

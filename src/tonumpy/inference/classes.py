@@ -348,11 +348,15 @@ class ClassFacts:
         return self._may_move(instance, value, is_held=self._is_held(instance.cls, name))
 
     def _is_held(self, cls: Class, name: str) -> bool:
-        return any(self._writers_of(owner, name).is_held for owner in self.ancestors(cls))
+        writers = (self._writers_of(owner, name) for owner in self.ancestors(cls))
+        return any(each.is_parameter or each.is_buffer for each in writers)
 
     def _is_buffer(self, cls: Class, name: str) -> bool:
         """Whether a module keeps it and does not learn it, whatever its methods put in its place afterwards."""
-        return self.is_module(cls) and any(self._writers_of(owner, name).is_buffer for owner in self.ancestors(cls))
+        if not self.is_module(cls):
+            return False
+        writers = [self._writers_of(owner, name) for owner in self.ancestors(cls)]
+        return any(each.is_buffer for each in writers) and not any(each.is_parameter for each in writers)
 
     def _may_move(self, instance: Instance, value: Value, *, is_held: bool) -> bool:
         if isinstance(value, Instance):

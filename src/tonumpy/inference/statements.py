@@ -26,6 +26,7 @@ from tonumpy.inference.symbols import (
     names_given,
     registered,
     root_name,
+    set_by_call,
     words_given,
 )
 from tonumpy.inference.values import (
@@ -177,6 +178,8 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         evaluate(frame, node)
     elif isinstance(node, ast.Call) and (member := _member_of_module(frame, node)) is not None:
         _register(frame, statement, *member, is_buffer=last_name(node.func) == "register_buffer")
+    elif isinstance(node, ast.Call) and (member := set_by_call(node)) is not None:
+        _set_attribute(frame, statement, *member)
     elif isinstance(node, ast.Call):
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
         name = last_name(node.func)
@@ -218,6 +221,11 @@ def _register(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: as
         if is_buffer:
             value = unless_it_requires_grad(value)
         assign(frame, target, Tensor(*tensor_facts(value)) if isinstance(value, Unknown) else value)
+
+
+def _set_attribute(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: ast.expr) -> None:
+    if is_wanted(frame, statement, [*bound_names(target), *_changed_in(frame, statement)]):
+        assign(frame, target, evaluate(frame, node))
 
 
 def _written_by_own_method(frame: Frame, node: ast.expr) -> list[str]:

@@ -149,15 +149,33 @@ def bound_names(target: ast.expr) -> Iterator[str]:
 
 def registered(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
     """What `self.register_buffer("mean", x)` does, as the target and the value of `self.mean = x`."""
-    function, given = (
-        call.func,
-        [*call.args, *(each.value for each in call.keywords if each.arg in ("tensor", "param"))],
-    )
+    function, named = call.func, {each.arg: each.value for each in call.keywords}
+    given = [*call.args, *(named[name] for name in _REGISTERED if name in named)]
     if not isinstance(function, ast.Attribute) or function.attr not in ("register_buffer", "register_parameter"):
         return None
+    return _set(call, function.value, *given[:2])
+
+
+# torch.nn.Module's, and GPyTorch's `parameter`: https://docs.gpytorch.ai/en/stable/module.html
+_REGISTERED = ("name", "tensor", "param", "parameter")
+
+
+def set_by_call(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
+    """What `setattr(a, "mean", x)` or `a.__setattr__("mean", x)` does, as the target and the value of `a.mean = x`."""
+    function, given = call.func, call.args
+    if isinstance(function, ast.Attribute) and function.attr == "__setattr__":
+        if len(given) == 2:
+            owner = ast.copy_location(ast.Name(SELF, ast.Load()), call) if calls_super(function) else function.value
+            given = [owner, *given]
+    elif not isinstance(function, ast.Name) or function.id != "setattr":
+        return None
+    return _set(call, *given) if len(given) == 3 else None
+
+
+def _set(call: ast.Call, owner: ast.expr, *given: ast.expr) -> tuple[ast.Attribute, ast.expr] | None:
     if len(given) < 2 or not isinstance(given[0], ast.Constant) or not isinstance(given[0].value, str):
         return None
-    return ast.copy_location(ast.Attribute(function.value, given[0].value, ast.Store()), call), given[1]
+    return ast.copy_location(ast.Attribute(owner, given[0].value, ast.Store()), call), given[1]
 
 
 def imports_of(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Import]]:
@@ -346,7 +364,7 @@ def bindings_of(statement: ast.stmt) -> Iterator[tuple[list[ast.expr], ast.expr 
     elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
         yield [statement.target], statement.value
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        member = registered(statement.value)
+        member = registered(statement.value) or set_by_call(statement.value)
         if member is not None:
             yield [member[0]], member[1]
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
