@@ -176,10 +176,18 @@ def collection(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name == "OrderedDict":
         return _dict(frame, arguments)
     if name == "defaultdict":
-        return Mapping((), NOTHING)
+        made = _made_for_missing(frame, arguments.get(0, "default_factory"))
+        return updated(Mapping((), made), _dict(frame, arguments._replace(positional=arguments.positional[1:])))
     if name == "deque":
         return call(frame, "list", Arguments(arguments.positional[:1]))
     return Plain(name) if name == "Counter" else Unknown(f"call of collections.{name}")
+
+
+def _made_for_missing(frame: Frame, factory: Value | None) -> Value:
+    """What a defaultdict holds under a key that nothing was stored under."""
+    from tonumpy.inference.calls import call_value
+
+    return NOTHING if factory in (None, NONE) else settle(call_value(frame, factory, Arguments(())))
 
 
 def call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
