@@ -40,6 +40,11 @@ _TENSOR_NAMES = frozenset(
     "torch.Tensor torch._tensor.Tensor torch.tensor torch.FloatTensor torch.DoubleTensor torch.HalfTensor"
     " torch.autograd.Variable torchtyping.TensorType".split()
 )
+_TENSORS_OF_MODULES = frozenset(
+    f"torch.nn.{module}{name}"
+    for module in ("", "parameter.")
+    for name in ("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "UninitializedTensorMixin")
+)
 _INTEGER_TENSORS = {
     "torch.LongTensor": "int64",
     "torch.IntTensor": "int32",
@@ -98,7 +103,7 @@ def value_of_class(cls: Value) -> Value:
         return Tensor(is_given=True)
     if full in _INTEGER_TENSORS:
         return Tensor(None, False, _INTEGER_TENSORS[full])
-    if full in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+    if full in _TENSORS_OF_MODULES:
         return Tensor(None, None)
     if full == "torch.device":
         return Device(None)

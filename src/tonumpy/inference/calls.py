@@ -266,7 +266,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return builtin_calls.collection(frame, name[len("collections.") :], arguments)
     if libraries.gives_plain_values(name):
         return Plain(name)
-    if short[:1].isupper():
+    if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
         made = libraries.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
     result = _fresh(f"call of {name}", frame, arguments)

@@ -75,6 +75,8 @@ class Writes(NamedTuple):
     methods_called: tuple[str, ...]  # in the order of the text
 
 
+_MADE_PARAMETERS = ("Parameter", "UninitializedParameter")
+_MADE_BUFFERS = ("Buffer", "UninitializedBuffer")
 _SAYING_NOTHING = frozenset((ast.Name, ast.Constant))  # most nodes
 
 
@@ -98,9 +100,9 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
             inner = node.value if isinstance(node.ctx, ast.Store) else None
         elif isinstance(node, ast.Assign):
             made = last_name(node.value.func) if isinstance(node.value, ast.Call) else None
-            if made in ("Parameter", "Buffer"):
+            if made in _MADE_PARAMETERS or made in _MADE_BUFFERS:
                 names = [target.attr for target in node.targets if isinstance(target, ast.Attribute)]
-                (buffers if made == "Buffer" else parameters).update(names)
+                (buffers if made in _MADE_BUFFERS else parameters).update(names)
             values += [(target, node.value) for target in node.targets]
         elif isinstance(node, ast.Call) and (member := set_by_call(node)) is not None:
             if _is_name(member[0].value, owner):

@@ -23,7 +23,9 @@ from tonumpy.inference.symbols import (
     bound_names,
     calls_super,
     imports_of,
+    key_path,
     names_given,
+    path_of,
     registered,
     root_name,
     set_by_call,
@@ -301,7 +303,17 @@ def _delete(frame: Frame, statement: ast.Delete) -> Continues:
             evaluate(frame, target)
         if isinstance(target, ast.Name) and frame.is_relevant(target.id):
             frame.bind(target.id, Unknown(f"deleted {target.id}"))
+        elif not isinstance(target, ast.Name) and (place := _place_of(target)) is not None:
+            frame.forget(place)
     return True
+
+
+def _place_of(target: ast.expr) -> str | None:
+    """What `x.a` or `x["a"]` is known by."""
+    if not isinstance(target, ast.Subscript):
+        return path_of(target)
+    container = path_of(target.value)
+    return None if container is None else key_path(container, target.slice)
 
 
 def _annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr | None]:
