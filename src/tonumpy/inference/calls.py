@@ -440,6 +440,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
                 return Plain("number")
             return under_key(frame, inner, inner, arguments.positional[0])
         return Sequence(None, inner) if name == "values" else inner
+    if name == "split" and _is_of_text(arguments):
+        return Sequence(None, Plain("str"))
     if is_collating(name):
         return Unknown("batch", True, False)
     if generates_tokens(name, (keyword for keyword, _ in arguments.named)):
@@ -471,6 +473,14 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         why = f"method {name}" if is_obscure else receiver.why
         return Unknown(why, result.on_cpu, result.requires_grad)
     return result
+
+
+def _is_of_text(arguments: Arguments) -> bool:
+    """`split()`, `split(",")`: that of a tensor is told a size."""
+    separator = arguments.get(0, "sep")
+    if separator is None:
+        return not arguments.has_star and arguments.named_value("split_size") is None
+    return isinstance(separator, Constant) and (separator == NONE or isinstance(separator.value, str))
 
 
 def _is_in_a_module(frame: Frame) -> bool:
