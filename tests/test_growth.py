@@ -29,6 +29,20 @@ def mutually_recursive_functions(n: int) -> str:
     return HEAD + "\n".join(calls) + "\ndef g(x: torch.Tensor):\n    return _f0(x).numpy()\n"
 
 
+def asked_for_each_of_mutually_recursive_functions(n: int) -> str:
+    asked = (f"def g{i}(x: torch.Tensor):\n    return _f{i}(x).numpy()\n" for i in range(n))
+    return mutually_recursive_functions(n) + "\n".join(asked)
+
+
+def attributes_made_of_each_other(n: int) -> str:
+    body = "".join(
+        f"    def f{i}(self):\n        self.a{i} = self.a{(i + 1) % n} + self.a{(i + 2) % n}\n"
+        f"    def g{i}(self):\n        return self.a{i}.numpy()\n"
+        for i in range(n)
+    )
+    return HEAD + f"class C:\n    def __init__(self, x: torch.Tensor):\n        self.a0 = x\n{body}"
+
+
 def functions_that_hand_on_arrays(n: int) -> str:
     bodies = (
         f"def f{i}(x):\n    y = f{(i + 1) % n}(x)\n    x[{i}] = 0\n    f{(i + 2) % n}(x.view(-1))\n"
@@ -107,6 +121,8 @@ SHAPES = (
     functions,
     functions_that_call_each_other_in_turn,
     mutually_recursive_functions,
+    asked_for_each_of_mutually_recursive_functions,
+    attributes_made_of_each_other,
     functions_that_hand_on_arrays,
     parts_of_a_tensor,
     statements,

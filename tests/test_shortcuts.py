@@ -197,8 +197,10 @@ def test_no_writer_of_an_attribute_is_passed_over(sources: list[Source]) -> None
                     assert function in writers.of(name, module).assigning, (source.filename, name)
                 for name in writes.filled:
                     assert function in writers.of(name, module).filling, (source.filename, name)
-                for name in writes.held:
-                    assert writers.of(name, module).is_held, (source.filename, name)
+                for name in writes.parameters:
+                    assert writers.of(name, module).is_parameter, (source.filename, name)
+                for name in writes.buffers:
+                    assert writers.of(name, module).is_buffer, (source.filename, name)
     assert count > 500
 
 
@@ -232,6 +234,13 @@ def test_no_writer_of_an_attribute_is_passed_over(sources: list[Source]) -> None
         "a = [self.x[b].append(1) for b in c]",
         "self.register_buffer('x', a)",
         'self.register_parameter(\n            "x",\n            a,\n        )',
+        "self.register_buffer(persistent=False, name='x', tensor=a)",
+        "self.register_buffer(tensor=a, name='x')",
+        "setattr(self, 'x', a)",
+        'setattr(\n            self,\n            "x",\n            a,\n        )',
+        "object.__setattr__(self, 'x', a)",
+        "super().__setattr__('x', a)",
+        "self.__setattr__('x', a)",
         "if a: self.x = 1  # self.x",
     ],
 )

@@ -32,6 +32,7 @@ from tonumpy.inference.symbols import (
     names_in,
     parameter_names,
 )
+from tonumpy.inference.unfinished import Unfinished
 from tonumpy.inference.values import (
     NONE,
     NOTHING,
@@ -83,6 +84,7 @@ class Analysis:
         self._modules_read: set[str] = set()
         self.frames: list[Frame] = []  # all that were made
         self.autocast: Value = NOTHING  # that of the call which is being entered (see autocast.py)
+        self.unfinished = Unfinished()
         self._calls: dict[tuple[object, ...], tuple[Value, Changes]] = {}
         self._first_changed: float = math.inf  # the number of the first frame that an inner function has changed
         self._made_by_decorators: dict[tuple[int, int], Function | Unknown] = {}
@@ -110,6 +112,7 @@ class Analysis:
     def refuel(self, limit: int) -> None:
         """Before each function that holds candidates, so that the cost grows with their number and no faster."""
         self._statements_left = limit
+        self.unfinished.abandon()
 
     def spend(self) -> None:
         self._statements_left -= 1
@@ -192,8 +195,12 @@ class Analysis:
     def _closure_frame(self, module: Module, scopes: Items[ast.AST], inner: ast.AST) -> Frame:
         known = self._closures.get(id(inner))
         if known is None:
+            begun = self.unfinished.begin()
             known = self.entry_frame(module, scopes, NO_TARGETS, names_in(inner))
             self._closures[id(inner)] = known
+            self.unfinished.finish(begun, self._closures, id(inner))
+        else:
+            self.unfinished.reuse(self._closures, id(inner))
         return known
 
     def entry_state(self, module: Module, scopes: Items[ast.AST]) -> Entry:
@@ -202,6 +209,7 @@ class Analysis:
         assert isinstance(node, FUNCTIONS)
         known = self._entries.get(id(node))
         if known is None:
+            begun = self.unfinished.begin()
             owner, closure = self.surroundings(module, scopes)
             function = Function(node, module, owner, closure)
             # While the callers are asked, a recursive question gets an answer without them.
@@ -216,6 +224,9 @@ class Analysis:
                 caller_mode = False
             known = Entry(parameters, self.decorated_mode(function, caller_mode), around)
             self._entries[id(node)] = known
+            self.unfinished.finish(begun, self._entries, id(node))
+        else:
+            self.unfinished.reuse(self._entries, id(node))
         return known
 
     def declared_entry(self, module: Module, scopes: Items[ast.AST]) -> Entry:
@@ -371,14 +382,17 @@ class Analysis:
         except TypeError:  # a literal that cannot be hashed
             return self._declared_return(function, "call", grad_mode)
         if known is not None:
+            self.unfinished.reuse(self._calls, key)
             self._change_closures(function, known[1], arguments)
             return handed_back(known[0], arguments)
         if key in self.active:
+            self.unfinished.ask_again(key)
             return NOTHING
         same_function = sum(1 for active in self.active if active[0] == key[0])
         if self.is_exhausted or len(self.active) >= MAX_DEPTH or same_function >= 2:
             return self._declared_return(function, "call too deep to follow", grad_mode)
         self.active.append(key)
+        begun = self.unfinished.begin(key)
         before, self._first_changed, start = self._first_changed, math.inf, len(self.frames)
         kept = self._statements_left // 2  # for what comes after the call: it is often one of many
         self._statements_left -= kept
@@ -391,6 +405,7 @@ class Analysis:
                 self._calls[key] = result, changes
         finally:
             self.active.pop()
+            self.unfinished.finish(begun, self._calls, key)
             self._statements_left += kept
             self._first_changed = min(before, self._first_changed)
         self._change_closures(function, changes, arguments)

@@ -15,8 +15,8 @@ from tonumpy.inference.symbols import (
     is_super,
     parameter_names,
     registered,
-    set_by_call,
     requires_grad_given,
+    set_by_call,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import FUNCTIONS, statements_of, walk
@@ -231,7 +231,7 @@ def _attribute() -> re.Pattern[str]:
     """
     assigns = r"(?:[-+*/%@&|^]|\*\*|//|<<|>>)?=(?!=)"
     perhaps = r"[\[\],:;)\\#\r\n]|in\b|$"
-    by_name = r"""(?:register_\w+\(|setattr(?:__)?\((?:\s*\w+\s*,)?)\s*(?:name\s*=\s*)?["'](\w+)"""
+    by_name = r"""(?:register_\w+|setattr(?:__)?)\((?:[^"']*?(?:name\s*=|,))?\s*["'](\w+)"""
     return re.compile(rf"\.[ \t]*(\w+)(?=[ \t]*(?:({assigns}|{_FILLS})|{perhaps}))|{by_name}")
 
 

@@ -72,6 +72,7 @@ class ClassFacts:
         self._analysis = analysis
         self._ancestors: dict[Class, tuple[list[Class], list[str]]] = {}
         self._attributes: dict[tuple[object, ...], Value] = {}
+        self._being_worked_out: set[tuple[object, ...]] = set()
         self._made_from_itself: set[tuple[object, ...]] = set()
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
         self._is_written_within: dict[tuple[Class, str], bool] = {}
@@ -281,18 +282,34 @@ class ClassFacts:
             instance = instance._replace(arguments=None)
             key = _key(instance, name)
             known = self._attributes.get(key)
+        unfinished = self._analysis.unfinished
         if known is not None:
             if isinstance(known, Nothing):  # it is being worked out
                 self._made_from_itself.add(key)
+            if key in self._being_worked_out:
+                unfinished.ask_again(key)
+            else:
+                unfinished.reuse(self._attributes, key)
             return known
         self._attributes[key] = NOTHING  # an attribute made from itself adds nothing at first
+        self._being_worked_out.add(key)
+        begun = unfinished.begin(key)
+        value: Value = Unknown(f"attribute {name}")  # where it is nested too deeply
+        try:
+            value = self._work_out(instance, name, key)
+        finally:
+            self._attributes[key] = value
+            self._being_worked_out.remove(key)
+            unfinished.finish(begun, self._attributes, key)
+        return value
+
+    def _work_out(self, instance: Instance, name: str, key: tuple[object, ...]) -> Value:
         is_held = self._is_held(instance.cls, name)
         value = self._as_held(instance, self._join_of_writes(instance, name, key), is_held=is_held)
         if instance.arguments is None and value == NONE:
             # Somebody out of sight gives it what it is there for.
             grad = False if self._is_buffer(instance.cls, name) else None
             value = join(NONE, Unknown(f"attribute {name}", None, grad))
-        self._attributes[key] = value
         return value
 
     def is_computed(self, instance: Instance, name: str) -> bool:
@@ -503,6 +520,7 @@ class ClassFacts:
         path = f"{first}.{name}"
         runs = self._constructors.setdefault((id(writer), instance), []) if is_constructor else []
         if runs and runs[-1].relevant is None:
+            analysis.unfinished.reuse(self._constructors, (id(writer), instance))
             return runs[-1].bound.get(path, NOTHING)
         stored = owner.module.derived(stored_parameters, writer).get(name) if is_constructor else None
         if stored is not None:
@@ -515,9 +533,11 @@ class ClassFacts:
         frame.bind(first, self.while_constructed(instance, writer))
         from tonumpy.inference.flow import execute
 
+        begun = analysis.unfinished.begin()
         execute(frame, writer.body)
         if stored is None:
             runs.append(frame)
+        analysis.unfinished.finish(begun, self._constructors, (id(writer), instance))
         return frame.bound.get(path, NOTHING)
 
     def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:
