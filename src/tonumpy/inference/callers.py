@@ -205,10 +205,11 @@ def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
         return True
     if not module.is_script:
         return False
-    # A class in a package is there for others too, whatever the module shows when it is run; not so the methods that
-    # do a part of its own work.
+    # A class in a package is there for others too, whatever the module shows when it is run, and so is what `__all__`
+    # lists; not so the methods that do a part of its own work.
     is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
-    return not (is_method and module.is_in_package) or is_called_on_self_alone(module, scopes[-2], node)
+    is_for_others = module.lists(scopes[1]) or (is_method and module.is_in_package)
+    return not is_for_others or (is_method and is_called_on_self_alone(module, scopes[-2], node))
 
 
 def is_called_on_self_alone(module: Module, owner: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

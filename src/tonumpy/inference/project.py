@@ -289,6 +289,10 @@ class Module:
         names = frozenset(name for name in constants if isinstance(name, str))
         return names if len(names) == len(value.elts) else None
 
+    def lists(self, definition: ast.AST) -> bool:
+        """Whether `__all__` names a function or class of the module, for others to use."""
+        return isinstance(definition, SCOPES) and self._all is not None and definition.name in self._all
+
     def hands_out(self, name: str) -> bool:
         """Whether a star import takes a name of the module with it."""
         return not name.startswith("_") if self._all is None else name in self._all
