@@ -50,6 +50,10 @@ m[N].a: int
 f(N).a += 1
 N[0] = N[1:] = 1
 m.append(N), m.setdefault("a", []).append(N)
+setattr(m, "a", N)
+setattr(f(N), "a", N)
+object.__setattr__(m, "a", f(N))
+m[N].register_buffer("a", f(N))
 if N: N
 if m: N
 if (a := N) is not None and N: N
