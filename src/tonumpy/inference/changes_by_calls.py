@@ -11,7 +11,10 @@ from tonumpy.inference.symbols import SELF, path_of
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
+    BoundMethod,
+    Class,
     Constant,
+    Function,
     Instance,
     LibraryObject,
     Mapping,
@@ -22,9 +25,8 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    held_in,
     mapped,
-    may_be,
-    members,
     same,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -164,8 +166,8 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
     for place, node in places:
         path = path_of(node)
         container = None if path is None else frame.env.get(path)
-        if path is not None and container is not None and may_be(container, Tensor):
-            _change_tensor(frame, path, container, function, arguments, place)
+        if path is not None and container is not None and isinstance(function, _OF_THE_REPOSITORY):
+            _change_tensors(frame, path, container, function, arguments, place)
         if path is None or not isinstance(container, (Sequence, Mapping)):
             continue
         filled = (
@@ -181,6 +183,7 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
             _store_back(frame, node, path, join_all((container, filled)))
 
 
+_OF_THE_REPOSITORY = (BoundMethod, Class, Function, Instance)
 _EMPTY = (Sequence((), NOTHING), Mapping((), NOTHING))
 
 
@@ -196,23 +199,26 @@ def _may_fill(frame: Frame, function: Value, place: int | str) -> bool:
     return changed_arguments.may_keep(frame.analysis, function, place)
 
 
-def _change_tensor(
+def _change_tensors(
     frame: Frame, path: str, value: Value, function: Value, arguments: Arguments, place: int | str
 ) -> None:
-    """A tensor that is given to a function which calls `requires_grad_()` on it, or writes to it."""
+    """Tensors that are given, by themselves or in a list, to a function which calls `requires_grad_()` on them, or
+    writes to them."""
     from tonumpy.inference import changed_arguments
 
-    if not changed_arguments.changes_grad_of(frame.analysis, function, arguments, place, frame.grad_mode):
-        return
-    changed: list[Value] = []
-    for member in members(value):
-        if isinstance(member, Tensor) and not is_integral(member.dtype):
-            after = member._replace(requires_grad=None, is_given=False)
-            frame.change_grad(member, after)
-            changed.append(after)
-        else:
-            changed.append(member)
-    frame.change(path, join_all(changed))
+    tensors = [each for each in held_in(value) if isinstance(each, Tensor)]
+    if tensors and changed_arguments.changes_grad_of(frame.analysis, function, arguments, place, frame.grad_mode):
+        for tensor in tensors:
+            frame.change_grad(tensor, _regraded(tensor))
+        frame.change(path, _with_new_grad(value))
+
+
+def _with_new_grad(value: Value) -> Value:
+    return _regraded(value) if isinstance(value, Tensor) else mapped(value, _with_new_grad)
+
+
+def _regraded(tensor: Tensor) -> Tensor:
+    return tensor if is_integral(tensor.dtype) else tensor._replace(requires_grad=None, is_given=False)
 
 
 def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:

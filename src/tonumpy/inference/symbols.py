@@ -247,19 +247,26 @@ def decorator_names(node: FunctionNode | ast.Lambda) -> set[str]:
 def mutated_names(function: FunctionNode) -> frozenset[str]:
     """The variables of a function into which it puts something, or on which it calls a method for its effect."""
     in_place = (node.func.value for node in walk(function) if isinstance(node, ast.Call) and is_in_place(node.func))
-    found = {root_name(tensor) for tensor in in_place}
+    changed = {root_name(tensor) for tensor in in_place}
+    given: set[str] = set()
+    loops: list[ast.For | ast.AsyncFor] = []
     for statement in statements_of(function.body):
         targets: list[ast.expr] = []
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            found.update(names_given(statement.value))
+            given.update(names_given(statement.value))
             if isinstance(statement.value.func, ast.Attribute):
                 targets = [statement.value.func.value]
         elif isinstance(statement, ast.Assign):
             targets = [target for target in statement.targets if isinstance(target, (ast.Attribute, ast.Subscript))]
         elif isinstance(statement, ast.AugAssign):
             targets = [statement.target]
-        found.update(map(root_name, targets))
-    return frozenset(name for name in found if name is not None)
+        elif isinstance(statement, (ast.For, ast.AsyncFor)):
+            loops.append(statement)
+        changed.update(map(root_name, targets))
+    for loop in reversed(loops):  # inner ones first
+        if not changed.isdisjoint(bound_names(loop.target)):
+            changed.update(names_in(loop.iter))
+    return frozenset(name for name in changed if name is not None) | given
 
 
 def kept_names(function: FunctionNode) -> frozenset[str]:
