@@ -127,7 +127,7 @@ def observe(
     else, are asked only where the candidates are not settled by what it declares itself, and where it may matter what
     they give it.
     """
-    analysis = Analysis()
+    analysis = Analysis(module)
     try:
         observed: Observations = {}
         for guards, group in _by_function(analysis, module, candidates):

@@ -79,7 +79,8 @@ _WHATEVER = Unknown("a decorated function")
 
 
 class Analysis:
-    def __init__(self) -> None:
+    def __init__(self, module: Module) -> None:
+        self.module = module  # the one that is looked at
         self._statements_left = MAX_STATEMENTS
         self._modules_read: set[str] = set()
         self.frames: list[Frame] = []  # all that were made

@@ -261,6 +261,25 @@ def _may_be_target(text: str, dot: int, end: int) -> bool:
     return _IS_TARGET.search(text, text.rfind("\n", 0, dot) + 1, dot) is not None
 
 
+_ASSIGNED_OR_FILLED = re.compile(rf"[ \t]*(?:\[[^\]\n]*\][ \t]*)?(?:{_ASSIGNS_OR_FILLS})")
+_OWNER = re.compile(r"[\w.]*$")
+
+
+def others_write(text: str, name: str) -> bool:
+    """Whether an attribute of this name is assigned, or something put into it, of anything but `self`: in
+    `loop.state.output = x`, and `self.state.output = x`."""
+    dotted = f".{name}"
+    end, at = 0, text.find(dotted)
+    while at != -1:
+        end = at + len(dotted)
+        if _ASSIGNED_OR_FILLED.match(text, end):
+            owner = _OWNER.search(text, text.rfind("\n", 0, at) + 1, at)
+            if owner is None or owner[0] not in ("self", "cls"):
+                return True
+        at = text.find(dotted, end)
+    return False
+
+
 def moves_itself(node: ast.ClassDef) -> bool:
     init = members_defined(node).methods.get("__init__")
     return init is not None and any(isinstance(each, ast.Call) and _is_move(each) for each in walk(init))

@@ -15,6 +15,7 @@ from tonumpy.inference.class_bodies import (
     is_super_init,
     members_defined,
     moves_itself,
+    others_write,
     owner_name,
     thaws,
     writes_of,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 
 MAX_ANCESTORS = 12
 MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run by itself
+_PLACEHOLDERS = (NONE, Sequence((), NOTHING), Mapping((), NOTHING))
 
 
 class ClassFacts:
@@ -306,11 +308,20 @@ class ClassFacts:
     def _work_out(self, instance: Instance, name: str, key: tuple[object, ...]) -> Value:
         is_held = self._is_held(instance.cls, name)
         value = self._as_held(instance, self._join_of_writes(instance, name, key), is_held=is_held)
-        if instance.arguments is None and value == NONE:
-            # Somebody out of sight gives it what it is there for.
-            grad = False if self._is_buffer(instance.cls, name) else None
-            value = join(NONE, Unknown(f"attribute {name}", None, grad))
-        return value
+        if value not in _PLACEHOLDERS:
+            return value
+        # Somebody else gives it what it is there for.
+        grad = False if self._is_buffer(instance.cls, name) else None
+        given = Unknown(f"attribute {name}", None, grad)
+        if value == NONE:
+            return join(NONE, given) if instance.arguments is None or self._others_write(instance.cls, name) else NONE
+        if not self._others_write(instance.cls, name):
+            return value
+        return Sequence(None, given) if isinstance(value, Sequence) else Mapping((), given)
+
+    def _others_write(self, cls: Class, name: str) -> bool:
+        """Whether it is written, in the module of the class or in the one that is looked at, by more than its class."""
+        return any(others_write(module.source.text, name) for module in {cls.module, self._analysis.module})
 
     def is_computed(self, instance: Instance, name: str) -> bool:
         """Whether an attribute is no literal that was passed on, as the text shows by itself. A constructor whose

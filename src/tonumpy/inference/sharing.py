@@ -43,7 +43,7 @@ _CALL = r"(\w+)[ \t]*\("
 
 def sharing_of(module: Module, candidates: Sequence[Candidate]) -> Sharing:
     """What is written through the memory that each candidate may share."""
-    analysis = Analysis()
+    analysis = Analysis(module)
     functions = Functions(module, frozenset(candidate.call for candidate in candidates), analysis.names)
     try:
         return _sharing_of(functions, candidates, module.source)
