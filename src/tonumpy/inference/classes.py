@@ -609,7 +609,7 @@ def _may_be_remade(value: Value) -> bool:
     """Whether what is made of it may be something else."""
     if isinstance(value, Tensor):
         return value.on_cpu is not None or value.requires_grad is False
-    return isinstance(value, Constant)
+    return isinstance(value, Constant) or is_number(value)
 
 
 def _any_number(value: Value) -> Value:
