@@ -261,20 +261,25 @@ def _may_be_target(text: str, dot: int, end: int) -> bool:
     return _IS_TARGET.search(text, text.rfind("\n", 0, dot) + 1, dot) is not None
 
 
-_ASSIGNED_OR_FILLED = re.compile(rf"[ \t]*(?:\[[^\]\n]*\][ \t]*)?(?:{_ASSIGNS_OR_FILLS})")
-_OWNER = re.compile(r"[\w.]*$")
+@cache
+def _written_there() -> re.Pattern[str]:
+    """What stands behind an attribute that is assigned, or that something is put into."""
+    return re.compile(rf"[ \t]*(?:\[[^\]\n]*\][ \t]*)?(?:[-+*/%@&|^]?(?:{_ASSIGNS_OR_FILLS}))")
+
+
+_MAX_OWNER = 100  # characters of an expression before an attribute that are looked at
 
 
 def others_write(text: str, name: str) -> bool:
     """Whether an attribute of this name is assigned, or something put into it, of anything but `self`: in
     `loop.state.output = x`, and `self.state.output = x`."""
     dotted = f".{name}"
-    end, at = 0, text.find(dotted)
+    at = text.find(dotted)
     while at != -1:
         end = at + len(dotted)
-        if _ASSIGNED_OR_FILLED.match(text, end):
-            owner = _OWNER.search(text, text.rfind("\n", 0, at) + 1, at)
-            if owner is None or owner[0] not in ("self", "cls"):
+        if _written_there().match(text, end):
+            owner = re.split(r"[^\w.]", text[max(0, at - _MAX_OWNER) : at])[-1]
+            if owner not in ("self", "cls"):
                 return True
         at = text.find(dotted, end)
     return False
