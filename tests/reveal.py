@@ -52,9 +52,11 @@ class Claim(NamedTuple):
         return ", ".join(words)
 
 
-def revealed(source: Source, project: Project | None = None) -> list[tuple[Candidate, Claim]]:
-    """Each candidate of a source, in the order of the text."""
-    candidates = find_candidates(source)
+def revealed(
+    source: Source, project: Project | None = None, candidates: list[Candidate] | None = None
+) -> list[tuple[Candidate, Claim]]:
+    """Each candidate of a source, in the order of the text, or of some that are asked for, in their order."""
+    candidates = find_candidates(source) if candidates is None else candidates
     observed = observe(Module(source, project or Project()), candidates)
     return [(candidate, _claim(observed.get(id(candidate.call)))) for candidate in candidates]
 

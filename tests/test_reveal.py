@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from fixture_format import FOLDER, ROOT
-from reveal import Claim, claims, expected_words, marked_rows, revealed, words_by_row
+from reveal import Claim, claims, expected_words, marked_rows, place_of, revealed, words_by_row
 
+from tonumpy.candidates import Candidate, find_candidates
 from tonumpy.inference.project import Project
 from tonumpy.source import Source
 
@@ -56,6 +57,19 @@ def test_the_order_of_the_files_changes_nothing(path: Path) -> None:
         project = Project()
         found = {file: words_by_row(revealed(source_of(file), project)) for file in files}
         assert found[path] == alone
+
+
+@each_file
+def test_the_order_of_the_questions_changes_nothing(path: Path) -> None:
+    """Nor does it what else is asked: from the end of the text, or of one function alone, the answers are the same."""
+    source = source_of(path)
+    together = claims(source)
+    by_scope: dict[int, list[Candidate]] = {}
+    for candidate in find_candidates(source):
+        by_scope.setdefault(id(candidate.scopes[-1]), []).append(candidate)
+    for candidates in (find_candidates(source)[::-1], *by_scope.values()):
+        for candidate, claim in revealed(source, candidates=candidates):
+            assert claim == together[place_of(candidate)], candidate.call.lineno
 
 
 def executed(path: Path):  # noqa: ANN201 (torch may be missing)
