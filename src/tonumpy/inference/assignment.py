@@ -149,6 +149,9 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     if _may_train(frame, value):
         thaw_owners(frame, path)
     holder = frame.env.get(owner)
+    if _is_set_by_library(frame, target, holder, value):
+        frame.forget(path)
+        return
     if isinstance(holder, Instance):
         if frame.analysis.classes.is_property(holder.cls, name):
             frame.forget(path)  # what its setter makes of the value is what its class says
@@ -162,6 +165,16 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
             frame.put_into_objects |= member.origins
     if isinstance(holder, Instance) and holder.cls != frame.owner:
         frame.refine(owner, holder._replace(written=holder.written | {name}))
+
+
+def _is_set_by_library(frame: Frame, target: ast.Attribute, holder: Value | None, value: Value) -> bool:
+    """Whether a class out of sight may make something else of what its attribute is set to: GPyTorch's make a parameter
+    of it (`kernel.lengthscale = 1.0`). Torch's own modules keep it, and what is no module does so with a tensor."""
+    holders = members(holder or settle(evaluate(frame, target.value)))
+    others = [each for each in holders if isinstance(each, LibraryObject) and not each.name.startswith("torch.")]
+    if isinstance(value, Constant) and type(value.value) in (int, float):
+        return bool(others) or any(isinstance(each, Unknown) for each in holders)
+    return libraries.is_module([each.name for each in others])
 
 
 def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -> None:
