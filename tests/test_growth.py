@@ -34,6 +34,17 @@ def asked_for_each_of_mutually_recursive_functions(n: int) -> str:
     return mutually_recursive_functions(n) + "\n".join(asked)
 
 
+def results_that_hold_themselves(n: int) -> str:
+    branches = "".join(
+        f"    if kind == {i}:\n        first, changed = cast(x[0], kind)\n"
+        "        if changed:\n            return [cast(each, kind)[0] for each in x], True\n"
+        "        return {name: cast(each, kind)[0] for name, each in x.items()}, first\n"
+        for i in range(n)
+    )
+    asked = "def f(x, kind):\n    return cast(x, kind)[0].numpy()\n"
+    return HEAD + f"def cast(x, kind):\n{branches}    return torch.zeros(3), False\n\n{asked}"
+
+
 def attributes_made_of_each_other(n: int) -> str:
     body = "".join(
         f"    def f{i}(self):\n        self.a{i} = self.a{(i + 1) % n} + self.a{(i + 2) % n}\n"
@@ -122,6 +133,7 @@ SHAPES = (
     functions_that_call_each_other_in_turn,
     mutually_recursive_functions,
     asked_for_each_of_mutually_recursive_functions,
+    results_that_hold_themselves,
     attributes_made_of_each_other,
     functions_that_hand_on_arrays,
     parts_of_a_tensor,

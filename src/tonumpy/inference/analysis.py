@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.project import Module
 
 MAX_DEPTH = 8  # of calls entered from a candidate's function
+MAX_REPETITIONS = 3  # of a call whose result is made of itself
 CHARACTERS_A_STATEMENT = 500
 MAX_STATEMENTS = 4_000  # for the candidates of one function; what is asked beyond them is answered "unknown"
 
@@ -196,12 +197,10 @@ class Analysis:
     def _closure_frame(self, module: Module, scopes: Items[ast.AST], inner: ast.AST) -> Frame:
         known = self._closures.get(id(inner))
         if known is None:
-            begun = self.unfinished.begin()
-            known = self.entry_frame(module, scopes, NO_TARGETS, names_in(inner))
-            self._closures[id(inner)] = known
-            self.unfinished.finish(begun, self._closures, id(inner))
+            with self.unfinished.working_out(self._closures, id(inner)):
+                known = self._closures[id(inner)] = self.entry_frame(module, scopes, NO_TARGETS, names_in(inner))
         else:
-            self.unfinished.reuse(self._closures, id(inner))
+            self.unfinished.use(self._closures, id(inner))
         return known
 
     def entry_state(self, module: Module, scopes: Items[ast.AST]) -> Entry:
@@ -210,25 +209,26 @@ class Analysis:
         assert isinstance(node, FUNCTIONS)
         known = self._entries.get(id(node))
         if known is None:
-            begun = self.unfinished.begin()
-            owner, closure = self.surroundings(module, scopes)
-            function = Function(node, module, owner, closure)
-            # While the callers are asked, a recursive question gets an answer without them.
-            declared, _, _ = self._entries[id(node)] = self._declared_entry(function)
-            arguments, caller_mode, around = self.callers.of(module, scopes, function)
-            arguments = arguments or self.given_by_pytest.of(function)
-            parameters = {
-                name: self.combine_annotation(arguments[name], value) if name in arguments else value
-                for name, value in declared.items()
-            }
-            if module.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
-                caller_mode = False
-            known = Entry(parameters, self.decorated_mode(function, caller_mode), around)
-            self._entries[id(node)] = known
-            self.unfinished.finish(begun, self._entries, id(node))
+            with self.unfinished.working_out(self._entries, id(node)):
+                known = self._entries[id(node)] = self._work_out_entry(module, scopes, node)
         else:
-            self.unfinished.reuse(self._entries, id(node))
+            self.unfinished.use(self._entries, id(node))
         return known
+
+    def _work_out_entry(self, module: Module, scopes: Items[ast.AST], node: FunctionNode | ast.Lambda) -> Entry:
+        owner, closure = self.surroundings(module, scopes)
+        function = Function(node, module, owner, closure)
+        # While the callers are asked, a recursive question gets an answer without them.
+        declared, _, _ = self._entries[id(node)] = self._declared_entry(function)
+        arguments, caller_mode, around = self.callers.of(module, scopes, function)
+        arguments = arguments or self.given_by_pytest.of(function)
+        parameters = {
+            name: self.combine_annotation(arguments[name], value) if name in arguments else value
+            for name, value in declared.items()
+        }
+        if module.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
+            caller_mode = False
+        return Entry(parameters, self.decorated_mode(function, caller_mode), around)
 
     def declared_entry(self, module: Module, scopes: Items[ast.AST]) -> Entry:
         """What a function says itself of what it is given."""
@@ -383,30 +383,29 @@ class Analysis:
         except TypeError:  # a literal that cannot be hashed
             return self._declared_return(function, "call", grad_mode)
         if known is not None:
-            self.unfinished.reuse(self._calls, key)
+            self.unfinished.use(self._calls, key)
             self._change_closures(function, known[1], arguments)
             return handed_back(known[0], arguments)
         if key in self.active:
-            self.unfinished.ask_again(key)
-            return NOTHING
+            return handed_back(self.unfinished.so_far(self._calls, key), arguments)
         same_function = sum(1 for active in self.active if active[0] == key[0])
         if self.is_exhausted or len(self.active) >= MAX_DEPTH or same_function >= 2:
             return self._declared_return(function, "call too deep to follow", grad_mode)
         self.active.append(key)
-        begun = self.unfinished.begin(key)
         before, self._first_changed, start = self._first_changed, math.inf, len(self.frames)
         kept = self._statements_left // 2  # for what comes after the call: it is often one of many
         self._statements_left -= kept
         try:
-            result, changes = self._run_call(function, receiver, given, grad_mode)
-            if self.decorated_mode(function, grad_mode) is False:
-                around = function.closure.flow.local_names if function.closure is not None else frozenset()
-                result = unless_it_requires_grad(result, given, around)
-            if self._first_changed >= start:  # or others that it calls would have to be called again
-                self._calls[key] = result, changes
+            with self.unfinished.working_out(self._calls, key):
+                result, changes = self._run_call(function, receiver, given, grad_mode)
+                for _ in range(MAX_REPETITIONS):
+                    if not self.unfinished.must_repeat(result):
+                        break
+                    result, changes = self._run_call(function, receiver, given, grad_mode)
+                if self._first_changed >= start:  # or others that it calls would have to be called again
+                    self._calls[key] = result, changes
         finally:
             self.active.pop()
-            self.unfinished.finish(begun, self._calls, key)
             self._statements_left += kept
             self._first_changed = min(before, self._first_changed)
         self._change_closures(function, changes, arguments)
@@ -456,6 +455,15 @@ class Analysis:
         return False
 
     def _run_call(
+        self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact
+    ) -> tuple[Value, Changes]:
+        result, changes = self._run_body(function, receiver, arguments, grad_mode)
+        if self.decorated_mode(function, grad_mode) is False:
+            around = function.closure.flow.local_names if function.closure is not None else frozenset()
+            result = unless_it_requires_grad(result, arguments, around)
+        return result, changes
+
+    def _run_body(
         self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact
     ) -> tuple[Value, Changes]:
         node = function.node

@@ -74,7 +74,6 @@ class ClassFacts:
         self._analysis = analysis
         self._ancestors: dict[Class, tuple[list[Class], list[str]]] = {}
         self._attributes: dict[tuple[object, ...], Value] = {}
-        self._being_worked_out: set[tuple[object, ...]] = set()
         self._made_from_itself: set[tuple[object, ...]] = set()
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
         self._is_written_within: dict[tuple[Class, str], bool] = {}
@@ -146,8 +145,11 @@ class ClassFacts:
         """The attributes that a call of a method writes, or puts something into, by itself or by calling others."""
         key = (cls, name)
         known = self._written_by.get(key)
-        if known is None:
-            self._written_by[key] = frozenset()  # a method that calls itself writes no more than it does
+        if known is not None:
+            self._analysis.unfinished.use(self._written_by, key)
+            return known
+        self._written_by[key] = frozenset()  # a method that calls itself writes no more than it does
+        with self._analysis.unfinished.working_out(self._written_by, key):
             found: set[str] = set()
             function = self.method(cls, name)
             if function is not None and not isinstance(function.node, ast.Lambda):
@@ -284,25 +286,18 @@ class ClassFacts:
             instance = instance._replace(arguments=None)
             key = _key(instance, name)
             known = self._attributes.get(key)
-        unfinished = self._analysis.unfinished
         if known is not None:
             if isinstance(known, Nothing):  # it is being worked out
                 self._made_from_itself.add(key)
-            if key in self._being_worked_out:
-                unfinished.ask_again(key)
-            else:
-                unfinished.reuse(self._attributes, key)
+            self._analysis.unfinished.use(self._attributes, key)
             return known
         self._attributes[key] = NOTHING  # an attribute made from itself adds nothing at first
-        self._being_worked_out.add(key)
-        begun = unfinished.begin(key)
         value: Value = Unknown(f"attribute {name}")  # where it is nested too deeply
-        try:
-            value = self._work_out(instance, name, key)
-        finally:
-            self._attributes[key] = value
-            self._being_worked_out.remove(key)
-            unfinished.finish(begun, self._attributes, key)
+        with self._analysis.unfinished.working_out(self._attributes, key):
+            try:
+                value = self._work_out(instance, name, key)
+            finally:
+                self._attributes[key] = value
         return value
 
     def _work_out(self, instance: Instance, name: str, key: tuple[object, ...]) -> Value:
@@ -428,6 +423,7 @@ class ClassFacts:
         if remaking and any(map(_may_be_remade, members_of_union(assigned))):
             # What the methods find there: `self.mean = self.mean.to(device)`, `self.count += 1`.
             assigned = self._attributes[key] = join_all(map(_any_number, members_of_union(assigned)))
+            self._analysis.unfinished.renew()
             assigned = join_all([assigned, *(self._write(instance, *writer, name) for writer in remaking)])
         if not isinstance(assigned, Nothing):
             return self._filled(instance, name, assigned, fillers, changers)
@@ -461,6 +457,7 @@ class ClassFacts:
         if not writers:
             return assigned
         self._attributes[_key(instance, name)] = assigned  # what the methods find there
+        self._analysis.unfinished.renew()
         after = (self._write(instance, owner, writer, name) for owner, writer in writers)
         return join_all((assigned, *(unless_it_requires_grad(each) if _is_given(each) else each for each in after)))
 
@@ -531,7 +528,7 @@ class ClassFacts:
         path = f"{first}.{name}"
         runs = self._constructors.setdefault((id(writer), instance), []) if is_constructor else []
         if runs and runs[-1].relevant is None:
-            analysis.unfinished.reuse(self._constructors, (id(writer), instance))
+            analysis.unfinished.use(self._constructors, (id(writer), instance))
             return runs[-1].bound.get(path, NOTHING)
         stored = owner.module.derived(stored_parameters, writer).get(name) if is_constructor else None
         if stored is not None:
@@ -544,11 +541,10 @@ class ClassFacts:
         frame.bind(first, self.while_constructed(instance, writer))
         from tonumpy.inference.flow import execute
 
-        begun = analysis.unfinished.begin()
-        execute(frame, writer.body)
-        if stored is None:
-            runs.append(frame)
-        analysis.unfinished.finish(begun, self._constructors, (id(writer), instance))
+        with analysis.unfinished.working_out(self._constructors, (id(writer), instance)):
+            execute(frame, writer.body)
+            if stored is None:
+                runs.append(frame)
         return frame.bound.get(path, NOTHING)
 
     def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:

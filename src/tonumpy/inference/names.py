@@ -73,9 +73,8 @@ class ModuleNames:
 
     def _module_name(self, module: Module, name: str) -> Value | None:
         key = (module.filename, name)
-        unfinished = self._analysis.unfinished
         if key in self._globals:
-            unfinished.reuse(self._globals, key)
+            self._analysis.unfinished.use(self._globals, key)
             return self._globals[key]
         if not self._analysis.may_read(module):
             return Unknown("module that is one too many")
@@ -83,14 +82,14 @@ class ModuleNames:
         if bindings is None:
             return self._star_import(module, name)
         self._globals[key] = Unknown(f"name {name} that depends on itself")
-        begun = unfinished.begin()
-        value = self._bound_globally(module, name, bindings)
-        self._globals[key] = value  # what the functions that write it find there
-        value = join_all((value, *self._written_by_functions(module, name)))
-        if isinstance(value, (Mapping, Sequence, Tensor, Union)):
-            value = self._filled_by_functions(module, name, value)
-        self._globals[key] = value
-        unfinished.finish(begun, self._globals, key)
+        with self._analysis.unfinished.working_out(self._globals, key):
+            value = self._bound_globally(module, name, bindings)
+            self._globals[key] = value  # what the functions that write it find there
+            self._analysis.unfinished.renew()
+            value = join_all((value, *self._written_by_functions(module, name)))
+            if isinstance(value, (Mapping, Sequence, Tensor, Union)):
+                value = self._filled_by_functions(module, name, value)
+            self._globals[key] = value
         return value
 
     def _written_by_functions(self, module: Module, name: str) -> Iterator[Value]:
@@ -142,19 +141,17 @@ class ModuleNames:
     def _module_frame(self, module: Module, name: str) -> Frame:
         """The module's own body, run with what a name is made of; with every name once several were asked for."""
         frames = self._module_frames.setdefault(module.filename, [])
-        unfinished = self._analysis.unfinished
         for known in frames:
             if known.is_relevant(name):
-                unfinished.reuse(self._module_frames, module.filename)
+                self._analysis.unfinished.use(self._module_frames, module.filename)
                 return known
-        begun = unfinished.begin()
         flow = module.derived(flow_of_module, module.tree)
         asked = Slice(flow.sources_of((name,))) if len(frames) < MAX_MODULE_SLICES else None
         frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
         frames.append(frame)
         if not self._analysis.is_exhausted:
-            execute(frame, module.tree.body)
-        unfinished.finish(begun, self._module_frames, module.filename)
+            with self._analysis.unfinished.working_out(self._module_frames, module.filename):
+                execute(frame, module.tree.body)
         return frame
 
     def _star_import(self, module: Module, name: str) -> Value | None:
