@@ -134,9 +134,9 @@ def _may_be_same(one: Arguments | None, other: Arguments | None) -> bool:
 
 
 def with_unknown_grad(value: Value) -> Value:
-    """With every tensor in it of which is not known that it cannot require grad taken for one that may."""
+    """With every tensor in it that can require grad taken for one that may, and for one that was made to."""
     if isinstance(value, Tensor):
-        return value if is_integral(value.dtype) else value._replace(requires_grad=None)
+        return value if is_integral(value.dtype) else value._replace(requires_grad=None, is_given=False)
     return value._replace(requires_grad=None) if isinstance(value, Unknown) else mapped(value, with_unknown_grad)
 
 

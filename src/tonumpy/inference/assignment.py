@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.chains import last_name
 from tonumpy.inference import autocast, libraries
-from tonumpy.inference.aliases import loosened, with_origin
+from tonumpy.inference.aliases import loosened, with_origin, with_unknown_grad
 from tonumpy.inference.conventions import learnt_from_name, learnt_from_name_of_index
 from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
@@ -225,12 +225,6 @@ def change_owner(frame: Frame, part: ast.expr) -> None:
     value = None if owner is None else frame.env.get(owner)
     if owner is not None and isinstance(value, (LibraryObject, Sequence, Mapping)):
         frame.change(owner, loosened(value))
-
-
-def with_unknown_grad(value: Value) -> Value:
-    if isinstance(value, Tensor):
-        return value._replace(requires_grad=None, is_given=False)
-    return value._replace(requires_grad=None) if isinstance(value, Unknown) else value
 
 
 def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference import builtin_calls, libraries
+from tonumpy.inference.aliases import with_unknown_grad
 from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.joins import join, join_all
 from tonumpy.inference.symbols import SELF, path_of
@@ -206,19 +207,11 @@ def _change_tensors(
     writes to them."""
     from tonumpy.inference import changed_arguments
 
-    tensors = [each for each in held_in(value) if isinstance(each, Tensor)]
+    tensors = [each for each in held_in(value) if isinstance(each, Tensor) and not is_integral(each.dtype)]
     if tensors and changed_arguments.changes_grad_of(frame.analysis, function, arguments, place, frame.grad_mode):
         for tensor in tensors:
-            frame.change_grad(tensor, _regraded(tensor))
-        frame.change(path, _with_new_grad(value))
-
-
-def _with_new_grad(value: Value) -> Value:
-    return _regraded(value) if isinstance(value, Tensor) else mapped(value, _with_new_grad)
-
-
-def _regraded(tensor: Tensor) -> Tensor:
-    return tensor if is_integral(tensor.dtype) else tensor._replace(requires_grad=None, is_given=False)
+            frame.change_grad(tensor, tensor._replace(requires_grad=None))
+        frame.change(path, with_unknown_grad(value))
 
 
 def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
