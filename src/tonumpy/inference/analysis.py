@@ -397,11 +397,10 @@ class Analysis:
         self._statements_left -= kept
         try:
             with self.unfinished.working_out(self._calls, key):
-                result, changes = self._run_call(function, receiver, given, grad_mode)
-                for _ in range(MAX_REPETITIONS):
+                for _ in range(1 + MAX_REPETITIONS):
+                    result, changes = self._run_call(function, receiver, given, grad_mode)
                     if not self.unfinished.must_repeat(result):
                         break
-                    result, changes = self._run_call(function, receiver, given, grad_mode)
                 if self._first_changed >= start:  # or others that it calls would have to be called again
                     self._calls[key] = result, changes
         finally:

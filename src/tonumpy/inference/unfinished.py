@@ -28,20 +28,25 @@ class Question(NamedTuple):
     waits_for: float  # what the question around it waited for
     kept: int  # how many answers were early ones
 
+    @property
+    def name(self) -> tuple[int, Hashable]:
+        return id(self.answers), self.key
+
 
 class Unfinished:
     def __init__(self) -> None:
         self._questions: list[Question] = []
         self._numbers: dict[tuple[int, Hashable], int] = {}  # where in that list each of them stands
         self._waits_for: float = math.inf  # the number of the outermost question that the innermost has asked for
-        self._early: list[tuple[dict[Any, Any], Hashable]] = []  # the answers that wait for others, as they were given
+        self._early: list[Question] = []  # those whose answers wait for others, as they were given
         self._waiting: dict[tuple[int, Hashable], float] = {}  # what each of them waits for
         self._so_far: dict[tuple[int, Hashable], Value] = {}  # what repeated questions came to the last time
 
     def working_out(self, answers: dict[Any, Any], key: Hashable) -> Unfinished:
         """To be used with `with`, around what puts the answer to a question into `answers`."""
-        self._numbers.setdefault((id(answers), key), len(self._questions))
-        self._questions.append(Question(answers, key, self._waits_for, len(self._early)))
+        question = Question(answers, key, self._waits_for, len(self._early))
+        self._numbers.setdefault(question.name, len(self._questions))
+        self._questions.append(question)
         self._waits_for = math.inf
         return self
 
@@ -50,11 +55,11 @@ class Unfinished:
 
     def __exit__(self, *raised: object) -> None:
         question = self._questions.pop()
-        name, number = (id(question.answers), question.key), len(self._questions)
+        name, number = question.name, len(self._questions)
         if self._numbers.get(name) == number:
             del self._numbers[name]
         if self._waits_for < number:
-            self._early.append((question.answers, question.key))
+            self._early.append(question)
             self._waiting[name] = self._waits_for
         else:
             self._forget(question.kept)
@@ -87,7 +92,7 @@ class Unfinished:
         number = len(self._questions) - 1
         if self._waits_for > number:
             return False
-        name = (id(self._questions[-1].answers), self._questions[-1].key)
+        name = self._questions[-1].name
         before = self._so_far.get(name, NOTHING)
         after = self._so_far[name] = join(before, _shallow(answer))
         if self._waits_for < number or same(before, after):
@@ -105,9 +110,9 @@ class Unfinished:
         self._forget(0)
 
     def _forget(self, first: int) -> None:
-        for answers, key in self._early[first:]:
-            answers.pop(key, None)
-            self._waiting.pop((id(answers), key), None)
+        for question in self._early[first:]:
+            question.answers.pop(question.key, None)
+            self._waiting.pop(question.name, None)
         del self._early[first:]
 
 
