@@ -213,15 +213,18 @@ class Module:
     def bindings(self) -> dict[str, list[ast.stmt | Import]]:
         """Everything that binds a name in the module's own body, in order; `*` holds its star imports."""
         found: dict[str, list[ast.stmt | Import]] = {}
+        meant = _meant_at_type_checking(self.tree.body)
         for statement in statements_of(self.tree.body):
+            bound: list[tuple[str, ast.stmt | Import]] = []
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
-                for name, imported in imports_of(statement):
-                    found.setdefault(name, []).append(imported)
+                bound += imports_of(statement)
             elif isinstance(statement, SCOPES):
-                found.setdefault(statement.name, []).append(statement)
+                bound.append((statement.name, statement))
             else:
-                for name in names_stored(statement):
-                    found.setdefault(name, []).append(statement)
+                bound += [(name, statement) for name in names_stored(statement)]
+            for name, binding in bound:
+                if name not in meant.get(id(statement), ()):
+                    found.setdefault(name, []).append(binding)
         return found
 
     @cached_property
@@ -341,6 +344,18 @@ def _filled_by(node: ast.AST) -> Iterator[str | None]:
         name = node.func.attr
         if name in FILLING or (name.endswith("_") and not name.endswith("__")):
             yield root_name(node.func)
+
+
+def _meant_at_type_checking(body: list[ast.stmt]) -> dict[int, frozenset[str]]:
+    """`if TYPE_CHECKING: import torch` and `else: torch = LazyModule("torch")`: the names that are imported for type
+    checkers are what is said there; by the ids of the statements that put something in their place at run time."""
+    found: dict[int, frozenset[str]] = {}
+    for statement in body:
+        if isinstance(statement, ast.If) and statement.orelse and last_name(statement.test) == "TYPE_CHECKING":
+            imports = (each for each in statement.body if isinstance(each, (ast.Import, ast.ImportFrom)))
+            names = frozenset(name for each in imports for name, _ in imports_of(each))
+            found.update((id(each), names) for each in statements_of(statement.orelse))
+    return found
 
 
 def names_stored(statement: ast.stmt) -> list[str]:
