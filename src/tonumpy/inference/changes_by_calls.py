@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference import builtin_calls, libraries
 from tonumpy.inference.aliases import with_unknown_grad
+from tonumpy.inference.class_bodies import thaws
 from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.joins import join, join_all
 from tonumpy.inference.symbols import SELF, path_of
@@ -48,6 +49,8 @@ def change_receiver(
         thaw(frame, call.func.value)
     if path is not None and name in _REPLACES_KEYS:
         frame.env.forget_keys(path)
+    if isinstance(receiver, Instance):
+        receiver = _regraded(frame, call.func.value, receiver, path, name)
     if isinstance(receiver, Union):
         _change_members(frame, call, receiver, path, arguments)
     elif isinstance(receiver, (Sequence, Mapping)):
@@ -125,6 +128,23 @@ def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | N
         frame.change_all(path, receiver, join_all(after))
     else:
         _store_back(frame, call.func.value, path, join_all(after))
+
+
+def _regraded(frame: Frame, node: ast.expr, module: Instance, path: str | None, method: str) -> Instance:
+    """A module once a method of its class has frozen or thawed it: `net.freeze()`."""
+    from tonumpy.inference.assignment import change_owner
+
+    grad = frame.analysis.classes.grad_left_by(module, method)
+    if grad is module.requires_grad:
+        return module
+    after = module._replace(requires_grad=grad)
+    if path is None:
+        change_owner(frame, node)
+        frame.change_others(module, after)
+    else:
+        frame.change_all(path, module, after)
+        _change_parts(frame, path, after, "requires_grad_", Arguments((Constant(grad is not False),)))
+    return after
 
 
 def _change_parts(frame: Frame, path: str, module: Instance, method: str, arguments: Arguments) -> None:
@@ -222,6 +242,7 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
     name = function.name if isinstance(function, Symbol) else ""
     if name.startswith(("torch", "builtins", "copy.")) and not libraries.is_module([name]):
         return
+    does_thaw = _does_thaw(function)
     given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]  # of a `**batch` only its values
     while given:
         argument = given.pop()
@@ -229,15 +250,23 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
             given.extend(argument.elts)
         elif isinstance(argument, ast.Name):
             value = frame.env.get(argument.id)
-            after = None if value is None else _given_away(value)
+            after = None if value is None else _given_away(value, does_thaw=does_thaw)
             if after is not None and after is not value:
                 frame.refine(argument.id, after)
 
 
-def _given_away(value: Value) -> Value:
+def _does_thaw(function: Value) -> bool:
+    """Whether a function of the repository says itself that something may require grad."""
+    called = function.function if isinstance(function, BoundMethod) else function
+    if not isinstance(called, Function) or isinstance(called.node, ast.Lambda) or not called.module.speaks_of_grad:
+        return False
+    return called.module.derived(thaws, called.node)
+
+
+def _given_away(value: Value, *, does_thaw: bool) -> Value:
     if isinstance(value, Union):
-        return mapped(value, _given_away)
+        return mapped(value, lambda member: _given_away(member, does_thaw=does_thaw))
     if not isinstance(value, (Instance, LibraryObject)) or (value.on_cpu, value.requires_grad) == (None, None):
         return value
-    grad = None if libraries.is_module([getattr(value, "name", "")]) else value.requires_grad
-    return value._replace(on_cpu=None, requires_grad=grad)
+    is_loosened = does_thaw or libraries.is_module([getattr(value, "name", "")])
+    return value._replace(on_cpu=None, requires_grad=None if is_loosened else value.requires_grad)

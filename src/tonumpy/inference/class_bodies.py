@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
+    from tonumpy.conversions import Fact
     from tonumpy.inference.project import Module
     from tonumpy.source import Source
 
@@ -307,11 +308,32 @@ def _may_be_device(node: ast.expr) -> bool:
 def freezes_itself(node: ast.ClassDef) -> bool:
     """A constructor that freezes everything, and makes no other layer after that."""
     init = members_defined(node).methods.get("__init__")
+    return init is not None and _ends_frozen(init.body)
+
+
+def grad_left_by_methods(node: ast.ClassDef) -> dict[str, Fact]:
+    """Of the methods that freeze everything, False; of those that set something to what may require grad, None."""
+    found: dict[str, Fact] = {}
+    for name, method in members_defined(node).methods.items():
+        if thaws(method):
+            found[name] = None
+        elif _ends_frozen(method.body):
+            found[name] = False
+    return found
+
+
+def _ends_frozen(body: Items[ast.stmt]) -> bool:
+    """Whether a body freezes everything, whatever way leads to its end, and makes no other layer after that."""
     is_frozen = False
-    for statement in () if init is None else init.body:
+    for statement in body:
         if _is_freezing(statement):
             is_frozen = True
-        elif is_frozen and not (isinstance(statement, ast.Expr) and _method_of_self(statement.value) == "eval"):
+        elif is_frozen:
+            if isinstance(statement, ast.Return):
+                return True
+            if not (isinstance(statement, ast.Expr) and _method_of_self(statement.value) == "eval"):
+                return False
+        elif any(isinstance(each, ast.Return) for each in statements_of([statement])):
             return False
     return is_frozen
 
@@ -323,13 +345,15 @@ def _is_freezing(statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.For) or len(statement.body) != 1:
         return False
     source, given = statement.iter, list(requires_grad_given(statement.body[0]))
-    if _method_of_self(source) != "parameters" or not isinstance(source, ast.Call) or source.args:
+    if _method_of_self(source) not in ("parameters", "named_parameters"):
         return False
+    if not isinstance(source, ast.Call) or source.args or source.keywords:
+        return False  # not those of its parts
     return bool(given) and all(map(is_false, given))
 
 
-def thaws(node: ast.ClassDef) -> bool:
-    """Whether something is set to what may require grad anywhere in a class."""
+def thaws(node: ast.ClassDef | FunctionNode) -> bool:
+    """Whether something is set to what may require grad anywhere in a class or method."""
     statements = (each for each in walk(node) if isinstance(each, ast.stmt))
     return not all(is_false(given) for each in statements for given in requires_grad_given(each))
 

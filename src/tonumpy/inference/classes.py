@@ -12,6 +12,7 @@ from tonumpy.inference.class_bodies import (
     Writers,
     WritersByName,
     freezes_itself,
+    grad_left_by_methods,
     is_super_init,
     members_defined,
     moves_itself,
@@ -60,6 +61,7 @@ from tonumpy.inference.values import members as members_of_union
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tonumpy.conversions import Fact
     from tonumpy.inference.analysis import Analysis
 
 MAX_ANCESTORS = 12
@@ -197,6 +199,28 @@ class ClassFacts:
         if owner is None or not owner.module.derived(freezes_itself, owner.node):
             return False
         return not any(each.module.derived(thaws, each.node) for each in ancestors)
+
+    def grad_left_by(self, module: Instance, name: str) -> Fact:
+        """Whether the parameters of a module may require grad once a method of its class has been called on it."""
+        if not self.is_module(module.cls):
+            return module.requires_grad
+        if self.method(module.cls, name) is None:
+            return libraries.grad_left_by_inherited(self.library_bases(module.cls), module, name)
+        waiting, seen = [name], {name}
+        while waiting:
+            function = self.method(module.cls, waiting.pop())
+            if function is None or function.owner is None or not function.module.speaks_of_grad:
+                continue
+            assert not isinstance(function.node, ast.Lambda)
+            left = function.module.derived(grad_left_by_methods, function.owner.node)
+            if function.node.name == name and name in left:
+                return left[name]
+            if left.get(function.node.name, False) is None:
+                return None
+            called = set(function.module.derived(writes_of, function.node).methods_called) - seen
+            seen |= called
+            waiting += called
+        return module.requires_grad
 
     def is_foreign(self, cls: Class) -> str | None:
         """The framework whose class it extends, if that is not torch."""

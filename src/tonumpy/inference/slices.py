@@ -127,7 +127,7 @@ class _Search:
         self._unread: set[int] = set()
         self._begun = wants_result  # whether anything further down is of interest
         self._in_loop = False
-        self._has_own = False  # whether an attribute of `self` is read further down
+        self._has_own = False  # whether `self` or an attribute of it is read further down
         self.ask_for(flow.setting_mode)
 
     def back_through(self, steps: Sequence[Step]) -> Slice:
@@ -148,7 +148,7 @@ class _Search:
 
     def _read(self, names: Collection[str]) -> None:
         self._live.update(names)
-        self._has_own = self._has_own or any(name.startswith(_ATTRIBUTES) for name in names)
+        self._has_own = self._has_own or any(name in OBJECTS or name.startswith(_ATTRIBUTES) for name in names)
 
     def _block(self, steps: Sequence[Step]) -> bool:
         """Whether any of them is kept."""

@@ -19,6 +19,7 @@ from tonumpy.inference.narrowing import asks_for_class, narrow
 from tonumpy.inference.parts import settle
 from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
+    OBJECTS,
     SELF,
     bound_names,
     calls_super,
@@ -37,6 +38,7 @@ from tonumpy.inference.values import (
     Arguments,
     Constant,
     Function,
+    Instance,
     LibraryObject,
     Tensor,
     Unknown,
@@ -188,7 +190,8 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         sets_mode = name in GRAD_SETTERS or _enters_in_stack(frame, node)
         names = [*names_given(node), *([changed] if changed else []), *_written_by_own_method(frame, node)]
         names += _changed_in(frame, statement)
-        if sets_mode or moves_own_module(node) or is_wanted(frame, statement, names) or _binds_by_walrus(frame, node):
+        changes_own = moves_own_module(node) or _regrades_own_module(frame, node)
+        if sets_mode or changes_own or is_wanted(frame, statement, names) or _binds_by_walrus(frame, node):
             evaluate(frame, node)
         if sets_mode:
             _set_grad_mode(frame, node)
@@ -239,6 +242,17 @@ def _written_by_own_method(frame: Frame, node: ast.expr) -> list[str]:
     if owner is None and calls_super(function):
         cls, owner = next(iter(classes.ancestors(cls)[1:]), cls), SELF
     return [] if owner is None else [f"{owner}.{name}" for name in classes.written_by(cls, function.attr)]
+
+
+def _regrades_own_module(frame: Frame, call: ast.Call) -> bool:
+    """`self.freeze()`"""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return False
+    own = frame.env.get(function.value.id) if function.value.id in OBJECTS else None
+    if not isinstance(own, Instance):
+        return False
+    return frame.analysis.classes.grad_left_by(own, function.attr) is not own.requires_grad
 
 
 def _binds_by_walrus(frame: Frame, node: ast.expr) -> bool:

@@ -58,6 +58,7 @@ __all__ = [
     "filled",
     "filled_list",
     "gives_plain_values",
+    "grad_left_by_inherited",
     "hook_parameters",
     "inherited_attribute",
     "is_container",
@@ -159,6 +160,13 @@ def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Argument
     if promise.returns == ("self",):
         return moved(owner, name, arguments)
     return keep(frame, promise, owner, arguments)
+
+
+def grad_left_by_inherited(bases: list[str], module: Instance, name: str) -> Fact:
+    """Whether the parameters of a module may require grad once a method that it inherits has been called on it."""
+    promise = None if changes_module_in_place(name) else member_promise(bases, name, Arguments(()))
+    is_itself = promise is not None and promise.returns == ("self",)
+    return moved(module, name, Arguments(())).requires_grad if is_itself else module.requires_grad
 
 
 def attribute(frame: Frame, owner: LibraryObject, name: str) -> Value:

@@ -1,4 +1,7 @@
-"""A module, or what moves like one, in; itself after `.cuda()`, `.to(...)`, `.half()` or `.requires_grad_(...)` out."""
+"""A module, or what moves like one, in; itself after `.cuda()`, `.to(...)`, `.half()` or `.requires_grad_(...)` out.
+
+`freeze()` and `unfreeze()` are those of lightning's modules; other classes have methods of these names that do less.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ def changes_module_in_place(name: str) -> bool:
     return name in MOVES or name in _CASTS or name in ("requires_grad_", "set_format")
 
 
+_REGRADES = {"freeze": False, "unfreeze": True}
 _CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16", "type": None}
 
 
@@ -49,4 +53,6 @@ def moved(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
         return owner._replace(on_cpu=device_after_to(owner.on_cpu, arguments))
     if name == "requires_grad_":
         return owner._replace(requires_grad=grad_asked_for(arguments))
+    if name in _REGRADES:
+        return owner._replace(requires_grad=_REGRADES[name])
     return owner
