@@ -12,6 +12,7 @@ from tonumpy.inference.symbols import (
     FILLING,
     FunctionNode,
     is_false,
+    is_in_place,
     is_super,
     parameter_names,
     registered,
@@ -69,7 +70,7 @@ class Writes(NamedTuple):
 
     assigned: frozenset[str]
     filled: frozenset[str]  # only put something into
-    changed: frozenset[str]  # written to in place, if they are tensors: `self.table[i] = x`, `self.table[i] += x`
+    changed: frozenset[str]  # written to in place, if they are tensors: `self.table[i] = x`, `self.total.add_(x)`
     parameters: frozenset[str]  # made parameters
     buffers: frozenset[str]  # made buffers
     computed: frozenset[str]  # assigned what is worked out, by itself or through a name: no literal that was passed on
@@ -97,6 +98,8 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
         if isinstance(node, ast.Attribute):
             if isinstance(node.ctx, ast.Store) and _is_name(node.value, owner):
                 assigned.add(node.attr)
+            elif isinstance(node.ctx, ast.Store) and node.attr == "requires_grad":
+                changed.update(filter(None, (_attribute_of(node.value, owner),)))
         elif isinstance(node, ast.Subscript):
             inner = node.value if isinstance(node.ctx, ast.Store) else None
         elif isinstance(node, ast.Assign):
@@ -116,13 +119,13 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
                     assigned.add(member[0].attr)
             if _is_name(node.func.value, owner):
                 methods_called[node.func.attr] = None
-            inner = node.func.value if node.func.attr in FILLING else None
-        while isinstance(inner, ast.Subscript):
-            inner = inner.value
-        if isinstance(inner, ast.Attribute) and _is_name(inner.value, owner):
-            filled.add(inner.attr)
-            if isinstance(node, ast.Subscript):
-                changed.add(inner.attr)
+            inner = node.func.value if node.func.attr in FILLING or is_in_place(node.func) else None
+        if inner is not None:
+            attribute = _attribute_of(inner, owner)
+            if attribute is not None:
+                filled.add(attribute)
+                if isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and is_in_place(node.func)):
+                    changed.add(attribute)
     computed = _computed(values, owner)
     return Writes(
         frozenset(assigned),
@@ -133,6 +136,20 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
         computed,
         tuple(methods_called),
     )
+
+
+def _attribute_of(node: ast.expr, owner: str | None) -> str | None:
+    """The attribute of `self` that an expression is a part of, or that methods in it change in place: `self.table[0]`,
+    `self.total.mul_(2)`."""
+    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        else:
+            assert isinstance(node.func, ast.Attribute)
+            if not is_in_place(node.func):
+                return None
+            node = node.func.value
+    return node.attr if isinstance(node, ast.Attribute) and _is_name(node.value, owner) else None
 
 
 def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> frozenset[str]:
@@ -218,8 +235,8 @@ class WritersByName:
         return known
 
 
-# What puts something into an attribute: `.append(x)`.
-_FILLS = rf"\.[ \t]*(?:{'|'.join(sorted(FILLING))})\b"
+# What puts something into an attribute: `.append(x)`, `.add_(x)`, `.requires_grad = True`.
+_FILLS = rf"\.[ \t]*(?:(?:{'|'.join(sorted(FILLING))}|requires_grad)\b|\w+_\()"
 _ASSIGNS_OR_FILLS = rf"(?<![=!<>])=(?!=)|<<=|>>=|{_FILLS}"
 _IS_TARGET = re.compile(r"\b(?:for|as)\b|^\s*\w+\s*$", re.MULTILINE)
 

@@ -482,7 +482,7 @@ class ClassFacts:
             return assigned
         self._attributes[_key(instance, name)] = assigned  # what the methods find there
         self._analysis.unfinished.renew()
-        after = (self._write(instance, owner, writer, name) for owner, writer in writers)
+        after = (self._write(instance, owner, writer, name, found=assigned) for owner, writer in writers)
         return join_all((assigned, *(unless_it_requires_grad(each) if _is_given(each) else each for each in after)))
 
     def _field(self, instance: Instance, owner: Class, field: ast.AnnAssign | ast.Assign, name: str) -> Value:
@@ -514,12 +514,20 @@ class ClassFacts:
         return None
 
     def _write(
-        self, instance: Instance, owner: Class, writer: FunctionNode, name: str, *, is_constructor: bool = False
+        self,
+        instance: Instance,
+        owner: Class,
+        writer: FunctionNode,
+        name: str,
+        *,
+        is_constructor: bool = False,
+        found: Value | None = None,
     ) -> Value:
-        """What a method leaves in `self.name`, joined over its assignments and those of the functions in it."""
+        """What a method leaves in `self.name`, joined over its assignments and those of the functions in it; `found` is
+        what it finds there."""
         if self._analysis.is_exhausted:
             return Unknown("attribute")
-        left = self._left_by(instance, owner, writer, name, is_constructor=is_constructor)
+        left = self._left_by(instance, owner, writer, name, is_constructor=is_constructor, found=found)
         within = _written_by_functions_in(owner, writer).get(name, ())
         written = (left, *(self._left_by_inner(owner, writer, each, name) for each in within))
         return join_all(map(unless_it_requires_grad, written) if self._is_buffer(instance.cls, name) else written)
@@ -533,7 +541,14 @@ class ClassFacts:
         return self._analysis.entry_frame(owner.module, scopes, NO_TARGETS, (path,)).bound.get(path, NOTHING)
 
     def _left_by(
-        self, instance: Instance, owner: Class, writer: FunctionNode, name: str, *, is_constructor: bool
+        self,
+        instance: Instance,
+        owner: Class,
+        writer: FunctionNode,
+        name: str,
+        *,
+        is_constructor: bool,
+        found: Value | None,
     ) -> Value:
         """The same of the statements of the method itself.
 
@@ -563,6 +578,8 @@ class ClassFacts:
         for parameter, value in parameters.items():
             frame.bind(parameter, value)
         frame.bind(first, self.while_constructed(instance, writer))
+        if found is not None:
+            frame.bind(path, found)
         from tonumpy.inference.flow import execute
 
         with analysis.unfinished.working_out(self._constructors, (id(writer), instance)):
