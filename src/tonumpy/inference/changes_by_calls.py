@@ -6,10 +6,9 @@ import ast
 
 from tonumpy.inference import builtin_calls, libraries
 from tonumpy.inference.aliases import with_unknown_grad
-from tonumpy.inference.class_bodies import thaws
 from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.joins import join, join_all
-from tonumpy.inference.symbols import SELF, path_of
+from tonumpy.inference.symbols import SELF, arguments_of, path_of
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -46,6 +45,8 @@ def change_receiver(
     assert isinstance(call.func, ast.Attribute)
     name = call.func.attr
     if name == "requires_grad_" and not same(arguments.get(0, "requires_grad"), Constant(False)):
+        thaw(frame, call.func.value)
+    if name == "apply" and frame.module.may_thaw:  # what it is given may do so to each part of a module
         thaw(frame, call.func.value)
     if path is not None and name in _REPLACES_KEYS:
         frame.env.forget_keys(path)
@@ -242,7 +243,11 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
     name = function.name if isinstance(function, Symbol) else ""
     if name.startswith(("torch", "builtins", "copy.")) and not libraries.is_module([name]):
         return
+    from tonumpy.inference.assignment import thaw
+
     does_thaw = _does_thaw(function)
+    for argument in arguments_of(call) if does_thaw else ():
+        thaw(frame, argument)
     given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]  # of a `**batch` only its values
     while given:
         argument = given.pop()
@@ -250,23 +255,22 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
             given.extend(argument.elts)
         elif isinstance(argument, ast.Name):
             value = frame.env.get(argument.id)
-            after = None if value is None else _given_away(value, does_thaw=does_thaw)
+            after = None if value is None else _given_away(value)
             if after is not None and after is not value:
                 frame.refine(argument.id, after)
 
 
 def _does_thaw(function: Value) -> bool:
-    """Whether a function of the repository says itself that something may require grad."""
+    """Whether what is called is code of the repository that may thaw the modules that it is given, now or later."""
     called = function.function if isinstance(function, BoundMethod) else function
-    if not isinstance(called, Function) or isinstance(called.node, ast.Lambda) or not called.module.speaks_of_grad:
-        return False
-    return called.module.derived(thaws, called.node)
+    owner = called.cls if isinstance(called, Instance) else called
+    return isinstance(owner, (Function, Class)) and owner.module.may_thaw
 
 
-def _given_away(value: Value, *, does_thaw: bool) -> Value:
+def _given_away(value: Value) -> Value:
     if isinstance(value, Union):
-        return mapped(value, lambda member: _given_away(member, does_thaw=does_thaw))
+        return mapped(value, _given_away)
     if not isinstance(value, (Instance, LibraryObject)) or (value.on_cpu, value.requires_grad) == (None, None):
         return value
-    is_loosened = does_thaw or libraries.is_module([getattr(value, "name", "")])
-    return value._replace(on_cpu=None, requires_grad=None if is_loosened else value.requires_grad)
+    grad = None if libraries.is_module([getattr(value, "name", "")]) else value.requires_grad
+    return value._replace(on_cpu=None, requires_grad=grad)

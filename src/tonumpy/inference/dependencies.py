@@ -179,6 +179,9 @@ def flow_of(
             local.add(walrus.target.id)
             sources.setdefault(walrus.target.id, set()).update(names_in(walrus.value))
             aliases.setdefault(walrus.target.id, set()).update(_aliased(walrus.value))
+        for generator in use.generators:
+            for name in bound_names(generator.target):
+                given.setdefault(name, set()).update(names_in(generator.iter))
         for call in use.calls:
             if not isinstance(call.func, ast.Attribute):
                 continue

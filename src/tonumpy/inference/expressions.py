@@ -14,7 +14,7 @@ from tonumpy.inference.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.narrowing import narrow
 from tonumpy.inference.operators import combine, with_dimensions
 from tonumpy.inference.parts import item_of, settle
-from tonumpy.inference.symbols import bound_names, changes_something, holders_of
+from tonumpy.inference.symbols import bound_names, changes_something, holders_of, is_false, requires_grad_given
 from tonumpy.inference.values import (
     NOTHING,
     Annotation,
@@ -288,9 +288,14 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
 
 
 def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+    from tonumpy.inference.assignment import thaw
+
     base = _enter_generators(frame, node.generators)
     element = settle(evaluate(frame, node.elt))
     _leave(frame, base, node)
+    if any(not is_false(given) for given in requires_grad_given(ast.Expr(node.elt))):
+        for generator in node.generators:  # `[p.requires_grad_() for p in net.parameters()]`
+            thaw(frame, generator.iter)
     return Sequence(None, element)
 
 

@@ -221,6 +221,9 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
     return goes_on
 
 
+_PASSING_OVER = (ast.Continue, ast.Break, ast.Return)
+
+
 def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
     """`for p in module.parameters(): p.requires_grad = False` freezes the module, as `requires_grad_(False)` does.
 
@@ -240,6 +243,7 @@ def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
     path = path_of(source.func.value)
     module = None if path is None else frame.env.get(path)
     always = any(statement in loop.body for statement, _ in given) and not source.args and not source.keywords
+    always = always and not any(isinstance(each, _PASSING_OVER) for each in statements_of(loop.body))
     if every and always and isinstance(module, Unknown) and frame.module.only_torch_says:
         module = LibraryObject("torch.nn.Module", module.on_cpu)  # what else has parameters
     if path is not None and isinstance(module, (Instance, LibraryObject)):

@@ -33,7 +33,7 @@ def mode_of_context(name: str, given: Value | None) -> str:
     if name in ("inference_mode", "set_grad_enabled") and given is not None:
         mode = _mode_of_flag(given)
         if name == "inference_mode":
-            return {"on": "off", "off": "unchanged"}.get(mode, "unknown")
+            return {"on": "off", "off": "on"}.get(mode, "unknown")
         return mode
     return GRAD_CONTEXTS[name]
 

@@ -44,6 +44,7 @@ SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 _DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda"""
 # Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
 _OTHER_DEVICES = r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b"""
+_THAWS = r"\.requires_grad[ \t]*=(?!=)(?![ \t]*False\b)|\.requires_grad_\((?!(?:requires_grad=)?False\b)"
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
 _MAIN_GUARD = r"\nif\s+\(?\s*__name__\s*=="
 _READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
@@ -169,6 +170,11 @@ class Module:
     @cached_property
     def speaks_of_grad(self) -> bool:
         return "requires_grad" in self.source.text
+
+    @cached_property
+    def may_thaw(self) -> bool:
+        """Whether it sets anything that exists already to what may require grad."""
+        return re.search(_THAWS, self.source.text) is not None
 
     @cached_property
     def may_leave_grad_mode_off(self) -> bool:

@@ -202,16 +202,23 @@ def parameters_of(scope: ast.AST) -> frozenset[str]:
 
 
 def names_given(call: ast.Call) -> list[str]:
-    """The variables, and attributes of `self`, that a call, or one further inside its chain, is given as they are."""
+    """The variables, and attributes of `self`, that a call, or one further inside its chain, is given as they are, or
+    an item of them."""
     found: list[str | None] = []
     node: ast.expr = call
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript, ast.Await)):
         if isinstance(node, ast.Call):
-            found += map(path_of, arguments_of(node))
+            found += map(_path_of_holder, arguments_of(node))
             node = node.func
         else:
             node = node.value
     return [path for path in found if path is not None]
+
+
+def _path_of_holder(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return path_of(node)
 
 
 def holders_of(node: ast.expr) -> list[str]:
