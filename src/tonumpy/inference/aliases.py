@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.dtypes import is_integral
+from tonumpy.inference.joins import join
 from tonumpy.inference.values import (
     NO_ARGUMENTS,
     Arguments,
@@ -113,6 +114,16 @@ def after_part_changed(value: Value, part: LibraryObject | Instance) -> Value:
         is_concerned = any(_is_like(each, part) for each in held)
         return value._replace(on_cpu=None, requires_grad=None) if is_concerned else value
     return mapped(value, lambda inner: loosened(inner) if _is_like(inner, part) else after_part_changed(inner, part))
+
+
+def after_container_changed(value: Value, before: Sequence | Mapping, after: Value) -> Value:
+    """A container after a list or dict that may be in it, or was taken out of it, has been changed."""
+    if isinstance(value, Sequence) and value.element is before:
+        return Sequence(None, join(before, after))  # one of its items, and nobody knows which
+    return mapped(
+        value,
+        lambda part: join(part, after) if part is before else after_container_changed(part, before, after),
+    )
 
 
 def _is_like(value: Value, part: LibraryObject | Instance) -> bool:

@@ -322,7 +322,9 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
         return
     before = settle(evaluate(frame, target))
     if isinstance(before, Sequence) and isinstance(value, (Sequence, Unknown)):
-        assign(frame, target, Sequence(None, join(before.element, item_of(frame, value))))
+        after = Sequence(None, join(before.element, item_of(frame, value)))
+        frame.change_others(before, after, path_of(target))
+        assign(frame, target, after)
         return
     if isinstance(before, Mapping):
         changed = updated(before, value)

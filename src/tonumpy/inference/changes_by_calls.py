@@ -60,6 +60,7 @@ def change_receiver(
             frame.change_all(path, receiver, changed)
         elif changed is not None:
             _store_back(frame, call.func.value, path, changed)
+            frame.change_others(receiver, changed)
     elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
         # One that is read from an object may be any that has been put into one.
         origins = receiver.origins or frozenset(frame.put_into_objects)
@@ -202,7 +203,9 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
             filled = Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner)
         if filled is not None:
             frame.env.forget_keys(path)
-            _store_back(frame, node, path, join_all((container, filled)))
+            after = join_all((container, filled))
+            frame.change_others(container, after, path)
+            _store_back(frame, node, path, after)
 
 
 _OF_THE_REPOSITORY = (BoundMethod, Class, Function, Instance)

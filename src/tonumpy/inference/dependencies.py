@@ -406,8 +406,18 @@ def _aliased(value: ast.expr | None) -> set[str]:
         return {value.target.id, *_aliased(value.value)}
     if isinstance(value, ast.IfExp):
         return _aliased(value.body) | _aliased(value.orelse)
-    parts = value.values if isinstance(value, ast.BoolOp) else value.elts if isinstance(value, _LISTS) else ()
-    return {name for part in parts for name in _aliased(part)}
+    if isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Attribute) and value.func.attr in _GIVING_PARTS:
+            return _aliased(value.func.value)
+        is_passing = isinstance(value.func, ast.Name) and value.func.id in _PASSING
+        return {name for part in arguments_of(value) for name in _aliased(part)} if is_passing else set()
+    if isinstance(value, (ast.BoolOp, ast.Dict)):
+        return {name for part in value.values for name in _aliased(part)}
+    return {name for part in value.elts for name in _aliased(part)} if isinstance(value, _LISTS) else set()
+
+
+_GIVING_PARTS = frozenset("get items setdefault values".split())  # methods of containers
+_PASSING = frozenset("enumerate iter list next reversed sorted tuple zip".split())
 
 
 def _written_into(target: ast.expr) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.aliases import after_change, after_part_changed, with_origin
+from tonumpy.inference.aliases import after_change, after_container_changed, after_part_changed, with_origin
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, Environment
 from tonumpy.inference.joins import join, join_arguments
 from tonumpy.inference.values import (
@@ -13,8 +13,10 @@ from tonumpy.inference.values import (
     Device,
     Instance,
     LibraryObject,
+    Mapping,
     Nothing,
     Plain,
+    Sequence,
     Symbol,
     Tensor,
     Unknown,
@@ -200,6 +202,10 @@ class Frame:
                 self.env.forget_keys(name)
             elif isinstance(before, (LibraryObject, Instance)) and name != path:
                 changed = after_part_changed(value, before)
+                if changed is not value:
+                    self.change(name, changed)
+            elif isinstance(before, (Sequence, Mapping)) and name != path and isinstance(value, (Sequence, Mapping)):
+                changed = after_container_changed(value, before, after)
                 if changed is not value:
                     self.change(name, changed)
 
