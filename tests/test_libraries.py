@@ -32,7 +32,7 @@ RETURNS = re.compile(
     r"|plain:[\w ]+|foreign:(?P<foreign>\w+)|(object|outputs|sequence):(?P<object>[\w.]+)"
 )
 KEYS = {
-    "promise": {"name", "returns", "device", "grad", "dtype", "position", "keyword", "when", "source"},
+    "promise": {"name", "returns", "device", "grad", "dtype", "position", "keyword", "when", "places", "source"},
     "attribute": {"name", "returns", "device", "grad", "dtype", "source"},
     "alias": {"name", "of"},
     "class": {"name", "bases"},
@@ -138,6 +138,7 @@ def test_no_row_stands_twice(root: str) -> None:
 @each_library
 def test_a_position_is_that_of_a_device_which_is_promised(root: str) -> None:
     for row in rows(root, "promise"):
+        assert row.get("places", {}).keys() <= row.get("when", {}).keys(), row
         assert "position" not in row or row.get("device") in ("argument", "given", "inputs", "first"), row
 
 

@@ -32,8 +32,9 @@ class Promise(NamedTuple):
     `requires_grad=` (second by position) says, yes where it is not given, whatever the mode is; "argument" is the same,
     but no where it is not given; "derived" may be held or made.
 
-    `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals;
-    `position` is where a device may be given without its `keyword`; `reduces`: a tensor may have no dimensions.
+    `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals, and
+    `places` where some of them may stand without their names; `position` is where a device may be given without its
+    `keyword`; `reduces`: a tensor may have no dimensions.
     """
 
     returns: tuple[str, ...]
@@ -44,6 +45,7 @@ class Promise(NamedTuple):
     position: int | None
     keyword: str
     reduces: bool = False
+    places: tuple[Place, ...] = ()
 
 
 class Library(NamedTuple):
@@ -129,6 +131,7 @@ def _promise(row: dict[str, Any]) -> Promise:
         tuple(row.get("when", {}).items()),
         row.get("position"),
         row.get("keyword", "device"),
+        places=tuple((position, word) for word, position in row.get("places", {}).items()),
     )
 
 
@@ -153,8 +156,9 @@ def promise_of(name: str, arguments: Arguments) -> Promise | None:
     rows = load(name.partition(".")[0]).promises.get(name, ())
     given: dict[str, object] = {}
     hidden: set[str] = set()  # what is not known of the call
+    positions = {word: position for row in rows for position, word in row.places}
     for word in {word for row in rows for word, _ in row.when}:
-        value = arguments.named_value(word)
+        value = arguments.get(positions[word], word) if word in positions else arguments.named_value(word)
         if value is None and not arguments.has_star:
             continue
         if not isinstance(value, Constant):
