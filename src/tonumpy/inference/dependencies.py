@@ -416,7 +416,12 @@ def _aliased(value: ast.expr | None) -> set[str]:
     return {name for part in value.elts for name in _aliased(part)} if isinstance(value, _LISTS) else set()
 
 
-_GIVING_PARTS = frozenset("get items setdefault values".split())  # methods of containers
+# Methods of containers, and those of tensors that give a view or, where there is nothing to do, the tensor itself.
+_GIVING_PARTS = frozenset(
+    "get items setdefault values view view_as reshape transpose t permute swapaxes movedim unsqueeze squeeze flatten"
+    " unflatten ravel select narrow unfold diagonal chunk split unbind expand expand_as cpu float double contiguous"
+    " to".split()
+)
 _PASSING = frozenset("enumerate iter list next reversed sorted tuple zip".split())
 
 
