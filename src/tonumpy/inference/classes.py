@@ -445,7 +445,7 @@ class ClassFacts:
                     assigned = join(assigned, value)
                 is_hidden = field.value is not None
         if remaking and any(map(_may_be_remade, members_of_union(assigned))):
-            # What the methods find there: `self.mean = self.mean.to(device)`, `self.count += 1`.
+            # What the methods find there: `self.mean = self.mean.to(device)`, `self.count += 1`, `self.found += [x]`.
             assigned = self._attributes[key] = join_all(map(_any_number, members_of_union(assigned)))
             self._analysis.unfinished.renew()
             assigned = join_all([assigned, *(self._write(instance, *writer, name) for writer in remaking)])
@@ -646,7 +646,7 @@ def _may_be_remade(value: Value) -> bool:
     """Whether what is made of it may be something else."""
     if isinstance(value, Tensor):
         return value.on_cpu is not None or value.requires_grad is False
-    return isinstance(value, Constant) or is_number(value)
+    return isinstance(value, (Constant, Sequence, Mapping)) or is_number(value)
 
 
 def _any_number(value: Value) -> Value:
