@@ -130,6 +130,10 @@ class Source:
         """The offsets of the start of a node and of the place just after it."""
         return self.offset(self.node_start(node)), self.offset(self.node_end(node))
 
+    def text_of(self, node: ast.stmt | ast.expr) -> str:
+        start, stop = self.extent(node)
+        return self.text[start:stop]
+
     def node_start(self, node: ast.stmt | ast.expr) -> Position:
         return self.ast_position(node.lineno, node.col_offset)
 

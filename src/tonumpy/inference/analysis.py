@@ -15,7 +15,7 @@ from tonumpy.inference.aliases import as_given, handed_back, unless_it_requires_
 from tonumpy.inference.annotations import value_of_annotation, value_of_class
 from tonumpy.inference.assignment import grad_mode_of_context
 from tonumpy.inference.callers import Entry
-from tonumpy.inference.conventions import held_by_dataset, is_collating, is_gradient, learnt_from_name
+from tonumpy.inference.conventions import held_by_dataset, is_collating, is_gradient, is_sample, learnt_from_name
 from tonumpy.inference.dependencies import Flow, flow_of_node
 from tonumpy.inference.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.expressions import evaluate
@@ -24,6 +24,7 @@ from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.grad_contexts import inside, running_in
 from tonumpy.inference.joins import join, join_all, sequence_of
 from tonumpy.inference.parts import settle
+from tonumpy.inference.project import names_other_devices
 from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
     FunctionNode,
@@ -286,19 +287,27 @@ class Analysis:
         samples = next((parameter.arg for parameter in arguments.args if parameter.arg != first), None)
         if samples is not None and _collates(function):
             found[samples] = held_by_dataset(found[samples])
-        if self._is_part_of_dataset(function):
-            for parameter in arguments.args:
-                found[parameter.arg] = held_by_dataset(found[parameter.arg])
+        for given in self._data_given(function):
+            found[given] = held_by_dataset(found[given])
         library = libraries.hook_parameters(self, function)
         found.update({name: value for name, value in library.items() if name in found})
         return found
 
-    def _is_part_of_dataset(self, function: Function) -> bool:
-        """Whether a method does a part of a Dataset's own work: what it is given is data, as is what that keeps."""
-        node, owner = function.node, function.owner
+    def _data_given(self, function: Function) -> list[str]:
+        """The parameters of a method of a Dataset that are data: all, where it does a part of the Dataset's own work;
+        else those that are called a sample of it, where its class speaks of no device and its module shows no call."""
+        node, owner, module = function.node, function.owner, function.module
         if owner is None or isinstance(node, ast.Lambda) or node.name.startswith("__"):
-            return False
-        return self.classes.is_dataset(owner) and callers.is_called_on_self_alone(function.module, owner.node, node)
+            return []
+        if not self.classes.is_dataset(owner):
+            return []
+        parameters = [parameter.arg for parameter in node.args.args]
+        if callers.is_called_on_self_alone(module, owner.node, node):
+            return parameters
+        samples = list(filter(is_sample, parameters))
+        if not samples or callers.is_called_on_others(module, owner.node, node):
+            return []
+        return [] if names_other_devices(module.source.text_of(owner.node)) else samples
 
     def _first_parameter(self, function: Function) -> str | None:
         """`self` of a method; None for plain functions, static and class methods."""

@@ -218,6 +218,11 @@ def is_called_on_self_alone(module: Module, owner: ast.AST, node: ast.FunctionDe
     return bool(found) and all(_is_on_self(reference, owner) for reference in found)
 
 
+def is_called_on_others(module: Module, owner: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether somebody in the module calls a method, or one like it, on anything but `self`."""
+    return not all(_is_on_self(reference, owner) for reference in _references(module, node, owner))
+
+
 def _references(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: ast.AST | None) -> list[Reference]:
     """The places that may mean a function, or a method of the class `owner`, outside of it.
 

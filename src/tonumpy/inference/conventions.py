@@ -54,6 +54,8 @@ _DATASET = frozenset(("dataset", "ds"))
 _SPLITS = frozenset("train training test testing val valid validation dev eval".split())  # `trainset`, `val_set`
 # Nor do the parts of a batch, and of data that has parts with names: a graph, a record.
 _BATCH = frozenset(("batch", "minibatch"))
+# What a method of a dataset is given that is called so is what the dataset gives: `def plot(self, sample)`.
+_SAMPLES = frozenset("sample samples item items example examples".split())
 # A loader (`trainloader` and `train_dl`, as torch's own tutorials call it) is taken for torch's, whose batches are made
 # on the CPU from what a dataset holds.
 _LOADER = (
@@ -265,6 +267,10 @@ def held_by_dataset(value: Value) -> Value:
         is_obscure = value.on_cpu is None and value.requires_grad is not True and was_given(value)
         return Unknown("what a dataset holds", True, False, value.is_no_tensor) if is_obscure else value
     return mapped(value, held_by_dataset)
+
+
+def is_sample(name: str) -> bool:
+    return name in _SAMPLES
 
 
 def is_called_dataset(name: str) -> bool:
