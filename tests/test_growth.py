@@ -181,6 +181,19 @@ def test_one_call_does_not_take_all_that_may_be_spent() -> None:
     assert check_source(source, "a.py") == []
 
 
+def test_attributes_made_of_one_another_leave_something_to_be_spent() -> None:
+    """Each is worked out twice, as it is made of itself, but not twice for each of the others that are made of it."""
+    n = 10
+    started = "".join(f"        self.a{i} = None\n" for i in range(n))
+    made = "".join(
+        f"            self.a{i} = made(self.a{i}, x)\n            x = self.a{i}.apply(x)\n" for i in range(n)
+    )
+    source = f"{HEAD}class C:\n    def __init__(self):\n{started}\n    def fit(self, x):\n        while x:\n{made}\n"
+    source += f"    def f(self, x):\n        return _moved(self.a{n - 1}.apply(x)).numpy()\n\n\n"
+    source += "def _moved(x):\n    return x.detach().cpu()\n"
+    assert check_source(source, "a.py") == []
+
+
 def test_what_is_compared_with_a_string_is_not_worked_out() -> None:
     """Else the whole way on which a constructor makes `self.kind` is followed, and nothing comes of it."""
 

@@ -76,7 +76,8 @@ class ClassFacts:
         self._analysis = analysis
         self._ancestors: dict[Class, tuple[list[Class], list[str]]] = {}
         self._attributes: dict[tuple[object, ...], Value] = {}
-        self._made_from_itself: set[tuple[object, ...]] = set()
+        self._made_from_itself: set[tuple[object, ...]] = set()  # of those that are worked out, what has been read
+        self._made_of_parts: set[tuple[object, ...]] = set()  # of those, what others that are not all there went into
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
         self._is_written_within: dict[tuple[Class, str], bool] = {}
         self._written_by: dict[tuple[Class, str], frozenset[str]] = {}
@@ -322,6 +323,8 @@ class ClassFacts:
                 value = self._work_out(instance, name, key)
             finally:
                 self._attributes[key] = value
+                self._made_from_itself.discard(key)
+                self._made_of_parts.discard(key)
         return value
 
     def _work_out(self, instance: Instance, name: str, key: tuple[object, ...]) -> Value:
@@ -428,8 +431,8 @@ class ClassFacts:
                 assigned = join(
                     assigned, self._write(instance, owner, writer, name, is_constructor=writer.name == "__init__")
                 )
-                if key in self._made_from_itself:
-                    self._made_from_itself.remove(key)
+                if key in self._made_from_itself or key in self._made_of_parts:
+                    self._made_from_itself.discard(key)
                     remaking.append((owner, writer))
             fillers.extend((owner, filler) for filler in writers.filling)
             fillers.extend((owner, each) for each in writers.assigning if name in _written_by_functions_in(owner, each))
@@ -444,7 +447,13 @@ class ClassFacts:
                 else:
                     assigned = join(assigned, value)
                 is_hidden = field.value is not None
-        if remaking and any(map(_may_be_remade, members_of_union(assigned))):
+        is_made_of_parts = key in self._made_of_parts
+        self._made_of_parts.discard(key)
+        if self._made_from_itself and remaking and self._analysis.unfinished.waits_for_another:
+            # Those around it are worked out again, and this one with them: to do so here, too, takes twice the time
+            # for each attribute that others are made of in turn.
+            self._made_of_parts |= self._made_from_itself
+        elif is_made_of_parts or (remaking and any(map(_may_be_remade, members_of_union(assigned)))):
             # What the methods find there: `self.mean = self.mean.to(device)`, `self.count += 1`, `self.found += [x]`.
             assigned = self._attributes[key] = join_all(map(_any_number, members_of_union(assigned)))
             self._analysis.unfinished.renew()

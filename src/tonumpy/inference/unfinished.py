@@ -80,6 +80,11 @@ class Unfinished:
         self.use(answers, key)
         return self._so_far.get((id(answers), key), NOTHING)
 
+    @property
+    def waits_for_another(self) -> bool:
+        """Whether the innermost question has asked for one around it, without whose answer none is kept of its own."""
+        return self._waits_for < len(self._questions) - 1
+
     def renew(self) -> None:
         """There is more of the innermost question's answer now than what others were made with."""
         self._forget(self._questions[-1].kept)
