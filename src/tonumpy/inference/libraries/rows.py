@@ -7,6 +7,7 @@ import sys
 from functools import cache
 
 from tonumpy.inference import torch_api
+from tonumpy.inference.conventions import is_called_dataset
 from tonumpy.inference.values import Arguments, Constant
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -262,5 +263,7 @@ def is_operator(names: list[str]) -> bool:
 
 
 def is_dataset(names: list[str]) -> bool:
-    """Whether a class that extends these is a torch.utils.data.Dataset."""
-    return any("torch.utils.data.Dataset" in bases_of(name) for name in names)
+    """Whether a class that extends these is a torch.utils.data.Dataset, or one of a library's that is called so."""
+    return any(
+        "torch.utils.data.Dataset" in bases_of(name) or is_called_dataset(name.rpartition(".")[2]) for name in names
+    )
