@@ -98,11 +98,16 @@ class Run:
         return compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
 
     def load(self, text: str, name: str, filename: str) -> types.ModuleType:
-        """The module that a text makes; under the name `__main__` it does what it does as a script."""
+        """The module that a text makes; under the name `__main__` it does what it does as a script, to its end or to a
+        conversion that raises."""
         module = types.ModuleType(name)
         module.__dict__.update(__file__=filename, __note__=self.note)
         with torch.enable_grad(), quiet(), _known_as(name, module):
-            exec(self.translated(text, filename), module.__dict__)
+            try:
+                exec(self.translated(text, filename), module.__dict__)
+            except (RuntimeError, TypeError) as error:
+                if not self.converts or "numpy" not in str(error):
+                    raise
         return module
 
     def call_all(self, module: types.ModuleType) -> None:

@@ -156,6 +156,7 @@ class Analysis:
         if isinstance(node, (ast.Module, ast.ClassDef)):
             mode = True if isinstance(node, ast.Module) else None
             frame = Frame(self, module, slicer.flow, None, closure, mode, asked, targets, assumed)
+            frame.is_body_of_module = isinstance(node, ast.Module)
         else:
             parameters, grad_mode, around = entry or self.entry_state(module, scopes)
             frame = Frame(self, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)

@@ -91,6 +91,7 @@ class Frame:
         self.unread: frozenset[int] = frozenset() if asked is None else asked.unread
         self.not_followed: set[int] = set()  # the ids of calls whose result nobody reads
         self.targets = targets
+        self.is_body_of_module = False  # in which something is asked for, after functions of the module were called
         self.assumed: dict[str, bool] = {}  # what flags are taken to be, throughout
         self.awaited: dict[str, bool] = {}  # what flags that are switched on and off are in the end
         for name, truth in (assumed or {}).items():
@@ -151,6 +152,8 @@ class Frame:
         """Give a name (or an attribute path) a new value."""
         if name in self.assumed and isinstance(value, (Unknown, Constant, Plain, Nothing)):
             value = Constant(self.assumed[name])
+        if self.is_body_of_module and name in self.flow.local_names:
+            value = self.analysis.names.with_what_functions_leave(self.module, name, value)
         value = with_origin(value, name)
         self.env.set(name, value)
         if name in self.path_roots:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.conventions import taken_for_source
-from tonumpy.inference.dependencies import flow_of_module
+from tonumpy.inference.dependencies import flow_of_module, flow_of_node
 from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.flow import execute
 from tonumpy.inference.frame import NO_TARGETS, Frame
@@ -86,10 +86,14 @@ class ModuleNames:
             value = self._bound_globally(module, name, bindings)
             self._globals[key] = value  # what the functions that write it find there
             self._analysis.unfinished.renew()
-            value = join_all((value, *self._written_by_functions(module, name)))
-            if isinstance(value, (Mapping, Sequence, Tensor, Union)):
-                value = self._filled_by_functions(module, name, value)
-            self._globals[key] = value
+            self._globals[key] = value = self.with_what_functions_leave(module, name, value)
+        return value
+
+    def with_what_functions_leave(self, module: Module, name: str, value: Value) -> Value:
+        """What a name of the module may hold that has been given a value, once functions of the module were called."""
+        value = join_all((value, *self._written_by_functions(module, name)))
+        if isinstance(value, (Mapping, Sequence, Tensor, Union)):
+            return self._filled_by_functions(module, name, value)
         return value
 
     def _written_by_functions(self, module: Module, name: str) -> Iterator[Value]:
@@ -107,10 +111,14 @@ class ModuleNames:
         """What is in a container of the module when it is read, with what its functions put into it."""
         found = [value]
         for scopes in module.fillers(name):
+            function = scopes[-1]
+            assert isinstance(function, (*FUNCTIONS, ast.Lambda))
+            if name in module.derived(flow_of_node, function).local_names:
+                continue
             left: Value | None = None
-            if isinstance(value, (Mapping, Sequence)) and not self._analysis.is_exhausted:
-                frame = self._analysis.entry_frame(module, scopes, NO_TARGETS, {name})
-                left = NOTHING if name in frame.flow.local_names else frame.bound.get(name)
+            is_followed = not isinstance(function, ast.Lambda) and not self._analysis.is_exhausted
+            if isinstance(value, (Mapping, Sequence)) and is_followed:
+                left = self._analysis.entry_frame(module, scopes, NO_TARGETS, {name}).bound.get(name)
             if left is None:
                 return _filled_out_of_sight(value)
             found.append(left)

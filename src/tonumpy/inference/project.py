@@ -251,8 +251,8 @@ class Module:
         return found
 
     def fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
-        """The functions and methods that write into what a name holds, each as the scopes around it and itself:
-        `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
+        """The functions, methods and lambdas that write into what a name holds, each as the scopes around it and
+        itself: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
         rows = self.source.rows_with_name(name)
         found: list[tuple[ast.AST, ...]] = []
         waiting: list[tuple[ast.AST, ...]] = [(self.tree, each) for each in self.tree.body]
@@ -261,8 +261,12 @@ class Module:
             scope = scopes[-1]
             if isinstance(scope, ast.ClassDef) and spans_any(scope, rows):
                 waiting += [(*scopes, each) for each in scope.body]
-            elif isinstance(scope, FUNCTIONS) and spans_any(scope, rows) and name in self.derived(_names_filled, scope):
-                found.append(scopes)
+            elif isinstance(scope, FUNCTIONS):
+                if spans_any(scope, rows) and name in self.derived(_names_filled, scope):
+                    found.append(scopes)
+            elif isinstance(scope, ast.stmt) and "lambda" in self.source.text and spans_any(scope, rows):
+                lambdas = (each for each in walk(scope) if isinstance(each, ast.Lambda))
+                found += [(*scopes, each) for each in lambdas if name in self.derived(_names_filled, each)]
         return found
 
     def _rows(self, pattern: str) -> list[int]:
