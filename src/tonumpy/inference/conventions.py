@@ -183,6 +183,8 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
         return mapped(value, lambda part: learnt_from_name(part, name, is_item=is_item))
     if not isinstance(value, (Tensor, Unknown)) or value.requires_grad is not None:
         return value
+    if is_item and isinstance(value, Tensor) and not value.is_given and value.certainty == "tensor":
+        return learnt_from_name_of_index(value, name)  # what has been computed, whatever a loop calls it
     if is_item and re.search(_ITEMS_WITHOUT_GRAD, name):
         return value._replace(requires_grad=False)
     if _last_word(name) in _WORDS_WITHOUT_GRAD or re.search(_NAMES_WITHOUT_GRAD, name):
