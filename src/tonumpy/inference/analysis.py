@@ -29,6 +29,7 @@ from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
     FunctionNode,
     decorator_names,
+    defaults_of,
     is_false,
     names_in,
     parameter_names,
@@ -640,18 +641,6 @@ class Analysis:
 
 
 _MAKING_CONTEXTS = ("contextmanager", "asynccontextmanager")
-
-
-def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    with_default = positional[len(positional) - len(arguments.defaults) :]
-    found = [(parameter.arg, default) for parameter, default in zip(with_default, arguments.defaults, strict=True)]
-    found += [
-        (parameter.arg, default)
-        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        if default is not None
-    ]
-    return found
 
 
 def _collates(function: Function) -> bool:

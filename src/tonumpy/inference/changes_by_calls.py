@@ -7,8 +7,9 @@ import ast
 from tonumpy.inference import builtin_calls, libraries
 from tonumpy.inference.aliases import with_unknown_grad
 from tonumpy.inference.dtypes import is_integral
+from tonumpy.inference.freezing import frozen_by
 from tonumpy.inference.joins import join, join_all
-from tonumpy.inference.symbols import SELF, arguments_of, path_of
+from tonumpy.inference.symbols import SELF, arguments_of, defaults_of, is_false, parameter_names, path_of
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -248,6 +249,7 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
         return
     from tonumpy.inference.assignment import thaw
 
+    frozen = _frozen_by(call, function)
     does_thaw = _does_thaw(function)
     for argument in arguments_of(call) if does_thaw else ():
         thaw(frame, argument)
@@ -261,6 +263,27 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
             after = None if value is None else _given_away(value)
             if after is not None and after is not value:
                 frame.refine(argument.id, after)
+    for node in frozen:
+        path = path_of(node)
+        module = None if path is None else frame.env.get(path)
+        if path is not None and isinstance(module, (Instance, LibraryObject)):
+            frame.change_all(path, module, module._replace(requires_grad=False))
+
+
+def _frozen_by(call: ast.Call, function: Value) -> list[ast.expr]:
+    """The modules that are given to a function of the repository which freezes them: `freeze(net)`."""
+    called = function.function if isinstance(function, BoundMethod) else function
+    if not isinstance(called, Function) or isinstance(called.node, ast.Lambda) or not called.module.speaks_of_grad:
+        return []
+    names = parameter_names(called.node.args)[1 if isinstance(function, BoundMethod) else 0 :]
+    given = dict(zip(names, call.args, strict=False))
+    given.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg})
+    defaults = dict(defaults_of(called.node.args))
+    return [
+        given[name]
+        for name, flag in called.module.derived(frozen_by, called.node).items()
+        if name in given and (flag is None or is_false(given.get(flag, defaults.get(flag, given[name]))))
+    ]
 
 
 def _does_thaw(function: Value) -> bool:

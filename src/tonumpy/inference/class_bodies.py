@@ -11,12 +11,10 @@ from tonumpy.chains import ACCELERATORS, last_name
 from tonumpy.inference.symbols import (
     FILLING,
     FunctionNode,
-    is_false,
     is_in_place,
     is_super,
     parameter_names,
     registered,
-    requires_grad_given,
     set_by_call,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
-    from tonumpy.conversions import Fact
     from tonumpy.inference.project import Module
     from tonumpy.source import Source
 
@@ -320,59 +317,6 @@ def _may_be_device(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and node.value != "cpu"
     return not isinstance(node, ast.Attribute) or getattr(node.value, "id", None) != "torch"
-
-
-def freezes_itself(node: ast.ClassDef) -> bool:
-    """A constructor that freezes everything, and makes no other layer after that."""
-    init = members_defined(node).methods.get("__init__")
-    return init is not None and _ends_frozen(init.body)
-
-
-def grad_left_by_methods(node: ast.ClassDef) -> dict[str, Fact]:
-    """Of the methods that freeze everything, False; of those that set something to what may require grad, None."""
-    found: dict[str, Fact] = {}
-    for name, method in members_defined(node).methods.items():
-        if thaws(method):
-            found[name] = None
-        elif _ends_frozen(method.body):
-            found[name] = False
-    return found
-
-
-def _ends_frozen(body: Items[ast.stmt]) -> bool:
-    """Whether a body freezes everything, whatever way leads to its end, and makes no other layer after that."""
-    is_frozen = False
-    for statement in body:
-        if _is_freezing(statement):
-            is_frozen = True
-        elif is_frozen:
-            if isinstance(statement, ast.Return):
-                return True
-            if not (isinstance(statement, ast.Expr) and _method_of_self(statement.value) == "eval"):
-                return False
-        elif any(isinstance(each, ast.Return) for each in statements_of([statement])):
-            return False
-    return is_frozen
-
-
-def _is_freezing(statement: ast.stmt) -> bool:
-    """`self.requires_grad_(False)`, or a loop over `self.parameters()` that does it to each."""
-    if isinstance(statement, ast.Expr) and _method_of_self(statement.value) == "requires_grad_":
-        return all(map(is_false, requires_grad_given(statement)))
-    if not isinstance(statement, ast.For) or len(statement.body) != 1:
-        return False
-    source, given = statement.iter, list(requires_grad_given(statement.body[0]))
-    if _method_of_self(source) not in ("parameters", "named_parameters"):
-        return False
-    if not isinstance(source, ast.Call) or source.args or source.keywords:
-        return False  # not those of its parts
-    return bool(given) and all(map(is_false, given))
-
-
-def thaws(node: ast.ClassDef | FunctionNode) -> bool:
-    """Whether something is set to what may require grad anywhere in a class or method."""
-    statements = (each for each in walk(node) if isinstance(each, ast.stmt))
-    return not all(is_false(given) for each in statements for given in requires_grad_given(each))
 
 
 def _method_of_self(node: ast.AST) -> str | None:

@@ -11,14 +11,11 @@ from tonumpy.inference.class_bodies import (
     Members,
     Writers,
     WritersByName,
-    freezes_itself,
-    grad_left_by_methods,
     is_super_init,
     members_defined,
     moves_itself,
     others_write,
     owner_name,
-    thaws,
     writes_of,
     written_within,
 )
@@ -27,6 +24,7 @@ from tonumpy.inference.conventions import held_by_dataset, is_called_dataset, is
 from tonumpy.inference.dtypes import is_integral, is_real
 from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
+from tonumpy.inference.freezing import freezes_itself, grad_left_by_methods, thaws
 from tonumpy.inference.joins import join, join_all
 from tonumpy.inference.parts import attribute_of, settle
 from tonumpy.inference.slices import Slice, Slicer

@@ -12,6 +12,7 @@ from tonumpy.inference.constant_tests import constant_test
 from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.frame import Loop
+from tonumpy.inference.freezing import OF_ALL_PARAMETERS, all_set
 from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
 from tonumpy.inference.joins import join
 from tonumpy.inference.libraries.moved import changes_module_in_place
@@ -221,9 +222,6 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
     return goes_on
 
 
-_PASSING_OVER = (ast.Continue, ast.Break, ast.Return)
-
-
 def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
     """`for p in module.parameters(): p.requires_grad = False` freezes the module, as `requires_grad_(False)` does.
 
@@ -231,23 +229,27 @@ def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
     """
     if not frame.module.speaks_of_grad:
         return
-    given = [(statement, node) for statement in statements_of(loop.body) for node in requires_grad_given(statement)]
-    every = all(is_false(node) for _, node in given)
-    source = loop.iter
     if _leaves_thawed(loop.body):
-        thaw(frame, source)
-    if not given or not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
+        thaw(frame, loop.iter)
+    found = all_set(loop)
+    if found is not None:
+        node, given = found
+    elif isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute):
+        node, given = (
+            loop.iter.func.value,
+            [each for inner in statements_of(loop.body) for each in requires_grad_given(inner)],
+        )
+        if not given or loop.iter.func.attr not in OF_ALL_PARAMETERS:
+            return
+    else:
         return
-    if source.func.attr not in ("parameters", "named_parameters"):
-        return
-    path = path_of(source.func.value)
+    is_frozen = found is not None and all(map(is_false, given))
+    path = path_of(node)
     module = None if path is None else frame.env.get(path)
-    always = any(statement in loop.body for statement, _ in given) and not source.args and not source.keywords
-    always = always and not any(isinstance(each, _PASSING_OVER) for each in statements_of(loop.body))
-    if every and always and isinstance(module, Unknown) and frame.module.only_torch_says:
+    if is_frozen and isinstance(module, Unknown) and frame.module.only_torch_says:
         module = LibraryObject("torch.nn.Module", module.on_cpu)  # what else has parameters
     if path is not None and isinstance(module, (Instance, LibraryObject)):
-        frame.change_all(path, module, module._replace(requires_grad=False if every and always else None))
+        frame.change_all(path, module, module._replace(requires_grad=False if is_frozen else None))
 
 
 def _move_modules(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:

@@ -196,6 +196,18 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
     return names + [extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra]
 
 
+def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    with_default = positional[len(positional) - len(arguments.defaults) :]
+    found = [(parameter.arg, default) for parameter, default in zip(with_default, arguments.defaults, strict=True)]
+    found += [
+        (parameter.arg, default)
+        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is not None
+    ]
+    return found
+
+
 def parameters_of(scope: ast.AST) -> frozenset[str]:
     """The names of a function's parameters; none of another scope."""
     return frozenset(parameter_names(scope.args)) if isinstance(scope, FUNCTIONS) else frozenset()
