@@ -385,11 +385,18 @@ class ClassFacts:
         is_float = is_held and (value.requires_grad or is_real(value.dtype)) if isinstance(value, Tensor) else is_module
         if instance.dtype is not None and is_float:
             value = value._replace(dtype=instance.dtype)
-        if is_module and instance.requires_grad is False and (is_held or not isinstance(value, Tensor)):
-            value = value._replace(requires_grad=False)
+        if is_module and (is_held or not isinstance(value, Tensor)):
+            if instance.requires_grad is False:
+                value = value._replace(requires_grad=False)
+            elif value.requires_grad is False and not isinstance(value, Tensor) and self._may_be_thawed(instance.cls):
+                value = value._replace(requires_grad=None)
         if value.on_cpu is False:
             return value
         return value._replace(on_cpu=instance.on_cpu if is_module else None)
+
+    def _may_be_thawed(self, cls: Class) -> bool:
+        """Whether anybody in sight sets anything to require grad that may be a part of an object of the class."""
+        return self._analysis.module.may_thaw or any(owner.module.may_thaw for owner in self.ancestors(cls))
 
     def may_move(self, instance: Instance, name: str, value: Value) -> bool:
         """Whether an attribute that holds this may go where its object is sent."""
@@ -575,7 +582,7 @@ class ClassFacts:
         runs = self._constructors.setdefault((id(writer), instance), []) if is_constructor else []
         if runs and runs[-1].relevant is None:
             analysis.unfinished.use(self._constructors, (id(writer), instance))
-            return runs[-1].bound.get(path, NOTHING)
+            return _left_in(runs[-1], path, is_constructor=True)
         stored = owner.module.derived(stored_parameters, writer).get(name) if is_constructor else None
         if stored is not None:
             asked: Slice | None = Slice(frozenset((path,)), frozenset((id(stored),)), wants_result=False)
@@ -593,7 +600,7 @@ class ClassFacts:
             execute(frame, writer.body)
             if stored is None:
                 runs.append(frame)
-        return frame.bound.get(path, NOTHING)
+        return _left_in(frame, path, is_constructor=is_constructor)
 
     def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:
         """What the `__init__` of one of the object's classes is given, passed on by `super().__init__(...)`."""
@@ -630,6 +637,14 @@ class ClassFacts:
         execute(frame, init.body)
         seen = frame.observations.get(id(call))
         return None if seen is None or seen.arguments.has_star else seen.arguments
+
+
+def _left_in(frame: Frame, path: str, *, is_constructor: bool) -> Value:
+    """Everything that an attribute held in a method, which another may find there; of a module in a constructor, what
+    it is in the end: `self.net.requires_grad_(False)`."""
+    last = frame.env.get(path) if is_constructor and isinstance(frame.returned, Nothing) else None
+    held = frame.bound.get(path, NOTHING)
+    return last if isinstance(last, (Instance, LibraryObject)) and isinstance(held, type(last)) else held
 
 
 def _written_by_functions_in(owner: Class, method: FunctionNode) -> dict[str, list[tuple[FunctionNode, ...]]]:
