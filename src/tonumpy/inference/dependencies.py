@@ -354,7 +354,8 @@ def changed_outside(function: FunctionNode | ast.Lambda) -> frozenset[str]:
     if isinstance(function, ast.Lambda):
         called = (node.func for node in walk(function.body) if isinstance(node, ast.Call))
         methods = (method for method in called if isinstance(method, ast.Attribute))
-        found = {root_name(method) for method in methods if is_in_place(method) or method.attr in IN_PLACE}
+        changing = [method for method in methods if is_in_place(method) or method.attr in IN_PLACE]
+        found = {name for method in changing for name in (root_name(method), path_of(method.value))}
         return frozenset(name for name in found if name is not None) - set(parameter_names(function.args))
     return mutated_names(function) - flow_of_node(function).local_names
 

@@ -218,7 +218,11 @@ class Frame:
         if name.startswith("["):
             self.env.forget_keys(owner)
         elif dot:
-            self.forget(path)
+            before = self.env.get(path)
+            if before is None or isinstance(before, Nothing):
+                self.forget(path)
+            else:
+                self.change_all(path, before, join(before, value))
             holder = self.env.get(owner)
             if isinstance(holder, Instance) and holder.cls != self.owner:
                 self.refine(owner, holder._replace(written=holder.written | {name}))
