@@ -7,6 +7,7 @@ import ast
 from tonumpy.inference.symbols import (
     IN_PLACE,
     MOVES,
+    VIEWING,
     FunctionNode,
     arguments_of,
     bindings_of,
@@ -418,11 +419,7 @@ def _aliased(value: ast.expr | None) -> set[str]:
 
 
 # Methods of containers, and those of tensors that give a view or, where there is nothing to do, the tensor itself.
-_GIVING_PARTS = frozenset(
-    "get items setdefault values view view_as reshape transpose t permute swapaxes movedim unsqueeze squeeze flatten"
-    " unflatten ravel select narrow unfold diagonal chunk split unbind expand expand_as cpu float double contiguous"
-    " to".split()
-)
+_GIVING_PARTS = VIEWING | frozenset("get items setdefault cpu float double contiguous to".split())
 _PASSING = frozenset("enumerate iter list next reversed sorted tuple zip".split())
 
 

@@ -28,7 +28,7 @@ from tonumpy.inference.memory import (
     selected,
     steps_of_index,
 )
-from tonumpy.inference.symbols import arguments_of, bound_names, names_in, parameter_names
+from tonumpy.inference.symbols import VIEWING, arguments_of, bound_names, names_in, parameter_names
 from tonumpy.inference.writes import (
     METHODS_OF_ARRAYS,
     clips,
@@ -49,12 +49,8 @@ MAX_DEPTH = 3  # of calls, from the function that is called or to those who call
 MAX_PASSES = 4  # of a loop: what goes round it is settled after two, in a loop of loops after three
 
 # Of tensors and arrays alike, where both have it.
-_VIEWS = frozenset(
-    "view view_as reshape ravel flatten squeeze unsqueeze transpose t swapaxes permute expand narrow select values"
-    " diagonal unbind chunk split".split()
-)
 _THE_SAME = frozenset("detach cpu contiguous".split())  # or a copy
-_VIEWS_AND_COPIES = _VIEWS | _THE_SAME
+_VIEWS_AND_COPIES = VIEWING | _THE_SAME
 _PLAIN = frozenset("shape dtype device ndim size dim numel nbytes itemsize stride is_cuda requires_grad".split())
 _KEEPING = frozenset("append appendleft extend insert push".split())
 _KEEPING_OF_CONTAINERS = frozenset("add update put setdefault".split())  # tensors have some of them too

@@ -310,6 +310,11 @@ def is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
     return isinstance(function, ast.Attribute) and function.attr.endswith("_") and not function.attr.endswith("__")
 
 
+# Methods of tensors that give another view of the same memory, or of a copy where there can be none.
+VIEWING = frozenset(
+    "view view_as reshape ravel flatten unflatten squeeze unsqueeze transpose t swapaxes permute movedim expand"
+    " expand_as narrow select unfold values diagonal unbind chunk split".split()
+)
 FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())  # of containers
 MOVES = ACCELERATORS | {"to", "cpu"}  # of modules
 # Methods that change a container, or a module, without saying so in their names.
