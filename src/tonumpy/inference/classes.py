@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.chains import last_name
 from tonumpy.inference import libraries
 from tonumpy.inference.aliases import unless_it_requires_grad
 from tonumpy.inference.callers import Entry
@@ -508,16 +509,26 @@ class ClassFacts:
             return value
         declared = learnt_from_name(self._analysis.annotated(frame, field.annotation), name)
         if instance.arguments is not None:
-            position = [
-                key for key, value in self.members(owner).fields.items() if isinstance(value, ast.AnnAssign)
-            ].index(name)
-            given = instance.arguments.get(position, name)
+            taken = self._annotated_fields(instance.cls)
+            given = instance.arguments.get(taken.index(name), name) if name in taken else None
             if given is not None:
                 return self._analysis.combine_annotation(given, declared)
         if field.value is not None and not self.members(owner).methods.get("__init__"):
-            default = settle(evaluate(frame, field.value))
-            return declared if isinstance(default, Unknown) else join(declared, default)
+            default = _default_of_field(frame, field.value)
+            if isinstance(default, (Unknown, Nothing)):
+                return declared
+            # A list that the methods fill is there for them; nobody gives the constructor another.
+            is_filled = isinstance(default, (Sequence, Mapping)) and bool(self._writers_of(owner, name).filling)
+            is_known = instance.arguments is not None and not instance.arguments.has_star
+            return default if is_filled or (is_known and default != NONE) else join(declared, default)
         return declared
+
+    def _annotated_fields(self, cls: Class) -> list[str]:
+        """Those of a data class in the order in which its constructor takes them: those of its bases come first."""
+        names: dict[str, None] = {}
+        for owner in reversed(self.ancestors(cls)):
+            names.update((key, None) for key, field in self.members(owner).fields.items() if _is_taken(field))
+        return list(names)
 
     def _inner_class(self, cls: Class, name: str) -> Class | None:
         """The class that stands under this name in the body of a class or of one of its bases."""
@@ -658,6 +669,23 @@ _WITHOUT_METHODS = frozenset("object abc.ABC typing.Generic typing.Protocol".spl
 def _may_get_grad(value: Value) -> bool:
     """Whether it is a tensor that does not require grad, but does once something that does is written to it."""
     return isinstance(value, Tensor) and value.requires_grad is False and not is_integral(value.dtype)
+
+
+def _is_taken(field: ast.AnnAssign | ast.Assign) -> bool:
+    """Whether the constructor of a data class takes a field."""
+    return isinstance(field, ast.AnnAssign) and "ClassVar" not in names_in(field.annotation)
+
+
+def _default_of_field(frame: Frame, node: ast.expr) -> Value:
+    """What a field holds that is not given: `= 0`, `= field(default_factory=list)`."""
+    from tonumpy.inference.calls import call_value
+
+    if isinstance(node, ast.Call) and last_name(node.func) == "field":
+        given = {keyword.arg: keyword.value for keyword in node.keywords}
+        if "default_factory" in given:
+            return settle(call_value(frame, evaluate(frame, given["default_factory"]), Arguments(())))
+        return settle(evaluate(frame, given["default"])) if "default" in given else NOTHING
+    return settle(evaluate(frame, node))
 
 
 def _is_given(value: Value) -> bool:
