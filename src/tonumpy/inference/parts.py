@@ -255,11 +255,12 @@ def _item_of_unknown(value: Unknown) -> Unknown:
 
 def _item_of_instance(frame: Frame, value: Instance) -> Value:
     classes = frame.analysis.classes
-    for name, arguments in (("__iter__", Arguments(())), ("__getitem__", Arguments((Plain("int"),)))):
+    for name in ("__next__", "__iter__", "__getitem__"):
         method = classes.method(value.cls, name)
         if method is not None:
+            arguments = Arguments((Plain("int"),) if name == "__getitem__" else ())
             found = frame.analysis.call_function(method, value, arguments, frame.grad_mode)
-            is_item = name == "__getitem__" or found == value
+            is_item = name != "__iter__" or found == value
             return _item_of_object(frame, value, found if is_item else item_of(frame, found))
     fields = classes.named_tuple_fields(value)
     return libraries.inherited_item(frame, value) if fields is None else fields.element
