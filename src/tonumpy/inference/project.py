@@ -24,7 +24,7 @@ from tonumpy.inference.frameworks import (
 from tonumpy.inference.symbols import FILLING, Import, imports_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.source import Source
-from tonumpy.syntax import FUNCTIONS, SCOPES, statements_of, walk
+from tonumpy.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -251,8 +251,8 @@ class Module:
         return found
 
     def fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
-        """The functions, methods and lambdas that write into what a name holds, each as the scopes around it and
-        itself: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
+        """The functions, methods and lambdas that write into what a name holds, by themselves and not by those in them,
+        each as the scopes around it and itself: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
         rows = self.source.rows_with_name(name)
         found: list[tuple[ast.AST, ...]] = []
         waiting: list[tuple[ast.AST, ...]] = [(self.tree, each) for each in self.tree.body]
@@ -262,7 +262,10 @@ class Module:
             if isinstance(scope, ast.ClassDef) and spans_any(scope, rows):
                 waiting += [(*scopes, each) for each in scope.body]
             elif isinstance(scope, FUNCTIONS):
-                if spans_any(scope, rows) and name in self.derived(_names_filled, scope):
+                if not spans_any(scope, rows) or name not in self.derived(_names_filled, scope):
+                    continue
+                waiting += [(*scopes, each) for each in statements_of(scope.body) if isinstance(each, FUNCTIONS)]
+                if name in self.derived(_names_filled_by_itself, scope):
                     found.append(scopes)
             elif isinstance(scope, ast.stmt) and "lambda" in self.source.text and spans_any(scope, rows):
                 lambdas = (each for each in walk(scope) if isinstance(each, ast.Lambda))
@@ -345,6 +348,13 @@ def _collect_global_writers(
 
 def _names_filled(scope: ast.AST) -> frozenset[str]:
     return frozenset(name for node in walk(scope) for name in _filled_by(node) if name)
+
+
+def _names_filled_by_itself(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """Not by the functions in it."""
+    statements = (each for each in statements_of(function.body) if not isinstance(each, SCOPES))
+    parts = (node for each in statements for part in own_expressions(each) for node in walk(part))
+    return frozenset(name for node in parts for name in _filled_by(node) if name)
 
 
 def _filled_by(node: ast.AST) -> Iterator[str | None]:
