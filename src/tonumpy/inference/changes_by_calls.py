@@ -123,11 +123,12 @@ def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | N
             change_receiver(frame, call, member, path, arguments, call_method(frame, member, method, arguments))
             left = None if path is None else frame.env.get(path)
         elif isinstance(member, Instance):
-            left = member._replace(requires_grad=frame.analysis.classes.grad_left_by(member, method))
+            grad = frame.analysis.classes.grad_left_by(member, method)
+            left = None if grad is member.requires_grad else member._replace(requires_grad=grad)
         after.append(member if left is None else left)
     if path is not None:
         frame.env.set(path, held or NOTHING)
-    if all(map(same, after, receiver.members)):
+    if all(one is other for one, other in zip(after, receiver.members, strict=True)):
         return
     if path is not None:
         frame.change_all(path, receiver, join_all(after))

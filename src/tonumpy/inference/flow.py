@@ -232,18 +232,16 @@ def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
     if _leaves_thawed(loop.body):
         thaw(frame, loop.iter)
     found = all_set(loop)
+    is_frozen = found is not None and all(map(is_false, found[1]))
     if found is not None:
-        node, given = found
+        node = found[0]
     elif isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute):
-        node, given = (
-            loop.iter.func.value,
-            [each for inner in statements_of(loop.body) for each in requires_grad_given(inner)],
-        )
-        if not given or loop.iter.func.attr not in OF_ALL_PARAMETERS:
+        given = (node for statement in statements_of(loop.body) for node in requires_grad_given(statement))
+        if loop.iter.func.attr not in OF_ALL_PARAMETERS or not any(given):
             return
+        node = loop.iter.func.value  # some of its parameters
     else:
         return
-    is_frozen = found is not None and all(map(is_false, given))
     path = path_of(node)
     module = None if path is None else frame.env.get(path)
     if is_frozen and isinstance(module, Unknown) and frame.module.only_torch_says:

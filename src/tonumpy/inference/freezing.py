@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.class_bodies import members_defined
+from tonumpy.inference.dependencies import flow_of_node
 from tonumpy.inference.symbols import is_false, parameter_names, read_name, requires_grad_given
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import statements_of, walk
@@ -42,13 +43,14 @@ def frozen_by(function: FunctionNode) -> dict[str, str | None]:
     """The parameters whose modules a function leaves frozen: `freeze(net)`. Each with the flag that has to be False
     (`set_requires_grad(net, False)`), None where there is none."""
     names = parameter_names(function.args)
-    found: dict[str, str | None] = {}
-    for name in names:
-        for flag in (None, *names):
-            if flag != name and _ends_frozen(function.body, name, flag=flag):
-                found[name] = flag
-                break
-    return found
+    given = _all_given(function)
+    flags = {name for node in given if (name := read_name(node)) in names}
+    if len(flags) > 1 or not all(is_false(node) or read_name(node) in flags for node in given):
+        return {}
+    flag = next(iter(flags), None)
+    frozen = [name for name in names if name != flag and _ends_frozen(function.body, name, flag=flag)]
+    times_bound = flow_of_node(function).times_bound if frozen else {}
+    return {name: flag for name in frozen if times_bound[name] == 1 and times_bound.get(flag or name) == 1}
 
 
 def all_set(statement: ast.stmt) -> tuple[ast.expr, list[ast.expr]] | None:
@@ -122,5 +124,10 @@ def _method_called(statement: ast.Expr, owner: str) -> str | None:
 
 def thaws(node: ast.ClassDef | FunctionNode) -> bool:
     """Whether something is set to what may require grad anywhere in a class or function."""
+    return not all(map(is_false, _all_given(node)))
+
+
+def _all_given(node: ast.ClassDef | FunctionNode) -> list[ast.expr]:
+    """What is said of `requires_grad` anywhere in a class or function."""
     statements = (each for each in walk(node) if isinstance(each, ast.stmt))
-    return not all(is_false(given) for each in statements for given in requires_grad_given(each))
+    return [given for each in statements for given in requires_grad_given(each)]
