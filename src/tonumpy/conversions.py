@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.caught import OF_DEVICE, OF_GRAD, errors_caught
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -74,6 +75,15 @@ class Conversion(NamedTuple):
         return _device_is_proved(self)
 
     @property
+    def may_raise_by_grad(self) -> bool:
+        """Neither is it proved to have none, nor is the error caught and made good."""
+        return not self.grad_is_proved and OF_GRAD not in errors_caught(self.candidate)
+
+    @property
+    def may_raise_by_device(self) -> bool:
+        return not self.device_is_proved and OF_DEVICE not in errors_caught(self.candidate)
+
+    @property
     def is_complete(self) -> bool:
         """Whether the chain itself detaches and brings the tensor to the CPU, or `force=True` does."""
         return self.candidate.is_forced or self.chain.is_complete
@@ -86,11 +96,11 @@ class Conversion(NamedTuple):
 
     @property
     def unproved(self) -> str:
-        """What is not proved, in words: "may require grad and may be on an accelerator"."""
+        """What it may raise for, in words: "may require grad and may be on an accelerator"."""
         grad = "requires grad" if self.requires_grad else "may require grad"
         device = "is on an accelerator" if self.on_cpu is False else "may be on an accelerator"
-        proofs = ((grad, self.grad_is_proved), (device, self.device_is_proved))
-        return " and ".join(text for text, proved in proofs if not proved)
+        reasons = ((grad, self.may_raise_by_grad), (device, self.may_raise_by_device))
+        return " and ".join(text for text, may_raise in reasons if may_raise)
 
 
 class ImplicitConversion(NamedTuple):

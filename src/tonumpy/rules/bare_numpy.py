@@ -3,7 +3,7 @@
 ## What it does
 
 Reports a call of `.numpy()` whose chain neither detaches the tensor nor brings it to the CPU, unless the code around
-it proves that at least the doubtful one of the two is not needed.
+it proves that at least the doubtful one of the two is not needed, or catches the error and converts in another way.
 
 ## Why is this bad
 

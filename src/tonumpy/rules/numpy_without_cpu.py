@@ -46,7 +46,7 @@ repair = complete_chain
 
 def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
-    if conversion.candidate.is_forced or not chain.detach or conversion.device_is_proved:
+    if conversion.candidate.is_forced or not chain.detach or not conversion.may_raise_by_device:
         return None
     undone = chain.undoes_cpu
     place = f"after `{undone.words}`" if undone else "before `.numpy()`"

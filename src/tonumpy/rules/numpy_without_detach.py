@@ -48,7 +48,7 @@ repair = complete_chain
 
 def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
-    if conversion.candidate.is_forced or not chain.cpu or conversion.grad_is_proved:
+    if conversion.candidate.is_forced or not chain.cpu or not conversion.may_raise_by_grad:
         return None
     undone = chain.undoes_detach
     place = f"after `{undone.words}`" if undone else "before `.numpy()`"
