@@ -93,7 +93,7 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
             continue
         inner: ast.expr | None = None
         if isinstance(node, ast.Attribute):
-            if isinstance(node.ctx, ast.Store) and _is_name(node.value, owner):
+            if isinstance(node.ctx, ast.Store) and is_name(node.value, owner):
                 assigned.add(node.attr)
             elif isinstance(node.ctx, ast.Store) and node.attr == "requires_grad":
                 changed.update(filter(None, (_attribute_of(node.value, owner),)))
@@ -106,15 +106,15 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
                 (buffers if made in _MADE_BUFFERS else parameters).update(names)
             values += [(target, node.value) for target in node.targets]
         elif isinstance(node, ast.Call) and (member := set_by_call(node)) is not None:
-            if _is_name(member[0].value, owner):
+            if is_name(member[0].value, owner):
                 assigned.add(member[0].attr)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             member = registered(node)
             if member is not None:
                 (buffers if node.func.attr == "register_buffer" else parameters).add(member[0].attr)
-                if _is_name(member[0].value, owner):
+                if is_name(member[0].value, owner):
                     assigned.add(member[0].attr)
-            if _is_name(node.func.value, owner):
+            if is_name(node.func.value, owner):
                 methods_called[node.func.attr] = None
             inner = node.func.value if node.func.attr in FILLING or is_in_place(node.func) else None
         if inner is not None:
@@ -146,7 +146,7 @@ def _attribute_of(node: ast.expr, owner: str | None) -> str | None:
             if not is_in_place(node.func):
                 return None
             node = node.func.value
-    return node.attr if isinstance(node, ast.Attribute) and _is_name(node.value, owner) else None
+    return node.attr if isinstance(node, ast.Attribute) and is_name(node.value, owner) else None
 
 
 def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> frozenset[str]:
@@ -161,7 +161,7 @@ def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> fr
         target.attr
         for target, value in values
         if isinstance(target, ast.Attribute)
-        and _is_name(target.value, owner)
+        and is_name(target.value, owner)
         and (isinstance(value, _COMPUTATIONS) or (isinstance(value, ast.Name) and value.id in names))
     )
 
@@ -307,7 +307,7 @@ def moves_itself(node: ast.ClassDef) -> bool:
 
 def _is_move(call: ast.Call) -> bool:
     """`self.cuda()`, or `self.to(...)` with anything that may be a device other than the CPU."""
-    method = _method_of_self(call)
+    method = method_called_on("self", call)
     given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "dtype")]
     return method in ACCELERATORS or (method == "to" and any(map(_may_be_device, given)))
 
@@ -319,11 +319,11 @@ def _may_be_device(node: ast.expr) -> bool:
     return not isinstance(node, ast.Attribute) or getattr(node.value, "id", None) != "torch"
 
 
-def _method_of_self(node: ast.AST) -> str | None:
-    """The method that a call calls on `self`; None for anything else."""
+def method_called_on(owner: str, node: ast.AST) -> str | None:
+    """The method that a call calls on what is called `owner`; None for anything else."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
-    return node.func.attr if _is_name(node.func.value, "self") else None
+    return node.func.attr if is_name(node.func.value, owner) else None
 
 
 def is_super_init(statement: ast.Expr) -> bool:
@@ -334,5 +334,5 @@ def is_super_init(statement: ast.Expr) -> bool:
     return isinstance(function, ast.Attribute) and function.attr == "__init__" and is_super(function.value)
 
 
-def _is_name(node: ast.expr, name: str | None) -> bool:
+def is_name(node: ast.expr, name: str | None) -> bool:
     return isinstance(node, ast.Name) and node.id == name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.class_bodies import members_defined
+from tonumpy.inference.class_bodies import is_name, members_defined, method_called_on
 from tonumpy.inference.dependencies import flow_of_node
 from tonumpy.inference.symbols import is_false, parameter_names, read_name, requires_grad_given
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -73,14 +73,11 @@ def all_set(statement: ast.stmt) -> tuple[ast.expr, list[ast.expr]] | None:
     if source.func.attr in OF_ALL_PARAMETERS:
         is_always_set = any(any(requires_grad_given(each)) for each in statement.body)
     else:
+        name = getattr(statement.target, "id", None)
         parts = [found[0] for each in statement.body for found in [all_set(each)] if found is not None]
-        is_always_set = source.func.attr == "modules" and any(_is_name(part, statement.target) for part in parts)
+        is_always_set = source.func.attr == "modules" and any(is_name(part, name) for part in parts)
     given = [node for each in inner for node in requires_grad_given(each)]
     return (source.func.value, given) if is_always_set else None
-
-
-def _is_name(node: ast.expr, target: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and read_name(node) == getattr(target, "id", None)
 
 
 def _ends_frozen(body: Items[ast.stmt], owner: str, methods: Collection[str] = (), *, flag: str | None = None) -> bool:
@@ -101,7 +98,7 @@ def _ends_frozen(body: Items[ast.stmt], owner: str, methods: Collection[str] = (
 
 
 def _freezes(statement: ast.stmt, owner: str, methods: Collection[str], flag: str | None) -> bool:
-    if methods and isinstance(statement, ast.Expr) and _method_called(statement, owner) in methods:
+    if methods and isinstance(statement, ast.Expr) and method_called_on(owner, statement.value) in methods:
         return True
     found = all_set(statement)
     if found is None or read_name(found[0]) != owner:
@@ -111,15 +108,9 @@ def _freezes(statement: ast.stmt, owner: str, methods: Collection[str], flag: st
 
 def _leaves_alone(statement: ast.Expr, owner: str) -> bool:
     """`module.eval()`, `print("frozen")`"""
-    if _method_called(statement, owner) == "eval":
+    if method_called_on(owner, statement.value) == "eval":
         return True
     return not any(isinstance(node, ast.Name) and node.id == owner for node in walk(statement))
-
-
-def _method_called(statement: ast.Expr, owner: str) -> str | None:
-    method = statement.value.func if isinstance(statement.value, ast.Call) else None
-    is_of_owner = isinstance(method, ast.Attribute) and read_name(method.value) == owner
-    return method.attr if isinstance(method, ast.Attribute) and is_of_owner else None
 
 
 def thaws(node: ast.ClassDef | FunctionNode) -> bool:
