@@ -155,9 +155,11 @@ class Analysis:
         slicer = module.derived(Slicer, node)
         asked = slicer.at(targets.statements, names) if targets.statements else slicer.at_end(names)
         if isinstance(node, (ast.Module, ast.ClassDef)):
-            mode = True if isinstance(node, ast.Module) else None
-            frame = Frame(self, module, slicer.flow, None, closure, mode, asked, targets, assumed)
-            frame.is_body_of_module = isinstance(node, ast.Module)
+            is_module = isinstance(node, ast.Module)
+            mode = True if is_module else None
+            frame = Frame(
+                self, module, slicer.flow, None, closure, mode, asked, targets, assumed, is_body_of_module=is_module
+            )
         else:
             parameters, grad_mode, around = entry or self.entry_state(module, scopes)
             frame = Frame(self, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)

@@ -9,7 +9,7 @@ from tonumpy.inference.aliases import with_unknown_grad
 from tonumpy.inference.dtypes import is_integral
 from tonumpy.inference.freezing import frozen_by
 from tonumpy.inference.joins import join, join_all
-from tonumpy.inference.symbols import SELF, arguments_of, defaults_of, is_false, parameter_names, path_of
+from tonumpy.inference.symbols import SELF, arguments_of, defaults_of, given_to, is_false, parameter_names, path_of
 from tonumpy.inference.values import (
     NOTHING,
     Arguments,
@@ -279,8 +279,7 @@ def _frozen_by(call: ast.Call, function: Value) -> list[ast.expr]:
     if not isinstance(called, Function) or isinstance(called.node, ast.Lambda) or not called.module.speaks_of_grad:
         return []
     names = parameter_names(called.node.args)[1 if isinstance(function, BoundMethod) else 0 :]
-    given = dict(zip(names, call.args, strict=False))
-    given.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg})
+    given = given_to(names, call, arguments_of(call))
     defaults = dict(defaults_of(called.node.args))
     return [
         given[name]

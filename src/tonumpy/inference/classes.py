@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.chains import last_name
 from tonumpy.inference import libraries
 from tonumpy.inference.aliases import unless_it_requires_grad
 from tonumpy.inference.callers import Entry
@@ -22,6 +21,7 @@ from tonumpy.inference.class_bodies import (
 )
 from tonumpy.inference.constructors import stored_parameters
 from tonumpy.inference.conventions import held_by_dataset, is_called_dataset, is_id_of_token, learnt_from_name
+from tonumpy.inference.data_classes import default_of_field, fields_taken
 from tonumpy.inference.dtypes import is_integral, is_real
 from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.frame import NO_TARGETS, Frame, Targets
@@ -81,6 +81,7 @@ class ClassFacts:
         self._is_written_within: dict[tuple[Class, str], bool] = {}
         self._written_by: dict[tuple[Class, str], frozenset[str]] = {}
         self._typed_dicts: dict[Class, Mapping] = {}
+        self._fields: dict[Class, dict[str, int]] = {}
 
     def members(self, cls: Class) -> Members:
         return cls.module.derived(members_defined, cls.node)
@@ -509,12 +510,12 @@ class ClassFacts:
             return value
         declared = learnt_from_name(self._analysis.annotated(frame, field.annotation), name)
         if instance.arguments is not None:
-            taken = self._annotated_fields(instance.cls)
-            given = instance.arguments.get(taken.index(name), name) if name in taken else None
+            place = self._fields_taken(instance.cls).get(name)
+            given = None if place is None else instance.arguments.get(place, name)
             if given is not None:
                 return self._analysis.combine_annotation(given, declared)
         if field.value is not None and not self.members(owner).methods.get("__init__"):
-            default = _default_of_field(frame, field.value)
+            default = default_of_field(frame, field.value)
             if isinstance(default, (Unknown, Nothing)):
                 return declared
             # A list that the methods fill is there for them; nobody gives the constructor another.
@@ -523,12 +524,14 @@ class ClassFacts:
             return default if is_filled or (is_known and default != NONE) else join(declared, default)
         return declared
 
-    def _annotated_fields(self, cls: Class) -> list[str]:
-        """Those of a data class in the order in which its constructor takes them: those of its bases come first."""
-        names: dict[str, None] = {}
-        for owner in reversed(self.ancestors(cls)):
-            names.update((key, None) for key, field in self.members(owner).fields.items() if _is_taken(field))
-        return list(names)
+    def _fields_taken(self, cls: Class) -> dict[str, int]:
+        """Those that the constructor of a data class takes, each with its place: those of its bases come first."""
+        known = self._fields.get(cls)
+        if known is None:
+            owners = reversed(self.ancestors(cls))
+            names = dict.fromkeys(name for owner in owners for name in fields_taken(self.members(owner)))
+            known = self._fields[cls] = {name: place for place, name in enumerate(names)}
+        return known
 
     def _inner_class(self, cls: Class, name: str) -> Class | None:
         """The class that stands under this name in the body of a class or of one of its bases."""
@@ -669,23 +672,6 @@ _WITHOUT_METHODS = frozenset("object abc.ABC typing.Generic typing.Protocol".spl
 def _may_get_grad(value: Value) -> bool:
     """Whether it is a tensor that does not require grad, but does once something that does is written to it."""
     return isinstance(value, Tensor) and value.requires_grad is False and not is_integral(value.dtype)
-
-
-def _is_taken(field: ast.AnnAssign | ast.Assign) -> bool:
-    """Whether the constructor of a data class takes a field."""
-    return isinstance(field, ast.AnnAssign) and "ClassVar" not in names_in(field.annotation)
-
-
-def _default_of_field(frame: Frame, node: ast.expr) -> Value:
-    """What a field holds that is not given: `= 0`, `= field(default_factory=list)`."""
-    from tonumpy.inference.calls import call_value
-
-    if isinstance(node, ast.Call) and last_name(node.func) == "field":
-        given = {keyword.arg: keyword.value for keyword in node.keywords}
-        if "default_factory" in given:
-            return settle(call_value(frame, evaluate(frame, given["default_factory"]), Arguments(())))
-        return settle(evaluate(frame, given["default"])) if "default" in given else NOTHING
-    return settle(evaluate(frame, node))
 
 
 def _is_given(value: Value) -> bool:

@@ -10,7 +10,7 @@ import ast
 
 from tonumpy.chains import last_name
 from tonumpy.inference.memory import Memory, Names, Place, Reference, References, further
-from tonumpy.inference.symbols import parameter_names, path_of
+from tonumpy.inference.symbols import given_to, parameter_names, path_of
 from tonumpy.inference.values import Function, ModuleValue
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import SCOPES
@@ -106,10 +106,7 @@ def given_by(callee: Callee, call: ast.Call, values: Sequence[Given]) -> dict[st
     is_static = any(_name_of(decorator) == "staticmethod" for decorator in callee.node.decorator_list)
     if callee.owner is not None and is_static:
         values = values[1:]
-    by_name = len(values) - len(call.keywords)
-    found = dict(zip(parameters, values[:by_name], strict=False))
-    found.update({str(each.arg): value for each, value in zip(call.keywords, values[by_name:], strict=True)})
-    return found
+    return given_to(parameters, call, values)
 
 
 def as_given(reference: Reference, given: Mapping[str, Given], call: ast.Call) -> Iterator[Reference]:

@@ -76,6 +76,8 @@ class Frame:
         asked: Slice | None,
         targets: Targets,
         assumed: dict[str, bool] | None = None,
+        *,
+        is_body_of_module: bool = False,
     ) -> None:
         self.number = len(analysis.frames)
         analysis.frames.append(self)
@@ -91,7 +93,9 @@ class Frame:
         self.unread: frozenset[int] = frozenset() if asked is None else asked.unread
         self.not_followed: set[int] = set()  # the ids of calls whose result nobody reads
         self.targets = targets
-        self.is_body_of_module = False  # in which something is asked for, after functions of the module were called
+        self.is_body_of_module = (
+            is_body_of_module  # in which something is asked for, after functions of the module were called
+        )
         self.assumed: dict[str, bool] = {}  # what flags are taken to be, throughout
         self.awaited: dict[str, bool] = {}  # what flags that are switched on and off are in the end
         for name, truth in (assumed or {}).items():

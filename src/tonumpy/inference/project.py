@@ -65,6 +65,7 @@ class Module:
         self.filename = source.filename
         self.project = project
         self._derived: dict[tuple[object, int], Any] = {}
+        self._fillers: dict[str, list[tuple[ast.AST, ...]]] = {}
 
     @classmethod
     def namespace(cls, folder: str, project: Project) -> Module:
@@ -253,6 +254,11 @@ class Module:
     def fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
         """The functions, methods and lambdas that write into what a name holds, by themselves and not by those in them,
         each as the scopes around it and itself: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
+        if name not in self._fillers:
+            self._fillers[name] = self._find_fillers(name)
+        return self._fillers[name]
+
+    def _find_fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
         rows = self.source.rows_with_name(name)
         found: list[tuple[ast.AST, ...]] = []
         waiting: list[tuple[ast.AST, ...]] = [(self.tree, each) for each in self.tree.body]

@@ -9,8 +9,10 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.syntax import FUNCTIONS, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import TypeGuard
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import TypeGuard, TypeVar
+
+    _T = TypeVar("_T")
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -194,6 +196,15 @@ def imports_of(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Im
 def parameter_names(arguments: ast.arguments) -> list[str]:
     names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return names + [extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra]
+
+
+def given_to(names: Sequence[str], call: ast.Call, values: Sequence[_T]) -> dict[str, _T]:
+    """What a call gives to each of the parameters; `values` stand for its arguments, those by keyword last, and may
+    begin with one for the receiver."""
+    by_position = len(values) - len(call.keywords)
+    found = dict(zip(names, values[:by_position], strict=False))
+    found.update({str(each.arg): value for each, value in zip(call.keywords, values[by_position:], strict=True)})
+    return found
 
 
 def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:
