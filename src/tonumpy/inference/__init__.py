@@ -180,7 +180,7 @@ def _observe_group(
             if shown.is_settled:
                 return alone
             if not all_calls_are_in_sight(module, scopes) and not module.may_leave_grad_mode_off:
-                best = outcome(group, observed(at_best(declared), limit))
+                best = outcome(group, observed(at_best(module, declared), limit))
                 if best.conversions == shown.conversions:
                     return alone
         # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.

@@ -236,13 +236,15 @@ class Analysis:
         return Entry(parameters, self.decorated_mode(function, caller_mode), around)
 
     def declared_entry(self, module: Module, scopes: Items[ast.AST]) -> Entry:
-        """What a function says itself of what it is given."""
+        """What a function says itself of what it is given, and its callers by their decorators of grad mode."""
         node = scopes[-1]
         assert isinstance(node, FUNCTIONS)
-        return self._declared_entry(Function(node, module, *self.surroundings(module, scopes)))
+        function = Function(node, module, *self.surroundings(module, scopes))
+        mode = False if callers.are_decorated_without_grad(module, scopes) else None
+        return self._declared_entry(function, mode)
 
-    def _declared_entry(self, function: Function) -> Entry:
-        return Entry(self._declared_parameters(function), self.decorated_mode(function, None))
+    def _declared_entry(self, function: Function, caller_mode: Fact = None) -> Entry:
+        return Entry(self._declared_parameters(function), self.decorated_mode(function, caller_mode))
 
     def _is_behind_turning_off(self, function: Function, caller_mode: Fact) -> bool:
         """Whether grad mode has been turned off before anybody calls a function: by its module, which callers in sight

@@ -86,7 +86,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             elif known is None:
                 index = evaluate(frame, link.slice)
                 known = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
-                if isinstance(known, Unknown):
+                if isinstance(known, Unknown) or isinstance(value, Mapping):
                     known = learnt_from_key(known, last_name(link.slice))
             value = known
             path = None

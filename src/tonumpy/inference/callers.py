@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
+from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.joins import join
 from tonumpy.inference.symbols import arguments_of, decorator_names, names_read, read_name
@@ -191,6 +192,29 @@ def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
     return all(isinstance(each.scopes[-1], ast.Module) for each in _references(module, node, None))
 
 
+def are_decorated_without_grad(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether all calls of a function in its module are in functions that run with grad mode off, as decorators say."""
+    node = scopes[-1]
+    if not module.turns_grad_mode_off or len(scopes) > 3 or not isinstance(node, FUNCTIONS) or node.name == "forward":
+        return False
+    owner = scopes[-2] if len(scopes) > 2 else None
+    found = [] if isinstance(owner, FUNCTIONS) else _references(module, node, owner)
+    return bool(found) and all(
+        reference.call is not None
+        and not reference.is_submitted
+        and (owner is None or _is_on_self(reference, owner))
+        and _keeps_grad_mode_off(module, reference.scopes[-1])
+        for reference in found
+    )
+
+
+def _keeps_grad_mode_off(module: Module, scope: ast.AST) -> bool:
+    if not isinstance(scope, FUNCTIONS) or not any(GRAD_CONTEXTS.get(each) == "off" for each in decorator_names(scope)):
+        return False
+    text = module.source.text_of(scope)
+    return not any(word in text for word, mode in GRAD_CONTEXTS.items() if mode != "off")
+
+
 def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
     """Of the innermost scope, which is a function."""
     node = scopes[-1]
@@ -259,16 +283,18 @@ def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool]) -> 
     One that is only given what is on the CPU, and detaches it itself, may well be given something else by them.
     """
     detached = {name: _wherever_unknown(value) for name, value in entry.arguments.items() if is_enough(value)}
-    return Entry(detached, None) if detached else OUT_OF_SIGHT
+    mode = False if entry.grad_mode is False else None
+    return Entry(detached, mode) if detached or mode is False else OUT_OF_SIGHT
 
 
-def at_best(declared: Entry) -> Entry:
-    """The most that calls can show of a function that others call as well: all that it is given is detached."""
+def at_best(module: Module, declared: Entry) -> Entry:
+    """The most that calls can show of a function that others call as well: all that it is given is detached, and grad
+    mode is off where its module ever turns that off."""
     arguments: dict[str, Value] = {
         name: value if isinstance(value, Instance) else Tensor(requires_grad=False)  # `self` stays
         for name, value in declared.arguments.items()
     }
-    return declared._replace(arguments=arguments)
+    return declared._replace(arguments=arguments, grad_mode=False if module.turns_grad_mode_off else declared.grad_mode)
 
 
 def _is_detached(value: Value) -> bool:

@@ -12,6 +12,7 @@ from tonumpy.inference.symbols import (
     FILLING,
     FunctionNode,
     is_in_place,
+    is_name,
     is_super,
     parameter_names,
     registered,
@@ -332,7 +333,3 @@ def is_super_init(statement: ast.Expr) -> bool:
     assert isinstance(call, ast.Call)
     function = call.func
     return isinstance(function, ast.Attribute) and function.attr == "__init__" and is_super(function.value)
-
-
-def is_name(node: ast.expr, name: str | None) -> bool:
-    return isinstance(node, ast.Name) and node.id == name

@@ -50,8 +50,8 @@ _INDICES = frozenset("id ids ind inds idx idxs index indices indexes".split())
 _ITEMS_WITHOUT_GRAD = r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$"
 # What is in a dataset (`dataset[0]`, `for item in test_set`, `dataset.targets`) requires no grad and is on the CPU.
 _DATASETS = frozenset(("dataset", "datasets"))
-_DATASET = frozenset(("dataset", "ds"))
-_SPLITS = frozenset("train training test testing val valid validation dev eval".split())  # `trainset`, `val_set`
+_DATASET = frozenset(("dataset", "dset", "ds"))
+_SPLITS = frozenset("train training test testing val valid validation dev eval".split())  # `trainset`, `dataset_val`
 # Nor do the parts of a batch, and of data that has parts with names: a graph, a record.
 _BATCH = frozenset(("batch", "minibatch"))
 # What a method of a dataset is given that is called so is what the dataset gives: `def plot(self, sample)`.
@@ -187,11 +187,16 @@ def learnt_from_name(value: Value, name: str, *, is_item: bool = False) -> Value
         return learnt_from_name_of_index(value, name)  # what has been computed, whatever a loop calls it
     if is_item and re.search(_ITEMS_WITHOUT_GRAD, name):
         return value._replace(requires_grad=False)
-    if _last_word(name) in _WORDS_WITHOUT_GRAD or re.search(_NAMES_WITHOUT_GRAD, name):
+    if is_called_label(name):
         return value._replace(requires_grad=False)
     if isinstance(value, Unknown) and _last_word(name) in _DATASETS:
         return value._replace(requires_grad=False)
     return learnt_from_name_of_index(value, name)
+
+
+def is_called_label(name: str) -> bool:
+    """Labels, lengths, masks and other things that come with data and count, or tell, something."""
+    return _last_word(name) in _WORDS_WITHOUT_GRAD or re.search(_NAMES_WITHOUT_GRAD, name) is not None
 
 
 def learnt_from_name_of_index(value: Value, name: str) -> Value:
@@ -209,7 +214,10 @@ def holds_settings(holders: Iterable[str]) -> bool:
 
 
 def _is_dataset(name: str) -> bool:
-    return _last_word(name) in _DATASET or (name.endswith("set") and name[:-3].removesuffix("_") in _SPLITS)
+    first, _, last = name.rpartition("_")
+    if last in _DATASET or (first in _DATASET and last in _SPLITS):
+        return True
+    return name.endswith("set") and name[:-3].removesuffix("_") in (*_SPLITS, "data")
 
 
 def taken_for_source(value: Value, name: str, given: Iterable[str] = ()) -> Value:
@@ -230,8 +238,11 @@ def taken_for_source(value: Value, name: str, given: Iterable[str] = ()) -> Valu
 
 
 def learnt_from_key(value: Value, constant: str | None) -> Value:
-    """What stands under a constant, which is named after it: `batch[self.ITEM_ID]`. A variable is but a position."""
-    return value if constant is None or not constant.isupper() else learnt_from_name(value, constant.lower())
+    """What stands under a constant, which is named after it: `batch[self.ITEM_ID]`, `data[EDGE_INDEX_KEY]`. A variable
+    is but a position."""
+    if constant is None or not constant.isupper():
+        return value
+    return learnt_from_name(value, constant.lower().removesuffix("_key"))
 
 
 def holder_of_data(value: Unknown, name: str | None, *, has_names: bool) -> Unknown:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.class_bodies import is_name, members_defined, method_called_on
+from tonumpy.inference.class_bodies import members_defined, method_called_on
 from tonumpy.inference.dependencies import flow_of_node
-from tonumpy.inference.symbols import is_false, parameter_names, read_name, requires_grad_given
+from tonumpy.inference.symbols import is_false, is_name, parameter_names, read_name, requires_grad_given
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import statements_of, walk
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tonumpy.inference import libraries, torch_api
 from tonumpy.inference.conventions import item_of_dataset, learnt_from_name
+from tonumpy.inference.environment import KEPT_WITHOUT_GRAD
 from tonumpy.inference.joins import join, join_all
 from tonumpy.inference.operators import TORCH_WORDS, attribute_of_tensor
 from tonumpy.inference.values import (
@@ -39,8 +40,12 @@ from tonumpy.inference.values import (
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from tonumpy.conversions import Fact
     from tonumpy.inference.frame import Frame
+
+    _Layer = TypeVar("_Layer", Unknown, LibraryObject)
 
 
 def attribute_of(frame: Frame, value: Value, name: str) -> Value:
@@ -68,7 +73,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     if isinstance(value, Sequence) and value.items is not None and name in value.fields:
         return value.items[value.fields.index(name)]
     if isinstance(value, LibraryObject):
-        return libraries.attribute(frame, value, name)
+        return libraries.attribute(frame, _kept(frame, value, name), name)
     if isinstance(value, Device) and name == "type":
         return Constant(value.type) if value.type else Plain("str")
     if name == "grad" and isinstance(value, (Plain, Unknown)) and frame.module.speaks_of_torch:
@@ -82,8 +87,16 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
             return Device(value.on_cpu)
         if name == "data" and frame.module.speaks_of_torch:
             return Unknown("attribute data", value.on_cpu, False)  # of a tensor, as it is wherever a chain has it
-        return libraries.known_by_term(frame.module, value, f".{name}") or Method(value, name)
+        return libraries.known_by_term(frame.module, value, f".{name}") or Method(_kept(frame, value, name), name)
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
+
+
+def _kept(frame: Frame, layer: _Layer, name: str) -> _Layer:
+    """What may be a layer, that keeps something of its last forward pass under a name: not `layer.weight`."""
+    if frame.env.get(KEPT_WITHOUT_GRAD) is None or name.partition("_")[0] in ("weight", "bias"):
+        return layer
+    is_known = layer.requires_grad is not None or (isinstance(layer, LibraryObject) and layer.name.startswith("torch."))
+    return layer if is_known else layer._replace(requires_grad=False)
 
 
 def _members_with_attribute(value: Union, attribute: str) -> list[Value]:
@@ -124,7 +137,10 @@ def settle(value: Value) -> Value:
             return learnt_from_name(Unknown(f"attribute {value.name} of a tensor", *facts), value.name)
         if isinstance(value.receiver, LibraryObject):
             why = f"attribute {value.name} of {value.receiver.name}"
-            return learnt_from_name(Unknown(why, None, value.receiver.requires_grad), value.name)
+            facts = tensor_facts(value.receiver)
+            # What a module on the CPU is given may be elsewhere, and so may the dataset of a loader of torch.
+            on_cpu = True if facts == (True, False) and not value.receiver.name.startswith("torch.") else None
+            return learnt_from_name(Unknown(why, on_cpu, facts[1]), value.name)
         if isinstance(value.receiver, Plain) and not same(value.receiver, EXCEPTION):
             return Plain("attribute")
         if isinstance(value.receiver, (Instance, Plain)):

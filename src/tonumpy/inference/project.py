@@ -11,6 +11,7 @@ from functools import cached_property
 from tonumpy.candidates import spans_any
 from tonumpy.chains import last_name
 from tonumpy.findings import SourceError
+from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frameworks import (
     FOREIGN,
     hands_out_wrappers,
@@ -176,6 +177,10 @@ class Module:
     def may_thaw(self) -> bool:
         """Whether it sets anything that exists already to what may require grad."""
         return re.search(_THAWS, self.source.text) is not None
+
+    @cached_property
+    def turns_grad_mode_off(self) -> bool:
+        return any(word in self.source.text for word in GRAD_CONTEXTS)
 
     @cached_property
     def may_leave_grad_mode_off(self) -> bool:

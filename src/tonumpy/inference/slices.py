@@ -39,8 +39,8 @@ _NONE: frozenset[str] = frozenset()
 _NO_USE = Use(_NONE, (), (), makes_lambda=False, yields=False)  # of what cannot be run: `global`
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _ATTRIBUTES = tuple(f"{name}." for name in OBJECTS)
-# What holds from there on, or ends the program.
-_STATE_CHANGERS = (*GRAD_SETTERS, "enter_context", "set_default_dtype", "exit")
+# What holds from there on, or ends the program, or leaves something in layers: `self.forward(x)`, `self(x)`.
+_STATE_CHANGERS = (*GRAD_SETTERS, "enter_context", "set_default_dtype", "exit", "forward", *OBJECTS)
 
 
 class Slice(NamedTuple):

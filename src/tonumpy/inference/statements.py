@@ -11,8 +11,8 @@ from tonumpy.inference.aliases import unless_it_requires_grad, with_origin
 from tonumpy.inference.assignment import assign, augment, enter_context
 from tonumpy.inference.callers import places_that_name
 from tonumpy.inference.constant_tests import constant_test
-from tonumpy.inference.conventions import holder_of_data, taken_for_source
-from tonumpy.inference.environment import DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, Environment
+from tonumpy.inference.conventions import holder_of_data, is_called_label, speaks_of_model, taken_for_source
+from tonumpy.inference.environment import DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, KEPT_WITHOUT_GRAD, Environment
 from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.joins import join
 from tonumpy.inference.narrowing import asks_for_class, narrow
@@ -21,9 +21,11 @@ from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
     OBJECTS,
     SELF,
+    arguments_of,
     bound_names,
     calls_super,
     imports_of,
+    is_name,
     key_path,
     names_given,
     path_of,
@@ -121,9 +123,24 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
                 if value.why == DATASET:  # its parts, not its items
                     value = value._replace(why="parts of a dataset")
                 value = holder_of_data(value, last_name(statement.value), has_names=True)
+        elif isinstance(target, ast.Name) and isinstance(value, Unknown) and _is_given(statement.value, target.id):
+            value = _still_so_called(frame, target.id, value)
         assign(frame, target, value)
         _narrow_by_assumption(frame, target, statement.value)
     return True
+
+
+def _is_given(node: ast.expr, name: str) -> bool:
+    if not isinstance(node, ast.Call) or speaks_of_model(last_name(node.func) or ""):
+        return False
+    return any(is_name(argument, name) for argument in arguments_of(node))
+
+
+def _still_so_called(frame: Frame, name: str, value: Unknown) -> Value:
+    """What an unknown function makes of labels, and is called labels again: `labels = converter(labels)`."""
+    before = frame.env.get(name)
+    was_label = before is not None and tensor_facts(before)[1] is False
+    return value._replace(requires_grad=False) if was_label and is_called_label(name) else value
 
 
 def _only_calls(frame: Frame, statement: ast.Assign) -> frozenset[int]:
@@ -195,6 +212,8 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
             evaluate(frame, node)
         if sets_mode:
             _set_grad_mode(frame, node)
+        if name == "forward" or name in OBJECTS:  # `self.forward(x)`, `self(x)`
+            _set_state(frame, KEPT_WITHOUT_GRAD, Constant(True) if frame.grad_mode is False else NOTHING)
         if name == "set_default_dtype" and node.args:
             _set_state(frame, DEFAULT_DTYPE, evaluate(frame, node.args[0]))
         if (name == "exit" and root_name(node.func) == "sys") or (isinstance(node.func, ast.Name) and name == "exit"):

@@ -30,6 +30,10 @@ SELF = "self"
 OBJECTS = (SELF, "cls")
 
 
+def is_name(node: ast.expr, name: str | None) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
 def is_super(node: ast.AST) -> bool:
     """`super()`"""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

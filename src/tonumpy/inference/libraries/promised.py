@@ -31,6 +31,7 @@ from tonumpy.inference.values import (
     Union,
     Unknown,
     Value,
+    mapped,
     same,
     tensor_facts,
 )
@@ -142,6 +143,8 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
         if is_module([owner.name]):
             function, arguments = wrapped(owner), scattered(owner, arguments)
         return _called(frame, function, arguments) or Unknown("value of a library", cpu, grad)
+    if kind == "each":
+        return _each(frame, arguments.get(0, "func"), arguments.get(1, "tree") or Unknown("containers", cpu, grad))
     if kind == "saved":
         return Unknown(SAVED, cpu)
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
@@ -292,6 +295,17 @@ def _called(frame: Frame, function: Value | None, arguments: Arguments) -> Value
     from tonumpy.inference.calls import call_value
 
     return None if function is None or isinstance(function, Unknown) else call_value(frame, function, arguments)
+
+
+def _each(frame: Frame, function: Value | None, held: Value) -> Value:
+    """What becomes of containers in containers when a function is called on each thing that is in them."""
+    if isinstance(held, (Mapping, Sequence, Union)):
+        return mapped(held, lambda part: _each(frame, function, part))
+    if isinstance(held, Nothing):
+        return held
+    made = _called(frame, function, Arguments((held,))) or Unknown("what a function makes of it")
+    # Of something unknown, which may be a container itself, it is only known what holds for each thing in it.
+    return Unknown("things in a container", *tensor_facts(made)) if isinstance(held, Unknown) else made
 
 
 _MAX_STEPS = 4  # one makes a tensor, one an image of it again: what comes of the rest is the same
