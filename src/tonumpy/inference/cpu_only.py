@@ -29,7 +29,12 @@ _LOADING = r"load(?!_state|er)\w*\(|pickle"
 _CHOOSE_NO_DEVICE = (
     frozenset(sys.stdlib_module_names)
     | frozenset("torch torchvision torchaudio pytest hypothesis parameterized absl gym gymnasium tqdm yaml".split())
-    | frozenset("numpy scipy sklearn pandas matplotlib seaborn PIL cv2 skimage networkx".split())
+    | frozenset("numpy scipy sklearn pandas matplotlib seaborn PIL cv2 skimage networkx sympy joblib omegaconf".split())
+    | frozenset("einops onnx onnxruntime librosa soundfile h5py nibabel shapely ase rdkit pydantic attr click".split())
+)
+# The parts of such a library that do not, though others may.
+_PARTS_THAT_CHOOSE_NONE = frozenset(
+    f"mmengine.{part}" for part in "config fileio logging registry structures testing utils".split()
 )
 
 
@@ -78,7 +83,9 @@ class CpuOnly:
             imports = [imported for name, imported in self._imports() if name in words or name == "*"]
             roots = imported_roots(text) | {each.module.partition(".")[0] for each in imports if not each.level}
         return (
-            _may_stay(text) and not any(map(self._is_out_of_sight, roots)) and not any(map(self._may_choose, imports))
+            _may_stay(text)
+            and not any(self._is_out_of_sight(root, imports) for root in roots)
+            and not any(map(self._may_choose, imports))
         )
 
     @cached_property
@@ -91,9 +98,12 @@ class CpuOnly:
         above = module.project.modules_above("conftest", module.folder) if module.holds_tests else ()
         return not any(each.names_other_devices for each in above)
 
-    def _is_out_of_sight(self, root: str) -> bool:
+    def _is_out_of_sight(self, root: str, imports: Items[Import]) -> bool:
         """Whether a package is neither in the repository nor known to choose no device."""
-        return root not in _CHOOSE_NO_DEVICE and self._module.project.find(root, self._module.folder) is None
+        if root in _CHOOSE_NO_DEVICE or self._module.project.find(root, self._module.folder) is not None:
+            return False
+        parts = {".".join(each.module.split(".")[:2]) for each in imports if each.module.partition(".")[0] == root}
+        return not parts or not parts <= _PARTS_THAT_CHOOSE_NONE
 
     def _imports(self) -> Iterator[tuple[str, Import]]:
         """All that the module imports, by the name that it gets there."""
