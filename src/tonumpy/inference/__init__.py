@@ -9,12 +9,13 @@ from tonumpy.chains import Chain, Role, chain_of
 from tonumpy.conversions import Conversion, Fact
 from tonumpy.inference.analysis import MAX_STATEMENTS, Analysis
 from tonumpy.inference.callers import all_calls_are_in_sight, are_all_modules, at_best, may_be_asked
-from tonumpy.inference.conventions import is_collating
+from tonumpy.inference.conventions import is_called_label, is_collating
 from tonumpy.inference.copies import copies_in
 from tonumpy.inference.cpu_only import CpuOnly
 from tonumpy.inference.frame import Observation, Targets
 from tonumpy.inference.symbols import names_read
 from tonumpy.inference.values import (
+    ITEM_OF_GIVEN,
     Arguments,
     Constant,
     Mapping,
@@ -31,7 +32,7 @@ from tonumpy.inference.values import (
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Sequence as Items
     from typing import TypeVar
 
@@ -221,6 +222,8 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         cpu = cpu is not False
         grad = grad is True if module.holds_tests else grad
     chain = _with_own_data(chain_of(candidate.receiver), seen)
+    if cpu is None and grad is False and _is_given_labels(candidate, chain, seen):
+        cpu = True
     tensor = _sole_tensor(seen.receiver) or Tensor()
     return Conversion(
         candidate,
@@ -236,6 +239,29 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         tensor.is_item,
         copies_in(chain, candidate.receiver, dict(seen.links)),
     )
+
+
+def _is_given_labels(candidate: Candidate, chain: Chain, seen: Observation) -> bool:
+    """Whether a function is given what may be no tensor at all, and is called labels or lengths: such is nearly always
+    on the CPU, too, unless the chain speaks of it."""
+    if chain.cpu is not None or chain.detach is not None:
+        return False
+    if not any(map(is_called_label, _words_of(candidate.receiver))):
+        return False
+    values = [value for value in members(seen.receiver) if not isinstance(value, (Plain, Constant))]
+    return all(isinstance(value, Unknown) and value.why in ("parameter", ITEM_OF_GIVEN) for value in values)
+
+
+def _words_of(node: ast.expr) -> Iterator[str]:
+    """What a chain calls the thing that it begins with: `target`, `batch.target`, `batch["target"]`."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            yield str(node.slice.value)
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if isinstance(node, ast.Name):
+        yield node.id
 
 
 def _sole_tensor(receiver: Value) -> Tensor | None:
