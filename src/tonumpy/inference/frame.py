@@ -93,9 +93,7 @@ class Frame:
         self.unread: frozenset[int] = frozenset() if asked is None else asked.unread
         self.not_followed: set[int] = set()  # the ids of calls whose result nobody reads
         self.targets = targets
-        self.is_body_of_module = (
-            is_body_of_module  # in which something is asked for, after functions of the module were called
-        )
+        self.is_body_of_module = is_body_of_module  # whose variables hold what functions leave in them as well
         self.assumed: dict[str, bool] = {}  # what flags are taken to be, throughout
         self.awaited: dict[str, bool] = {}  # what flags that are switched on and off are in the end
         for name, truth in (assumed or {}).items():

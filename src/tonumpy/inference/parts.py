@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference import libraries, torch_api
-from tonumpy.inference.conventions import item_of_dataset, learnt_from_name
+from tonumpy.inference.conventions import item_of_dataset, learnt_from_name, was_given
 from tonumpy.inference.environment import KEPT_WITHOUT_GRAD
 from tonumpy.inference.joins import join, join_all
 from tonumpy.inference.operators import TORCH_WORDS, attribute_of_tensor
@@ -95,8 +95,9 @@ def _kept(frame: Frame, layer: _Layer, name: str) -> _Layer:
     """What may be a layer, that keeps something of its last forward pass under a name: not `layer.weight`."""
     if frame.env.get(KEPT_WITHOUT_GRAD) is None or name.partition("_")[0] in ("weight", "bias"):
         return layer
-    is_known = layer.requires_grad is not None or (isinstance(layer, LibraryObject) and layer.name.startswith("torch."))
-    return layer if is_known else layer._replace(requires_grad=False)
+    # Not what a model has made meanwhile, and of torch's own layers more is known.
+    is_other = was_given(layer) if isinstance(layer, Unknown) else not layer.name.startswith("torch.")
+    return layer._replace(requires_grad=False) if is_other and layer.requires_grad is None else layer
 
 
 def _members_with_attribute(value: Union, attribute: str) -> list[Value]:
