@@ -222,7 +222,7 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         cpu = cpu is not False
         grad = grad is True if module.holds_tests else grad
     chain = _with_own_data(chain_of(candidate.receiver), seen)
-    if cpu is None and grad is False and _is_given_labels(candidate, chain, seen):
+    if cpu is None and grad is False and _is_given_labels(candidate, seen):
         cpu = True
     tensor = _sole_tensor(seen.receiver) or Tensor()
     return Conversion(
@@ -241,11 +241,9 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
     )
 
 
-def _is_given_labels(candidate: Candidate, chain: Chain, seen: Observation) -> bool:
+def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:
     """Whether a function is given what may be no tensor at all, and is called labels or lengths: such is nearly always
-    on the CPU, too, unless the chain speaks of it."""
-    if chain.cpu is not None or chain.detach is not None:
-        return False
+    on the CPU, too. What a chain detaches, `labels.data.numpy()`, is nothing that was given."""
     if not any(map(is_called_label, _words_of(candidate.receiver))):
         return False
     values = [value for value in members(seen.receiver) if not isinstance(value, (Plain, Constant))]
