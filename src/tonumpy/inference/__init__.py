@@ -13,7 +13,7 @@ from tonumpy.inference.conventions import is_called_label, is_collating
 from tonumpy.inference.copies import copies_in
 from tonumpy.inference.cpu_only import CpuOnly
 from tonumpy.inference.frame import Observation, Targets
-from tonumpy.inference.symbols import names_read
+from tonumpy.inference.symbols import names_read, words_of_chain
 from tonumpy.inference.values import (
     ITEM_OF_GIVEN,
     Arguments,
@@ -32,7 +32,7 @@ from tonumpy.inference.values import (
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from collections.abc import Sequence as Items
     from typing import TypeVar
 
@@ -244,22 +244,10 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
 def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:
     """Whether a function is given what may be no tensor at all, and is called labels or lengths: such is nearly always
     on the CPU, too. What a chain detaches, `labels.data.numpy()`, is nothing that was given."""
-    if not any(map(is_called_label, _words_of(candidate.receiver))):
+    if not any(map(is_called_label, words_of_chain(candidate.receiver))):
         return False
     values = [value for value in members(seen.receiver) if not isinstance(value, (Plain, Constant))]
     return all(isinstance(value, Unknown) and value.why in ("parameter", ITEM_OF_GIVEN) for value in values)
-
-
-def _words_of(node: ast.expr) -> Iterator[str]:
-    """What a chain calls the thing that it begins with: `target`, `batch.target`, `batch["target"]`."""
-    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
-        if isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            yield str(node.slice.value)
-        node = node.func if isinstance(node, ast.Call) else node.value
-    if isinstance(node, ast.Name):
-        yield node.id
 
 
 def _sole_tensor(receiver: Value) -> Tensor | None:

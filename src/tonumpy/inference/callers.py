@@ -195,7 +195,7 @@ def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
 def are_decorated_without_grad(module: Module, scopes: Items[ast.AST]) -> bool:
     """Whether all calls of a function in its module are in functions that run with grad mode off, as decorators say."""
     node = scopes[-1]
-    if not module.turns_grad_mode_off or len(scopes) > 3 or not isinstance(node, FUNCTIONS) or node.name == "forward":
+    if not module.speaks_of_grad_mode or len(scopes) > 3 or not isinstance(node, FUNCTIONS) or node.name == "forward":
         return False
     owner = scopes[-2] if len(scopes) > 2 else None
     found = [] if isinstance(owner, FUNCTIONS) else _references(module, node, owner)
@@ -289,12 +289,12 @@ def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool]) -> 
 
 def at_best(module: Module, declared: Entry) -> Entry:
     """The most that calls can show of a function that others call as well: all that it is given is detached, and grad
-    mode is off where its module ever turns that off."""
+    mode is off where its module speaks of that."""
     arguments: dict[str, Value] = {
         name: value if isinstance(value, Instance) else Tensor(requires_grad=False)  # `self` stays
         for name, value in declared.arguments.items()
     }
-    return declared._replace(arguments=arguments, grad_mode=False if module.turns_grad_mode_off else declared.grad_mode)
+    return declared._replace(arguments=arguments, grad_mode=False if module.speaks_of_grad_mode else declared.grad_mode)
 
 
 def _is_detached(value: Value) -> bool:

@@ -52,6 +52,7 @@ _ITEMS_WITHOUT_GRAD = r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$"
 _DATASETS = frozenset(("dataset", "datasets"))
 _DATASET = frozenset(("dataset", "dset", "ds"))
 _SPLITS = frozenset("train training test testing val valid validation dev eval".split())  # `trainset`, `dataset_val`
+_SETS = _SPLITS | {"data"}
 # Nor do the parts of a batch, and of data that has parts with names: a graph, a record.
 _BATCH = frozenset(("batch", "minibatch"))
 # What a method of a dataset is given that is called so is what the dataset gives: `def plot(self, sample)`.
@@ -217,7 +218,7 @@ def _is_dataset(name: str) -> bool:
     first, _, last = name.rpartition("_")
     if last in _DATASET or (first in _DATASET and last in _SPLITS):
         return True
-    return name.endswith("set") and name[:-3].removesuffix("_") in (*_SPLITS, "data")
+    return name.endswith("set") and name[:-3].removesuffix("_") in _SETS
 
 
 def taken_for_source(value: Value, name: str, given: Iterable[str] = ()) -> Value:

@@ -179,7 +179,8 @@ class Module:
         return re.search(_THAWS, self.source.text) is not None
 
     @cached_property
-    def turns_grad_mode_off(self) -> bool:
+    def speaks_of_grad_mode(self) -> bool:
+        """Whether it may turn grad mode off, or on."""
         return any(word in self.source.text for word in GRAD_CONTEXTS)
 
     @cached_property

@@ -123,24 +123,22 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
                 if value.why == DATASET:  # its parts, not its items
                     value = value._replace(why="parts of a dataset")
                 value = holder_of_data(value, last_name(statement.value), has_names=True)
-        elif isinstance(target, ast.Name) and isinstance(value, Unknown) and _is_given(statement.value, target.id):
-            value = _still_so_called(frame, target.id, value)
+        elif isinstance(target, ast.Name) and isinstance(value, Unknown) and is_called_label(target.id):
+            value = _still_so_called(frame, target.id, statement.value, value)
         assign(frame, target, value)
         _narrow_by_assumption(frame, target, statement.value)
     return True
 
 
-def _is_given(node: ast.expr, name: str) -> bool:
-    if not isinstance(node, ast.Call) or speaks_of_model(last_name(node.func) or ""):
-        return False
-    return any(is_name(argument, name) for argument in arguments_of(node))
-
-
-def _still_so_called(frame: Frame, name: str, value: Unknown) -> Value:
+def _still_so_called(frame: Frame, name: str, node: ast.expr, value: Unknown) -> Value:
     """What an unknown function makes of labels, and is called labels again: `labels = converter(labels)`."""
     before = frame.env.get(name)
-    was_label = before is not None and tensor_facts(before)[1] is False
-    return value._replace(requires_grad=False) if was_label and is_called_label(name) else value
+    if before is None or tensor_facts(before)[1] is not False:
+        return value
+    if not isinstance(node, ast.Call) or speaks_of_model(last_name(node.func) or ""):
+        return value
+    is_given = any(is_name(argument, name) for argument in arguments_of(node))
+    return value._replace(requires_grad=False) if is_given else value
 
 
 def _only_calls(frame: Frame, statement: ast.Assign) -> frozenset[int]:

@@ -262,6 +262,18 @@ def holders_of(node: ast.expr) -> list[str]:
     return [*found, node.id] if isinstance(node, ast.Name) else []
 
 
+def words_of_chain(node: ast.expr) -> Iterator[str]:
+    """What a chain calls the thing that it begins with: `target`, `batch.target`, `batch["target"]`."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            yield str(node.slice.value)
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if isinstance(node, ast.Name):
+        yield node.id
+
+
 def words_given(node: ast.expr) -> Iterator[str]:
     """The names of what a call is given, and its keywords; none of another expression."""
     if isinstance(node, ast.Call):
