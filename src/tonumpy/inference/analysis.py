@@ -25,6 +25,7 @@ from tonumpy.inference.grad_contexts import inside, running_in
 from tonumpy.inference.joins import join, join_all, sequence_of
 from tonumpy.inference.parts import settle
 from tonumpy.inference.project import names_other_devices
+from tonumpy.inference.references import is_called_on_others, is_called_on_self_alone
 from tonumpy.inference.slices import Slice, Slicer
 from tonumpy.inference.symbols import (
     FunctionNode,
@@ -308,10 +309,10 @@ class Analysis:
         if not self.classes.is_dataset(owner):
             return []
         parameters = [parameter.arg for parameter in node.args.args]
-        if callers.is_called_on_self_alone(module, owner.node, node):
+        if is_called_on_self_alone(module, owner.node, node):
             return parameters
         samples = list(filter(is_sample, parameters))
-        if not samples or callers.is_called_on_others(module, owner.node, node):
+        if not samples or is_called_on_others(module, owner.node, node):
             return []
         return [] if names_other_devices(module.source.text_of(owner.node)) else samples
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.candidates import spans_any
-from tonumpy.chains import last_name
 from tonumpy.inference.environment import GRAD_CONTEXTS
 from tonumpy.inference.frame import Targets
 from tonumpy.inference.joins import join
-from tonumpy.inference.symbols import arguments_of, decorator_names, names_read, read_name
+from tonumpy.inference.references import class_around, is_called_on_self_alone, is_nested, is_on_self, references_to
+from tonumpy.inference.symbols import decorator_names, names_read
 from tonumpy.inference.values import (
     NOTHING,
     Constant,
@@ -26,7 +25,7 @@ from tonumpy.inference.values import (
     tensor_facts,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.syntax import FUNCTIONS, children_of
+from tonumpy.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,20 +34,11 @@ if TYPE_CHECKING:
     from tonumpy.conversions import Fact
     from tonumpy.inference.analysis import Analysis
     from tonumpy.inference.project import Module
+    from tonumpy.inference.references import Reference
+    from tonumpy.inference.symbols import FunctionNode
 
 MAX_CALLS = 24  # of one function; more are not looked at
 MAX_DEPTH = 4  # callers of callers
-
-
-class Reference(NamedTuple):
-    """A place that names a function; `call` is None where it is passed on without being called."""
-
-    call: ast.Call | None
-    scopes: tuple[ast.AST, ...]
-    statement: ast.stmt
-    is_attribute: bool  # `model.name`, which is no function of the module
-    is_submitted: bool = False  # to an executor, which calls it with the other arguments: `pool.submit(f, x)`
-    passed_to: ast.Call | None = None  # what it is an argument of, and may call it: `self.scored(f)`
 
 
 class Entry(NamedTuple):
@@ -76,17 +66,12 @@ class Callers:
         are_all_in_sight = all_calls_are_in_sight(module, scopes)
         if not are_all_in_sight and not _is_called_in_its_module(module, node):
             return OUT_OF_SIGHT
-        is_nested = len(scopes) > 1 and isinstance(scopes[-2], FUNCTIONS)
-        is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
-        references = [
-            reference
-            for reference in _references(module, node, scopes[-2] if is_method else None)
-            if not is_nested or scopes[-2] in reference.scopes  # others of this name are not in its scope
-        ]
+        owner = class_around(scopes)
+        references = references_to(module, scopes)
         passed_on = [reference for reference in references if reference.call is None]
         if not references or len(references) > MAX_CALLS or not _may_be_followed(passed_on):
             return OUT_OF_SIGHT
-        if is_method and not are_all_in_sight and not all(_is_on_self(each, scopes[-2]) for each in references):
+        if owner and not are_all_in_sight and not all(is_on_self(each, owner) for each in references):
             return OUT_OF_SIGHT  # what else has a method of this name is not known
         self._depth += 1
         try:
@@ -94,7 +79,7 @@ class Callers:
         finally:
             self._depth -= 1
             self._analysis.watched.pop(id(node), None)
-        return entry if are_all_in_sight else _only_what_is_detached(entry, _is_free if is_method else _is_detached)
+        return entry if are_all_in_sight else _only_what_is_detached(entry, _is_free if owner else _is_detached)
 
     def _join(self, module: Module, function: Function, references: list[Reference]) -> Entry:
         by_scope: dict[int, list[Reference]] = {}
@@ -161,21 +146,6 @@ def _first_argument(function: Function) -> Value | None:
     return function.owner if "classmethod" in kinds else Instance(function.owner)
 
 
-def places_that_name(module: Module, name: str) -> list[Reference]:
-    """Every place in a module that names something whose name, or the last part of it, is this."""
-    search = _Search(name, module.source.rows_with_name(name), [])
-    _collect(module.tree.body, (module.tree,), search)
-    return search.found
-
-
-class _Search(NamedTuple):
-    """What is looked for, in which rows (only statements that span one are entered), and what has been found so far."""
-
-    name: str
-    rows: list[int]
-    found: list[Reference]
-
-
 def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
     """Whether the innermost scope is a function whose callers, all or some, are in its module."""
     node = scopes[-1]
@@ -189,20 +159,20 @@ def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
     node = scopes[-1]
     if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or not all_calls_are_in_sight(module, scopes):
         return False
-    return all(isinstance(each.scopes[-1], ast.Module) for each in _references(module, node, None))
+    return all(isinstance(each.scopes[-1], ast.Module) for each in references_to(module, scopes))
 
 
 def are_decorated_without_grad(module: Module, scopes: Items[ast.AST]) -> bool:
     """Whether all calls of a function in its module are in functions that run with grad mode off, as decorators say."""
     node = scopes[-1]
-    if not module.speaks_of_grad_mode or len(scopes) > 3 or not isinstance(node, FUNCTIONS) or node.name == "forward":
+    if not module.speaks_of_grad_mode or not isinstance(node, FUNCTIONS) or is_nested(scopes) or node.name == "forward":
         return False
-    owner = scopes[-2] if len(scopes) > 2 else None
-    found = [] if isinstance(owner, FUNCTIONS) else _references(module, node, owner)
+    owner = class_around(scopes)
+    found = references_to(module, scopes)
     return bool(found) and all(
         reference.call is not None
         and not reference.is_submitted
-        and (owner is None or _is_on_self(reference, owner))
+        and (owner is None or is_on_self(reference, owner))
         and _keeps_grad_mode_off(module, reference.scopes[-1])
         for reference in found
     )
@@ -219,7 +189,7 @@ def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
     """Of the innermost scope, which is a function."""
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
-    if len(scopes) > 1 and isinstance(scopes[-2], FUNCTIONS):
+    if is_nested(scopes):
         return True
     if any(not _keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
         return False
@@ -231,50 +201,16 @@ def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
         return False
     # A class in a package is there for others too, whatever the module shows when it is run, and so is what `__all__`
     # lists; not so the methods that do a part of its own work.
-    is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
-    is_for_others = module.lists(scopes[1]) or (is_method and module.is_in_package)
-    return not is_for_others or (is_method and is_called_on_self_alone(module, scopes[-2], node))
+    owner = class_around(scopes)
+    is_for_others = module.lists(scopes[1]) or (owner is not None and module.is_in_package)
+    return not is_for_others or (owner is not None and is_called_on_self_alone(module, owner, node))
 
 
-def is_called_on_self_alone(module: Module, owner: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether the other methods of its class call a method, and nobody else in the module names one like it."""
-    found = _references(module, node, owner)
-    return bool(found) and all(_is_on_self(reference, owner) for reference in found)
-
-
-def is_called_on_others(module: Module, owner: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether somebody in the module calls a method, or one like it, on anything but `self`."""
-    return not all(_is_on_self(reference, owner) for reference in _references(module, node, owner))
-
-
-def _references(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: ast.AST | None) -> list[Reference]:
-    """The places that may mean a function, or a method of the class `owner`, outside of it.
-
-    Its own recursive calls pass on what it was given.
-    """
-    named = places_that_name(module, node.name)
-    return [reference for reference in named if node not in reference.scopes and _may_mean(reference, owner)]
-
-
-def _is_called_in_its_module(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_called_in_its_module(module: Module, node: FunctionNode) -> bool:
     """Whether a public function or method is called in its module as well as by others."""
     if node.name == "forward" or node.name.startswith("__"):
         return False  # it is called without its name
     return len(module.source.rows_with_name(node.name)) > 1 and all(map(_keeps_calls_in_sight, node.decorator_list))
-
-
-def _may_mean(reference: Reference, owner: ast.AST | None) -> bool:
-    """Whether a place that says the name of a function may mean that function; `owner` is the class of a method.
-
-    A method is an attribute, but in the body of its class; elsewhere its name alone is that of some variable.
-    """
-    return reference.is_attribute == (owner is not None) or reference.scopes[-1] is owner
-
-
-def _is_on_self(reference: Reference, owner: ast.AST) -> bool:
-    """Whether a method is called by its own class: `self.name(...)`."""
-    function = reference.call and reference.call.func
-    return owner in reference.scopes and isinstance(function, ast.Attribute) and read_name(function.value) == "self"
 
 
 def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool]) -> Entry:
@@ -318,56 +254,6 @@ def _keeps_calls_in_sight(decorator: ast.expr) -> bool:
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     return name in _DECORATORS  # fmt: skip
-
-
-def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], search: _Search) -> None:
-    for statement in statements:
-        if not spans_any(statement, search.rows):
-            continue
-        inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *FUNCTIONS)) else scopes
-        for field, value in ast.iter_fields(statement):
-            _collect_field(value, inner if field == "body" else scopes, statement, search)
-
-
-def _collect_field(value: object, scopes: tuple[ast.AST, ...], statement: ast.stmt, search: _Search) -> None:
-    if isinstance(value, list):
-        if value and isinstance(value[0], ast.stmt):
-            _collect(value, scopes, search)
-            return
-        for item in value:
-            _collect_field(item, scopes, statement, search)
-    elif isinstance(value, (ast.ExceptHandler, ast.match_case)):
-        for _, part in ast.iter_fields(value):
-            _collect_field(part, scopes, statement, search)
-    elif isinstance(value, ast.AST):
-        _collect_expression(value, scopes, statement, search)
-
-
-def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: ast.stmt, search: _Search) -> None:
-    called: set[int] = set()
-    given_to: dict[int, ast.Call] = {}  # the call that an argument stands in
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Call):
-            given_to.update((id(argument), node) for argument in arguments_of(node))
-            function, is_submitted = node.func, False
-            if node.args and last_name(function) == "submit" and last_name(node.args[0]) == search.name:
-                function, is_submitted = node.args[0], True
-            if last_name(function) == search.name:
-                called.add(id(function))
-                is_attribute = isinstance(function, ast.Attribute)
-                search.found.append(Reference(node, scopes, statement, is_attribute, is_submitted))
-        elif (
-            isinstance(node, (ast.Name, ast.Attribute))
-            and last_name(node) == search.name
-            and id(node) not in called
-            and isinstance(node.ctx, ast.Load)
-        ):
-            is_attribute = isinstance(node, ast.Attribute)
-            passed_to = given_to.get(id(node))
-            search.found.append(Reference(None, scopes, statement, is_attribute, passed_to=passed_to))
-        stack.extend(children_of(node))
 
 
 # Decorators that leave the parameters of a function as they are.

@@ -15,6 +15,7 @@ from tonumpy.candidates import find_calls
 from tonumpy.chains import last_name
 from tonumpy.inference.analysis import Analysis
 from tonumpy.inference.effects import Callee, Effects, callee_of, functions_in, imported_callee
+from tonumpy.inference.references import class_around
 from tonumpy.inference.sharing_walk import MAX_DEPTH, Walk
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -59,7 +60,7 @@ def _sharing_of(functions: Functions, candidates: Sequence[Candidate], source: S
     for _ in range(MAX_DEPTH):
         names = set()
         for scopes in waiting.values():
-            node, owner = scopes[-1], _owner(scopes)
+            node, owner = scopes[-1], class_around(scopes)
             try:
                 walk = functions.walk(node, owner, 0)
             except RecursionError:
@@ -72,11 +73,6 @@ def _sharing_of(functions: Functions, candidates: Sequence[Candidate], source: S
         callers = [site.scopes for site in _calls_of(names, source)] if names else []
         waiting = {id(scopes[-1]): scopes for scopes in callers if id(scopes[-1]) not in done}
     return whole
-
-
-def _owner(scopes: Sequence[Scope]) -> ast.ClassDef | None:
-    around = scopes[-2] if len(scopes) > 1 else None
-    return around if isinstance(around, ast.ClassDef) else None
 
 
 def _add(found: dict[Handed, Overwritten], to: dict[ast.Call, list[Overwritten]]) -> None:

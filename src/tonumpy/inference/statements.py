@@ -9,7 +9,6 @@ from tonumpy.chains import last_name
 from tonumpy.deferred import PLAIN
 from tonumpy.inference.aliases import unless_it_requires_grad, with_origin
 from tonumpy.inference.assignment import assign, augment, enter_context
-from tonumpy.inference.callers import places_that_name
 from tonumpy.inference.constant_tests import constant_test
 from tonumpy.inference.conventions import holder_of_data, is_called_label, speaks_of_model, taken_for_source
 from tonumpy.inference.environment import DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, KEPT_WITHOUT_GRAD, Environment
@@ -17,6 +16,7 @@ from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.joins import join
 from tonumpy.inference.narrowing import asks_for_class, narrow
 from tonumpy.inference.parts import settle
+from tonumpy.inference.references import places_that_name
 from tonumpy.inference.slices import moves_own_module
 from tonumpy.inference.symbols import (
     OBJECTS,
