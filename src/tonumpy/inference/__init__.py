@@ -20,6 +20,7 @@ from tonumpy.inference.values import (
     Constant,
     Mapping,
     Plain,
+    Sent,
     Sequence,
     Tensor,
     Unknown,
@@ -27,6 +28,7 @@ from tonumpy.inference.values import (
     join_facts,
     may_be,
     members,
+    most_sent,
     weaker,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -217,8 +219,7 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
             return None
         certainty = "possible"
     cpu, grad = join_facts(facts)
-    is_sent = any(isinstance(each, Tensor) and each.is_sent for each in members(seen.receiver))
-    if not is_sent and cpu_only.runs(candidate.scopes):
+    if most_sent(members(seen.receiver)) < Sent.BY_CHOICE and cpu_only.runs(candidate.scopes):
         cpu = cpu is not False
         grad = grad is True if module.holds_tests else grad
     chain = _with_own_data(chain_of(candidate.receiver), seen)

@@ -51,6 +51,7 @@ from tonumpy.inference.values import (
     ModuleValue,
     Nothing,
     Plain,
+    Sent,
     Sequence,
     Symbol,
     Tensor,
@@ -310,7 +311,7 @@ def _device(given: Value | None) -> Value:
         kind = given.value.partition(":")[0]
         return Device(kind == "cpu", kind)
     is_cpu = None if given is None else cpu_of_device(given)
-    return Device(is_cpu, is_chosen=is_cpu is None)
+    return Device(is_cpu, sent=Sent.AS_TOLD if is_cpu is None else Sent.NOWHERE)
 
 
 def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:

@@ -269,7 +269,7 @@ def was_given(value: Unknown) -> bool:
 def taken_for_data(value: Tensor) -> Tensor:
     """What is made of nothing but what a function or an object was given, where it is known for data on the CPU."""
     is_obscure = value.on_cpu is None and value.requires_grad is not True
-    is_given = value.is_given and not value.is_sent
+    is_given = value.is_given and not value.sent
     return value._replace(on_cpu=True, requires_grad=False) if is_obscure and is_given else value
 
 
@@ -295,7 +295,7 @@ def is_called_dataset(name: str) -> bool:
 def item_of_dataset(value: Value) -> Value:
     """What a Dataset gives, as a loader would take it: data on the CPU, where nothing better is known of it."""
     if isinstance(value, Tensor):
-        cpu = True if value.on_cpu is None and not value.is_sent else value.on_cpu
+        cpu = True if value.on_cpu is None and not value.sent else value.on_cpu
         return value._replace(on_cpu=cpu, requires_grad=value.requires_grad or False)
     if isinstance(value, Unknown):
         is_obscure = value.on_cpu is not False and value.requires_grad is not True and value.why != SENT
@@ -305,6 +305,6 @@ def item_of_dataset(value: Value) -> Value:
 
 def left_on_cpu(value: Value) -> Value:
     """What was made of tensors on the CPU where nobody speaks of devices; not what was sent to one all the same."""
-    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.is_sent):
+    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.sent):
         return value._replace(on_cpu=True) if value.on_cpu is None else value
     return mapped(value, left_on_cpu)

@@ -8,6 +8,7 @@ from tonumpy.inference.values import (
     Constant,
     Device,
     Plain,
+    Sent,
     Symbol,
     Tensor,
     Union,
@@ -36,8 +37,14 @@ def moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mode
         dtype=dtype,
         requires_grad=_grad_after_move(tensor, on_cpu, dtype, grad_mode),
         bit=tensor.bit if may_be_itself else None,  # a copy has none
-        is_sent=on_cpu is not True and (tensor.is_sent or (on_cpu is False and tensor.on_cpu is not False)),
+        sent=_sent_on(tensor, on_cpu),
     )
+
+
+def _sent_on(tensor: Tensor, on_cpu: Fact) -> Sent:
+    if on_cpu is True:
+        return Sent.NOWHERE
+    return Sent.BY_CHOICE if on_cpu is False and tensor.on_cpu is not False else tensor.sent
 
 
 def _grad_after_move(tensor: Tensor, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Fact:
@@ -153,10 +160,11 @@ def cpu_of_device(value: Value | None) -> Fact:
     return None
 
 
-def is_chosen(device: Value | None) -> bool:
-    """Whether a device is the code's own choice at run time: "cuda" if there is one, else "cpu"; `args.device`."""
+def sent_there(device: Value | None) -> Sent:
+    """What is sent to a device that is not known, or is one of several: "cuda" if there is one; `args.device`."""
     if isinstance(device, Union):
-        return any(cpu_of_device(member) is False or is_chosen(member) for member in device.members)
+        is_choice = any(cpu_of_device(member) is False for member in device.members)
+        return Sent.BY_CHOICE if is_choice else max(map(sent_there, device.members))
     if isinstance(device, Device):
-        return device.is_chosen
-    return isinstance(device, Unknown) and device.why == "attribute device"
+        return device.sent
+    return Sent.AS_TOLD if isinstance(device, Unknown) and device.why == "attribute device" else Sent.NOWHERE

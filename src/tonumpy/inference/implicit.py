@@ -136,13 +136,13 @@ def _facts(value: Value) -> _Facts | None:
         return _Facts(
             tensor.certainty,
             tensor.on_cpu,
-            tensor.is_sent,
+            bool(tensor.sent),
             tensor.requires_grad,
             tensor.dtype,
             tensor.layout,
             tensor.bit,
             is_sole,
         )
-    if tensor.is_sent and all(isinstance(other, Unknown) and not other.is_no_tensor for other in others):
+    if tensor.sent and all(isinstance(other, Unknown) and not other.is_no_tensor for other in others):
         return _Facts("likely", None, True, None, None, None, None, False)
     return None

@@ -15,6 +15,7 @@ from tonumpy.inference.values import (
     Mapping,
     Nothing,
     Plain,
+    Sent,
     Sequence,
     Tensor,
     Union,
@@ -88,7 +89,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.layout if first.layout == second.layout else None,
             first.bit if first.bit == second.bit else None,
             first.is_item and second.is_item,
-            first.is_sent or second.is_sent,
+            max(first.sent, second.sent),
             all(each.is_given or (each.on_cpu is True and each.requires_grad is False) for each in (first, second)),
             first.origins | second.origins,
         )
@@ -106,9 +107,10 @@ def _merge(first: Value, second: Value) -> Value | None:
             return None
         return _wider_plain(first, second)
     if isinstance(first, Device) and isinstance(second, Device):
-        is_chosen = first.is_chosen or second.is_chosen or {first.is_cpu, second.is_cpu} == {True, False}
+        is_choice = {first.is_cpu, second.is_cpu} == {True, False}
+        sent = Sent.BY_CHOICE if is_choice else max(first.sent, second.sent)
         kind = first.type if first.type == second.type else None
-        return Device(join_fact(first.is_cpu, second.is_cpu), kind, is_chosen)
+        return Device(join_fact(first.is_cpu, second.is_cpu), kind, sent)
     if isinstance(first, Sequence) and isinstance(second, Sequence):
         if _are_told_apart(first, second):
             return None

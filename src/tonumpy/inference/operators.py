@@ -10,9 +10,9 @@ from tonumpy.inference.devices import (
     as_tensor,
     cast_by_type,
     cpu_of_device,
-    is_chosen,
     keeps_device,
     moved,
+    sent_there,
     sent_to,
 )
 from tonumpy.inference.dtypes import is_complex, is_dtype_name, is_integral, is_real
@@ -30,6 +30,7 @@ from tonumpy.inference.values import (
     Mapping,
     Nothing,
     Plain,
+    Sent,
     Sequence,
     Symbol,
     Tensor,
@@ -42,6 +43,7 @@ from tonumpy.inference.values import (
     mapped,
     may_be,
     members,
+    most_sent,
     same,
     stronger,
     tensor_facts,
@@ -80,14 +82,14 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     if tensors:
         cpu, grad = result_facts(parts, grad_mode)
         certainty = reduce(stronger, (tensor.certainty for tensor in tensors))
-        is_sent = cpu is not True and any(tensor.is_sent for tensor in tensors)
+        sent = Sent.NOWHERE if cpu is True else most_sent(tensors)
         return Tensor(
             cpu,
             grad,
             _dtype_of_arithmetic(parts),
             certainty,
             is_number=_are_numbers(parts),
-            is_sent=is_sent,
+            sent=sent,
             is_given=are_given(parts),
         )
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
@@ -240,7 +242,7 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name == "to":
         there = sent_to(receiver, arguments, grad_mode)
         return there._replace(
-            is_sent=there.is_sent or (there.on_cpu is None and is_chosen(arguments.get(0, "device"))),
+            sent=there.sent if there.on_cpu is not None else max(there.sent, sent_there(arguments.get(0, "device"))),
             is_given=there.is_given and keeps_device(arguments),
         )
     if name == "type" and (arguments.positional or arguments.named):
@@ -479,19 +481,18 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
         dtype = None  # whether the bit is still set is not known, nor then what another `.conj()` does to it
     grad = False if is_integral(dtype) else grad
     bit = bit if output.memory == "view" else None
-    is_sent = cpu is not True and (
-        ("device" in call.takes and is_chosen(call.arguments.named_value("device")))
-        or any(
-            isinstance(value, Tensor) and value.is_sent
-            for operand in call.operands
-            for value in members(operand.element if isinstance(operand, Sequence) else operand)
-        )
-    )
+    sent = Sent.NOWHERE if cpu is True else _sent_of_output(call)
     is_asked = grad is True or (grad is None and output.grad == "argument")
     is_placed = cpu is None and call.arguments.named_value("device") is not None
     is_given = not is_asked and not is_placed and are_given(call.operands)
     is_number = call.may_reduce or _are_numbers(call.operands)
-    return Tensor(cpu, grad, dtype, certainty, is_number, bit=bit, is_sent=is_sent, is_given=is_given)
+    return Tensor(cpu, grad, dtype, certainty, is_number, bit=bit, sent=sent, is_given=is_given)
+
+
+def _sent_of_output(call: _Call) -> Sent:
+    parts = [operand.element if isinstance(operand, Sequence) else operand for operand in call.operands]
+    sent = most_sent(member for part in parts for member in members(part))
+    return max(sent, sent_there(call.arguments.named_value("device"))) if "device" in call.takes else sent
 
 
 def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from enum import IntEnum
 
 from tonumpy.inference.dtypes import is_dtype_name
 from tonumpy.inference.frameworks import foreign_root
@@ -24,6 +25,14 @@ class Nothing(NamedTuple):
 NOTHING = Nothing()
 
 
+class Sent(IntEnum):
+    """Where a tensor was sent, on one path at least: of two answers the greater one counts."""
+
+    NOWHERE = 0
+    AS_TOLD = 1  # to the device that some object or caller says, be it the CPU
+    BY_CHOICE = 2  # to an accelerator, or to what the code in sight chooses at run time
+
+
 class Tensor(NamedTuple):
     """A torch tensor. `likely`: only its own words say so, in a module where torch is the only array framework.
 
@@ -38,7 +47,7 @@ class Tensor(NamedTuple):
     layout: str | None = None  # "Sparse", "SparseCsr", "Mkldnn", ... as torch's messages name them; never "Strided"
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
     is_item: bool = False  # of another tensor, by iteration or by an index
-    is_sent: bool = False  # on one path at least to an accelerator, or to a device that is chosen at run time
+    sent: Sent = Sent.NOWHERE
     is_given: bool = False  # made of nothing but data and annotated parameters and attributes, and sent nowhere since
     origins: frozenset[str] = frozenset()  # the names under which tensors were first held that this may be, or view
 
@@ -78,7 +87,7 @@ class Device(NamedTuple):
 
     is_cpu: Fact
     type: str | None = None
-    is_chosen: bool = False  # by the code, at run time: the CPU on one machine, an accelerator on another
+    sent: Sent = Sent.NOWHERE  # what is sent there
 
 
 class Symbol(NamedTuple):
@@ -318,6 +327,11 @@ def definition(
     if isinstance(node, ast.ClassDef):
         return Class(node, module, closure)
     return Function(node, module, owner, closure)
+
+
+def most_sent(values: Iterable[Value]) -> Sent:
+    """Of the tensors among some values."""
+    return max((value.sent for value in values if isinstance(value, Tensor)), default=Sent.NOWHERE)
 
 
 def members(value: Value) -> tuple[Value, ...]:

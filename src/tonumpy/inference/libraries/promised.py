@@ -26,12 +26,14 @@ from tonumpy.inference.values import (
     Mapping,
     Nothing,
     Plain,
+    Sent,
     Sequence,
     Tensor,
     Union,
     Unknown,
     Value,
     mapped,
+    most_sent,
     same,
     tensor_facts,
 )
@@ -49,7 +51,7 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     if promise.device == "default type":
         cpu = None if frame.module.speaks_of_variables else True
     grad = grad_of(promise, owner, arguments, frame.grad_mode)
-    is_sent = cpu is not True and any(isinstance(value, Tensor) and value.is_sent for value in arguments.values())
+    sent = Sent.NOWHERE if cpu is True else most_sent(arguments.values())
     dtype = promise.dtype
     if dtype == "self":
         dtype = owner.dtype if isinstance(owner, (LibraryObject, Instance)) else None
@@ -57,7 +59,7 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
         first = arguments.positional[0] if arguments.positional else None
         known = first.dtype if isinstance(first, Tensor) else None
         dtype = known if dtype == "first" or is_real(known) else None
-    tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, is_sent=is_sent)
+    tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, sent=sent)
     kept = [_kept(frame, kind, tensor, owner, arguments) for kind in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
 
@@ -89,7 +91,7 @@ def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, argum
     if kind == "object":
         return LibraryObject(detail, cpu, grad)
     if kind == "device":
-        return Device(cpu, is_chosen=cpu is None)
+        return Device(cpu, sent=Sent.BY_CHOICE if cpu is None else Sent.NOWHERE)
     if kind == "outputs" and isinstance(owner, LibraryObject) and owner.dtype is not None:
         return LibraryObject(detail, cpu, grad, dtype=owner.dtype)
     if kind == "self" and owner is not None:
