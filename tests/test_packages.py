@@ -140,6 +140,42 @@ def test_the_nearest_conftest_counts_and_a_fixture_may_take_that_of_its_own_name
     assert certainties() == ["unsafe"]
 
 
+FOR_ALL = "@pytest.fixture(autouse=True)\ndef for_all():\n"
+MADE_BY_THE_CODE_UNDER_TEST = """import torch
+from made import made
+
+
+def test_made(registry):
+    made(registry, "a").detach().numpy()
+
+
+def test_made_beside(registry, home):
+    made(registry, home).detach().numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("conftest", "rows"),
+    [
+        ("def pytest_addoption(parser):\n    parser.addoption('--gpu')\n", []),
+        ("@pytest.fixture\ndef home():\n    return 'cuda'\n", [10]),
+        ("HOMES = ['cuda']\n\n\n@pytest.fixture(params=HOMES)\ndef home(request):\n    return request.param\n", [10]),
+        ("from homes import home\n", [10]),
+        (f"{FOR_ALL}    torch.cuda.set_device(0)\n", [6, 10]),
+        (f"def pytest_configure():\n    torch.set_default_device('cuda')\n\n\n{FOR_ALL}    yield\n", [6, 10]),
+    ],
+)
+def test_a_test_may_run_where_the_parts_of_conftest_that_are_run_for_it_say(
+    tmp_path: Path, conftest: str, rows: list[int]
+) -> None:
+    (tmp_path / "made.py").write_text("def made(registry, name):\n    return registry[name]\n")
+    (tmp_path / "homes.py").write_text("import torch\n\nhome = 'cuda' if torch.cuda.is_available() else 'cpu'\n")
+    (tmp_path / "conftest.py").write_text(f"import pytest\nimport torch\n\n\n{conftest}")
+    test = tmp_path / "test_made.py"
+    test.write_text(MADE_BY_THE_CODE_UNDER_TEST)
+    assert [found.start.row for found in check_source(test.read_text(), str(test))] == rows
+
+
 LAZY = b"""
 torch = None
 FIRST = 0

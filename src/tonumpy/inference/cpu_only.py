@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections import Counter
+from collections import Counter, deque
 from functools import cached_property
 
 from tonumpy.inference.frameworks import imported_roots
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from tonumpy.candidates import Scope
     from tonumpy.inference.project import Module
 
-_CHOOSING_DEVICES = r"is_available\(|set_default_(?:device|tensor_type)\("
+_CHOOSING_FOR_ALL = r"set_default_(?:device|tensor_type)\("
+_CHOOSING_DEVICES = rf"is_available\(|{_CHOOSING_FOR_ALL}"
 _ANY_CUDA = "cuda"
-_LOADING = r"load(?!_state|er)\w*\(|pickle"
+# Calls: what json and yaml load holds no tensors.
+_LOADING = r"\b(?<!def )(?<!json\.)(?<!yaml\.)\w*load(?!_state|er)\w*\(|pickle"
+_SAVING = r"\b(?<!def )\w*(?:save|dump)\w*\("
 # Libraries that may be out of sight: the others might choose a device by themselves.
 _CHOOSE_NO_DEVICE = (
     frozenset(sys.stdlib_module_names)
@@ -40,7 +43,7 @@ _PARTS_THAT_CHOOSE_NONE = frozenset(
 
 class CpuOnly:
     """A program or a module of tests keeps to the CPU, or one test in it whatever the others do, that names no other
-    device and loads nothing that was saved on one, where all that it imports is in sight and chooses none.
+    device and loads nothing that may have been saved on one, where all that it imports is in sight and chooses none.
 
     The code that a test is for may be told to run elsewhere: the test is what its authors run on every machine.
     """
@@ -73,30 +76,41 @@ class CpuOnly:
     def _are_cpu_only(self, place: Items[Scope]) -> bool:
         """Of all of a module, or of one test in it with the scopes around it."""
         module = self._module
-        if not self._may_be_cpu_only:
-            return False
-        if len(place) == 1:
-            text, roots, imports = module.source.text, module.roots, [each for _, each in self._imports()]
-        else:
-            text = "\n".join(_texts_run_for(module, place))
-            words = _words(text)
-            imports = [imported for name, imported in self._imports() if name in words or name == "*"]
-            roots = imported_roots(text) | {each.module.partition(".")[0] for each in imports if not each.level}
-        return (
-            _may_stay(text)
-            and not any(self._is_out_of_sight(root, imports) for root in roots)
-            and not any(map(self._may_choose, imports))
-        )
-
-    @cached_property
-    def _may_be_cpu_only(self) -> bool:
-        """Whether nothing that concerns all of the module says otherwise."""
-        module = self._module
         if module.speaks_of_variables:
             return False
-        # Those that pytest imports for it.
-        above = module.project.modules_above("conftest", module.folder) if module.holds_tests else ()
-        return not any(each.names_other_devices for each in above)
+        if len(place) == 1:
+            text, roots, imports = module.source.text, module.roots, [each for _, each in _imports(module)]
+        else:
+            text = "\n".join(_texts_run_for(module, place))
+            imports = _imports_named(module, text)
+            roots = imported_roots(text) | {each.module.partition(".")[0] for each in imports if not each.level}
+        return (
+            not names_other_devices(text)
+            and not self._may_bring(place, text)
+            and not any(self._is_out_of_sight(root, imports) for root in roots)
+            and not any(self._may_choose(module, each) for each in imports)
+            and not any(self._may_move(each, text) for each in self._given_by_pytest)
+        )
+
+    def _may_bring(self, place: Items[Scope], text: str) -> bool:
+        """Whether something is loaded that was saved elsewhere: a test may load what it has saved itself."""
+        is_own = len(place) > 1 and re.search(_SAVING, text) is not None
+        return not is_own and re.search(_LOADING, text) is not None
+
+    @cached_property
+    def _given_by_pytest(self) -> Items[Module]:
+        """The modules that pytest imports for a module of tests."""
+        module = self._module
+        return tuple(module.project.modules_above("conftest", module.folder)) if module.holds_tests else ()
+
+    def _may_move(self, given: Module, text: str) -> bool:
+        """Whether such a module brings what is run to another device: all that is, or what this text asks it for."""
+        if given.speaks_of_variables or re.search(_CHOOSING_FOR_ALL, given.source.text):
+            return True
+        _, *reached = _texts_reached(given, text)  # the text itself is the first
+        return any(map(names_other_devices, reached)) or any(
+            self._may_choose(given, each) for each in _imports_named(given, "\n".join((text, *reached)))
+        )
 
     def _is_out_of_sight(self, root: str, imports: Items[Import]) -> bool:
         """Whether a package is neither in the repository nor known to choose no device."""
@@ -105,15 +119,9 @@ class CpuOnly:
         parts = {".".join(each.module.split(".")[:2]) for each in imports if each.module.partition(".")[0] == root}
         return not parts or not parts <= _PARTS_THAT_CHOOSE_NONE
 
-    def _imports(self) -> Iterator[tuple[str, Import]]:
-        """All that the module imports, by the name that it gets there."""
-        for name, bound in self._module.bindings.items():
-            yield from ((name, each) for each in bound if isinstance(each, Import))
-        yield from self._module.imports_in_functions.items()
-
-    def _may_choose(self, imported: Import) -> bool:
-        """Whether what is imported may choose a device."""
-        module = self._module.resolve(imported)
+    def _may_choose(self, importing: Module, imported: Import) -> bool:
+        """Whether what a module imports may choose a device."""
+        module = importing.resolve(imported)
         if module is None:
             return bool(imported.level)
         chooses = _CHOOSING_DEVICES if self._module.holds_tests else _ANY_CUDA
@@ -127,8 +135,16 @@ class CpuOnly:
         return any(re.search(chooses, text) for text in _texts_reached(module, imported.name))
 
 
-def _may_stay(text: str) -> bool:
-    return not names_other_devices(text) and re.search(_LOADING, text) is None
+def _imports(module: Module) -> Iterator[tuple[str, Import]]:
+    """All that a module imports, by the name that it gets there."""
+    for name, bound in module.bindings.items():
+        yield from ((name, each) for each in bound if isinstance(each, Import))
+    yield from module.imports_in_functions.items()
+
+
+def _imports_named(module: Module, text: str) -> list[Import]:
+    words = _words(text)
+    return [imported for name, imported in _imports(module) if name in words or name == "*"]
 
 
 def _is_test(scope: ast.AST) -> bool:
@@ -184,10 +200,10 @@ def _texts_run_for(module: Module, scopes: Items[Scope]) -> Iterator[str]:
 def _texts_reached(module: Module, text: str, *known: str) -> Iterator[str]:
     """A text, and those of the parts of a module that it names, and that these name, and that are always run."""
     parts = _parts_of(module)
-    waiting = [text, *(_text_of(module, part) for part in parts.always_run)]
+    waiting = deque((text, *(_text_of(module, part) for part in parts.always_run)))
     found = set(known)
     while waiting:
-        text = waiting.pop()
+        text = waiting.popleft()
         yield text
         named = (_words(text) & parts.by_name.keys()) - found
         found |= named
