@@ -221,7 +221,8 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
     cpu, grad = join_facts(facts)
     if most_sent(members(seen.receiver)) < Sent.BY_CHOICE and cpu_only.runs(candidate.scopes):
         cpu = cpu is not False
-        grad = grad is True if module.holds_tests else grad
+    if grad is None and cpu_only.has_raised(candidate.scopes):
+        grad = False
     chain = _with_own_data(chain_of(candidate.receiver), seen)
     if cpu is None and grad is False and _is_given_labels(candidate, seen):
         cpu = True

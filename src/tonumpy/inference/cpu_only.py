@@ -59,6 +59,16 @@ class CpuOnly:
             return any(map(self._keep_to, places))
         return self._module.is_script and self._keep_to(scopes[:1]) and self._is_used(scopes)
 
+    def has_raised(self, scopes: Items[Scope]) -> bool:
+        """Whether what is in some scopes is run by its authors, so that what would raise for its grad has: in a test
+        of what is in sight, or of nothing else."""
+        module = self._module
+        return module.holds_tests and (self._tests_what_is_in_sight or self.runs(scopes))
+
+    @cached_property
+    def _tests_what_is_in_sight(self) -> bool:
+        return any(self._module.resolve(each) is not None for _, each in _imports(self._module))
+
     def _is_used(self, scopes: Items[Scope]) -> bool:
         """Whether the program itself uses a function or class: others may be imported from it, whatever they bring."""
         outermost = scopes[1] if len(scopes) > 1 else None
