@@ -9,7 +9,7 @@ from tonumpy.inference.annotations import alternatives
 from tonumpy.inference.call_expressions import evaluate_chain
 from tonumpy.inference.conventions import holds_settings
 from tonumpy.inference.environment import Environment
-from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
+from tonumpy.inference.guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.narrowing import narrow
 from tonumpy.inference.operators import combine, with_dimensions
@@ -281,7 +281,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
         frame.env = Environment(base)
         narrow(frame, node.test, truth)
         if uses_accelerator is not None and uses_accelerator is not truth:
-            take_for_brought(frame, (other,))
+            enter_without_accelerator(frame, node.test, (other,))
         results.append(settle(evaluate(frame, branch)))
         _leave(frame, base, branch)
     return join_all(results)

@@ -13,7 +13,7 @@ from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, E
 from tonumpy.inference.expressions import evaluate
 from tonumpy.inference.frame import Loop
 from tonumpy.inference.freezing import OF_ALL_PARAMETERS, all_set
-from tonumpy.inference.guards import asks_for_accelerator, take_for_brought
+from tonumpy.inference.guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.joins import join
 from tonumpy.inference.libraries.moved import changes_module_in_place
 from tonumpy.inference.narrowing import narrow, narrow_by_pattern, pattern_value, tells_of_tensor
@@ -113,13 +113,13 @@ def _if(frame: Frame, statement: ast.If) -> Continues:
     def then() -> Continues:
         narrow(frame, statement.test, True)
         if uses_accelerator is False:
-            take_for_brought(frame, statement.orelse)
+            enter_without_accelerator(frame, statement.test, statement.orelse)
         return execute(frame, statement.body)
 
     def otherwise() -> Continues:
         narrow(frame, statement.test, False)
         if uses_accelerator:
-            take_for_brought(frame, statement.body)
+            enter_without_accelerator(frame, statement.test, statement.body)
         return execute(frame, statement.orelse)
 
     if known is None:

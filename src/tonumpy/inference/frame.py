@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tonumpy.inference.aliases import after_change, after_container_changed, after_part_changed, with_origin
-from tonumpy.inference.environment import AUTOCAST, DEFAULT_DEVICE, DEFAULT_DTYPE, GRAD_MODE, Environment
+from tonumpy.inference.conventions import left_on_cpu
+from tonumpy.inference.environment import (
+    AUTOCAST,
+    DEFAULT_DEVICE,
+    DEFAULT_DTYPE,
+    GRAD_MODE,
+    NO_ACCELERATOR,
+    Environment,
+)
 from tonumpy.inference.joins import join, join_arguments
 from tonumpy.inference.values import (
     NOTHING,
@@ -277,6 +285,8 @@ class Frame:
         return name in self.flow.shared_names
 
     def observe(self, call: int, observation: Observation) -> None:
+        if self.env.get(NO_ACCELERATOR) is not None:
+            observation = _without_accelerator(observation)
         before = self.observations.get(call)
         self.observations[call] = observation if before is None else _join_observations(before, observation)
 
@@ -285,6 +295,16 @@ class Frame:
         for call in self.lambdas_guessed.pop(given, ()):
             self.observations.pop(call, None)
         self.lambdas_called.add(given)
+
+
+def _without_accelerator(seen: Observation) -> Observation:
+    """Where none is in use, what was sent to no device is on the CPU."""
+    positional, named = seen.arguments.positional, seen.arguments.named
+    arguments = seen.arguments._replace(
+        positional=tuple(map(left_on_cpu, positional)),
+        named=tuple((name, left_on_cpu(value)) for name, value in named),
+    )
+    return seen._replace(receiver=left_on_cpu(seen.receiver), arguments=arguments)
 
 
 def _join_observations(first: Observation, second: Observation) -> Observation:

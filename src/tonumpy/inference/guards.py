@@ -9,9 +9,10 @@ import ast
 import re
 
 from tonumpy.chains import is_cpu_literal, last_name
+from tonumpy.inference.environment import NO_ACCELERATOR
 from tonumpy.inference.parts import settle
 from tonumpy.inference.symbols import path_of
-from tonumpy.inference.values import Plain, with_facts
+from tonumpy.inference.values import Constant, Plain, with_facts
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.syntax import walk
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame
 
 _FLAG = r"(?i)(^|_)n?(cuda|gpus?)(_|$)"
+_NAMES_OF_DEVICES = ("cpu", "cuda", "gpu")
+_NEGATED = r"(?i)(^|_)(no|not|non|without|disabled?)(_|$)"
 
 
 def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
@@ -41,10 +44,11 @@ def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
         return True if last_name(test.func) == "is_available" else None
     if not isinstance(test, (ast.Name, ast.Attribute)):
         return None
-    if re.search(_FLAG, last_name(test) or ""):
-        return True
     from tonumpy.inference.expressions import evaluate
 
+    name = last_name(test) or ""
+    if re.search(_FLAG, name):
+        return re.search(_NEGATED, name) is None
     value = evaluate(frame, test)
     return True if isinstance(value, Plain) and value.what == "accelerator is available" else None
 
@@ -68,7 +72,7 @@ def _compares_with_accelerator(left: ast.expr, operator: ast.cmpop, right: ast.e
     else:
         return None
     holds_if_named = isinstance(operator, (ast.In, ast.Eq))
-    if isinstance(named, ast.Constant) and named.value in ("cuda", "gpu"):
+    if isinstance(named, ast.Constant) and named.value in _NAMES_OF_DEVICES[1:]:
         return holds_if_named
     return not holds_if_named if is_cpu_literal(named) else None
 
@@ -78,10 +82,13 @@ _SOME = frozenset(((ast.GtE, "0"), (ast.GtE, "1"), (ast.Gt, "-1"), (ast.NotEq, "
 _NONE = frozenset(((ast.Lt, "0"), (ast.Lt, "1"), (ast.LtE, "-1"), (ast.Eq, "-1"), (ast.Is, "None")))
 
 
-def take_for_brought(frame: Frame, elsewhere: Iterable[ast.AST]) -> None:
-    """No accelerator is in use here, and `elsewhere` is what is done where one is: what is brought to the CPU there
-    is on the CPU here."""
+def enter_without_accelerator(frame: Frame, test: ast.expr, elsewhere: Iterable[ast.AST]) -> None:
+    """A condition says that no accelerator is in use here, and `elsewhere` is what is done where one is: what is
+    brought to the CPU there is on the CPU here; so is all, where a device is asked for: a flag may be wrong."""
     from tonumpy.inference.expressions import evaluate
+
+    if any(isinstance(node, ast.Constant) and node.value in _NAMES_OF_DEVICES for node in walk(test)):
+        frame.env.set(NO_ACCELERATOR, Constant(True))
 
     for path, expression in dict(_brought(elsewhere)).items():
         if frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2])):
