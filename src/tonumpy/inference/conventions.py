@@ -82,7 +82,7 @@ _SCALERS = frozenset("scaler normaliser normalizer".split())
 _GRADIENTS = frozenset("grad grads gradient gradients".split())
 _GRADIENTS_OF_HOOKS = frozenset(f"grad_{of}" for of in "in ins out outs input inputs output outputs".split())
 # A sample is drawn without grad; one that is drawn with it is called rsample.
-_DISTRIBUTIONS = frozenset("dist distr distribution".split())
+_DISTRIBUTIONS = frozenset("dist distr distrib distribution".split())
 
 # What has something to learn, or speaks for what has: `embed`, `forward_features`, `vgg_net`.
 _MODEL = (
@@ -304,7 +304,7 @@ def item_of_dataset(value: Value) -> Value:
 
 
 def left_on_cpu(value: Value) -> Value:
-    """What was made of tensors on the CPU where nobody speaks of devices; not what was sent to one all the same."""
+    """What was made where only the CPU is spoken of, or is in use; not what was sent elsewhere all the same."""
     if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.sent):
         return value._replace(on_cpu=True) if value.on_cpu is None else value
     return mapped(value, left_on_cpu)

@@ -46,6 +46,7 @@ _DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_ty
 # Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
 _OTHER_DEVICES = r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b"""
 _THAWS = r"\.requires_grad[ \t]*=(?!=)(?![ \t]*False\b)|\.requires_grad_\((?!(?:requires_grad=)?False\b)"
+_SINCE_TENSORS_ARE_VARIABLES = r"\btorch\.tensor\(|\bno_grad\(|\btorch\.device\("  # torch 0.4
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
 _MAIN_GUARD = r"\nif\s+\(?\s*__name__\s*=="
 _READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
@@ -167,7 +168,8 @@ class Module:
     @cached_property
     def speaks_of_variables(self) -> bool:
         """Whether it was written for torch before 0.4, when a GPU was chosen by the default tensor type."""
-        return "Variable(" in self.source.text
+        text = self.source.text
+        return "Variable(" in text and re.search(_SINCE_TENSORS_ARE_VARIABLES, text) is None
 
     @cached_property
     def speaks_of_grad(self) -> bool:
