@@ -167,13 +167,9 @@ def are_decorated_without_grad(module: Module, scopes: Items[ast.AST]) -> bool:
     node = scopes[-1]
     if not module.speaks_of_grad_mode or not isinstance(node, FUNCTIONS) or is_nested(scopes) or node.name == "forward":
         return False
-    owner = class_around(scopes)
     found = references_to(module, scopes)
     return bool(found) and all(
-        reference.call is not None
-        and not reference.is_submitted
-        and (owner is None or is_on_self(reference, owner))
-        and _keeps_grad_mode_off(module, reference.scopes[-1])
+        reference.call is not None and not reference.is_submitted and _keeps_grad_mode_off(module, reference.scopes[-1])
         for reference in found
     )
 
