@@ -73,7 +73,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     if isinstance(value, Sequence) and value.items is not None and name in value.fields:
         return value.items[value.fields.index(name)]
     if isinstance(value, LibraryObject):
-        return libraries.attribute(frame, _kept(frame, value, name), name)
+        return libraries.attribute(frame, _of_last(frame, value, name), name)
     if isinstance(value, Device) and name == "type":
         return Constant(value.type) if value.type else Plain("str")
     if name == "grad" and isinstance(value, (Plain, Unknown)) and frame.module.speaks_of_torch:
@@ -87,11 +87,11 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
             return Device(value.on_cpu)
         if name == "data" and frame.module.speaks_of_torch:
             return Unknown("attribute data", value.on_cpu, False)  # of a tensor, as it is wherever a chain has it
-        return libraries.known_by_term(frame.module, value, f".{name}") or Method(_kept(frame, value, name), name)
+        return libraries.known_by_term(frame.module, value, f".{name}") or Method(_of_last(frame, value, name), name)
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
 
 
-def _kept(frame: Frame, layer: _Layer, name: str) -> _Layer:
+def _of_last(frame: Frame, layer: _Layer, name: str) -> _Layer:
     """What may be a layer, that keeps something of its last forward pass under a name: not `layer.weight`."""
     if frame.env.get(KEPT_WITHOUT_GRAD) is None or name.partition("_")[0] in ("weight", "bias"):
         return layer

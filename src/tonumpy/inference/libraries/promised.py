@@ -60,11 +60,11 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
         known = first.dtype if isinstance(first, Tensor) else None
         dtype = known if dtype == "first" or is_real(known) else None
     tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, sent=sent)
-    kept = [_kept(frame, kind, tensor, owner, arguments) for kind in promise.returns]
+    kept = [_returned(frame, kind, tensor, owner, arguments) for kind in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
 
 
-def _kept(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, arguments: Arguments) -> Value:
+def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, arguments: Arguments) -> Value:
     kind, _, detail = returns.partition(":")
     cpu, grad = tensor.on_cpu, tensor.requires_grad
     if kind == "tensor":
