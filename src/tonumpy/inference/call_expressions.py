@@ -69,7 +69,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
     seen: list[tuple[int, Value]] = [(id(inner), value)]
     owner: ast.expr = inner
     for link in reversed(links):
-        if not isinstance(link, ast.Call):
+        if not isinstance(link, ast.Call) or _gets_part(link):
             value = settle(value)
             if isinstance(value, Unknown) or (isinstance(value, Union) and may_hold_data(last_name(owner))):
                 value = _part_of_data(value, owner, link)
@@ -102,7 +102,10 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             called = Symbol(f"{receiver.name}.{link.func.attr}") if isinstance(receiver, Symbol) else receiver
             give_away_modules(frame, link, called)
             change_arguments(frame, link, _method_of(frame, receiver, link.func.attr), arguments)
-            if known is not None:
+            stored = _stored(frame, path, link)
+            if stored is not None:
+                value = stored
+            elif known is not None:
                 value = call_value(frame, known, arguments)
             else:
                 value = call_method(frame, receiver, link.func.attr, arguments)
@@ -151,7 +154,17 @@ def _moved_itself(frame: Frame, result: Value, method: str, arguments: Arguments
     return moved(own, method, arguments) if isinstance(own, Instance) else result
 
 
-def _part_of_data(value: Value, owner: ast.expr, link: ast.Attribute | ast.Subscript) -> Value:
+def _gets_part(call: ast.Call) -> bool:
+    return last_name(call.func) == "get" and bool(call.args)
+
+
+def _stored(frame: Frame, path: str | None, call: ast.Call) -> Value | None:
+    """What has been put where `batch.get("image")` takes it from."""
+    element = key_path(path, call.args[0]) if path is not None and _gets_part(call) else None
+    return None if element is None else frame.env.get(element)
+
+
+def _part_of_data(value: Value, owner: ast.expr, link: ast.Attribute | ast.Subscript | ast.Call) -> Value:
     """What a part is taken from, by its name or number; `batch.T` is none, as that is a tensor's."""
     if isinstance(value, Union):
         return mapped(value, lambda member: _part_of_data(member, owner, link))
@@ -160,7 +173,8 @@ def _part_of_data(value: Value, owner: ast.expr, link: ast.Attribute | ast.Subsc
     if isinstance(link, ast.Attribute):
         is_tensor = torch_api.tensor_attribute(link.attr) is not None
         return value if is_tensor else holder_of_data(value, last_name(owner), has_names=True)
-    has_names = isinstance(link.slice, ast.Constant) and isinstance(link.slice.value, str)
+    key = link.args[0] if isinstance(link, ast.Call) else link.slice
+    has_names = isinstance(key, ast.Constant) and isinstance(key.value, str)
     return holder_of_data(value, last_name(owner), has_names=has_names)
 
 
