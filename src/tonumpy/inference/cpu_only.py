@@ -1,5 +1,5 @@
 """A module in; which of its functions belong to a program or a test that keeps to the CPU, by what these and their
-imports say, out."""
+imports say, and which to a test that its authors run, out."""
 
 from __future__ import annotations
 
