@@ -286,7 +286,7 @@ class Frame:
 
     def observe(self, call: int, observation: Observation) -> None:
         if self.env.get(NO_ACCELERATOR) is not None:
-            observation = _without_accelerator(observation)
+            observation = observation._replace(receiver=left_on_cpu(observation.receiver))
         before = self.observations.get(call)
         self.observations[call] = observation if before is None else _join_observations(before, observation)
 
@@ -295,16 +295,6 @@ class Frame:
         for call in self.lambdas_guessed.pop(given, ()):
             self.observations.pop(call, None)
         self.lambdas_called.add(given)
-
-
-def _without_accelerator(seen: Observation) -> Observation:
-    """Where none is in use, what was sent to no device is on the CPU."""
-    positional, named = seen.arguments.positional, seen.arguments.named
-    arguments = seen.arguments._replace(
-        positional=tuple(map(left_on_cpu, positional)),
-        named=tuple((name, left_on_cpu(value)) for name, value in named),
-    )
-    return seen._replace(receiver=left_on_cpu(seen.receiver), arguments=arguments)
 
 
 def _join_observations(first: Observation, second: Observation) -> Observation:
