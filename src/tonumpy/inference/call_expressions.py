@@ -25,6 +25,7 @@ from tonumpy.inference.values import (
     Annotation,
     Arguments,
     Class,
+    Constant,
     Instance,
     LibraryObject,
     Mapping,
@@ -72,7 +73,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
         if not isinstance(link, ast.Call) or _gets_part(link):
             value = settle(value)
             if isinstance(value, Unknown) or (isinstance(value, Union) and may_hold_data(last_name(owner))):
-                value = _part_of_data(value, owner, link)
+                value = _part_of_data(frame, value, owner, link)
         owner = link
         if isinstance(link, ast.Attribute):
             path = None if path is None else f"{path}.{link.attr}"
@@ -164,17 +165,18 @@ def _stored(frame: Frame, path: str | None, call: ast.Call) -> Value | None:
     return None if element is None else frame.env.get(element)
 
 
-def _part_of_data(value: Value, owner: ast.expr, link: ast.Attribute | ast.Subscript | ast.Call) -> Value:
+def _part_of_data(frame: Frame, value: Value, owner: ast.expr, link: ast.Attribute | ast.Subscript | ast.Call) -> Value:
     """What a part is taken from, by its name or number; `batch.T` is none, as that is a tensor's."""
     if isinstance(value, Union):
-        return mapped(value, lambda member: _part_of_data(member, owner, link))
+        return mapped(value, lambda member: _part_of_data(frame, member, owner, link))
     if not isinstance(value, Unknown):
         return value
     if isinstance(link, ast.Attribute):
         is_tensor = torch_api.tensor_attribute(link.attr) is not None
         return value if is_tensor else holder_of_data(value, last_name(owner), has_names=True)
     key = link.args[0] if isinstance(link, ast.Call) else link.slice
-    has_names = isinstance(key, ast.Constant) and isinstance(key.value, str)
+    name = frame.env.get(key.id) if isinstance(key, ast.Name) else key  # `data[field]`, called with a field's name
+    has_names = isinstance(name, (ast.Constant, Constant)) and isinstance(name.value, str)
     return holder_of_data(value, last_name(owner), has_names=has_names)
 
 
