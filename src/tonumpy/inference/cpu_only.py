@@ -99,7 +99,7 @@ class CpuOnly:
             and not self._may_bring(place, text)
             and not any(self._is_out_of_sight(root, imports) for root in roots)
             and not any(self._may_choose(module, each) for each in imports)
-            and not any(self._may_move(each, text) for each in self._given_by_pytest)
+            and not (module.holds_tests and any(self._may_move(each, text) for each in module.conftests))
         )
 
     def _may_bring(self, place: Items[Scope], text: str) -> bool:
@@ -107,14 +107,8 @@ class CpuOnly:
         is_own = len(place) > 1 and re.search(_SAVING, text) is not None
         return not is_own and re.search(_LOADING, text) is not None
 
-    @cached_property
-    def _given_by_pytest(self) -> Items[Module]:
-        """The modules that pytest imports for a module of tests."""
-        module = self._module
-        return tuple(module.project.modules_above("conftest", module.folder)) if module.holds_tests else ()
-
     def _may_move(self, given: Module, text: str) -> bool:
-        """Whether such a module brings what is run to another device: all that is, or what this text asks it for."""
+        """Whether a conftest.py brings what is run to another device: all that is, or what this text asks it for."""
         if given.speaks_of_variables or re.search(_CHOOSING_FOR_ALL, given.source.text):
             return True
         _, *reached = _texts_reached(given, text)  # the text itself is the first

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.frame import Frame
     from tonumpy.inference.project import Module
 
-_CONFTEST = "conftest"
-
 
 class GivenByPytest:
     def __init__(self, analysis: Analysis) -> None:
@@ -67,7 +65,7 @@ class GivenByPytest:
     def _fixtures(self, function: Function, name: str) -> Iterator[Function]:
         """The fixtures of this name that a function may ask for, the nearest first."""
         module, owner = function.module, function.owner
-        for place in (module, *module.project.modules_above(_CONFTEST, module.folder)):
+        for place in (module, *module.conftests):
             for cls in (owner, None) if place is module and owner is not None else (None,):
                 node = place.derived(_fixtures_in, place.tree if cls is None else cls.node).get(name)
                 if node is not None and id(node) not in self._asked:
@@ -86,7 +84,7 @@ class GivenByPytest:
 
 
 def _is_run_by_pytest(node: FunctionNode, module: Module) -> bool:
-    is_there = module.is_test or os.path.basename(module.filename) == f"{_CONFTEST}.py"
+    is_there = module.is_test or os.path.basename(module.filename) == "conftest.py"
     return is_there and (node.name.startswith("test") or _fixture_name(node) is not None)
 
 

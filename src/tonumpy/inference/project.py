@@ -156,6 +156,11 @@ class Module:
         return self.is_test and ("pytest" in text or "unittest" in text or ("def test_" in text and not self.is_script))
 
     @cached_property
+    def conftests(self) -> tuple[Module, ...]:
+        """What pytest imports for it if it holds tests, the nearest first."""
+        return tuple(self.project.modules_above("conftest", self.folder))
+
+    @cached_property
     def is_test_on_cpu(self) -> bool:
         """Whether it is a test that names no device but the CPU."""
         return self.holds_tests and not self.names_other_devices
