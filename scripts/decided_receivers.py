@@ -12,15 +12,15 @@ import argparse
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.candidates import find_candidates
 from tonumpy.config import Configuration
-from tonumpy.files import find_files
 from tonumpy.findings import SourceError
-from tonumpy.inference import observe
-from tonumpy.inference.project import Module, Project
-from tonumpy.inference.values import Tensor, Union, Unknown, Value, members
-from tonumpy.prefilter import may_hold_candidates
-from tonumpy.source import Source
+from tonumpy.frontends.files import find_files
+from tonumpy.inference.index.project import Module, Project
+from tonumpy.inference.lattice.values import Tensor, Union, Unknown, Value, members
+from tonumpy.inference.receivers import observe
+from tonumpy.text.candidates import find_candidates
+from tonumpy.text.prefilter import may_hold_candidates
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

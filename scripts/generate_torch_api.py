@@ -1,4 +1,4 @@
-"""The installed torch in; src/tonumpy/inference/torch_api.json out: what each public name returns, by calling it.
+"""The installed torch in; knowledge/torch_api.json out: what each public name returns, by calling it.
 
 It takes some two minutes, needs numpy and expecttest besides torch, and is deterministic.
 """
@@ -24,7 +24,7 @@ from torch_stubs import plain_keywords, signatures
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-TARGET = Path(__file__).parent.parent / "src/tonumpy/inference/torch_api.json"
+TARGET = Path(__file__).parent.parent / "src/tonumpy/inference/knowledge/torch_api.json"
 
 Observations = dict[str, collections.Counter[Observation]]
 

@@ -1,4 +1,4 @@
-"""Writes inference/consumers.json: which functions of NumPy, Matplotlib, pandas, ... convert a tensor they are given.
+"""Writes sinks/consumers.json: which functions of NumPy, Matplotlib, pandas, ... convert a tensor they are given.
 
 Every call of consumer_trials.py is run with an array, with a plain tensor, with one that requires grad and with lists
 of tensors. A parameter is one that converts if a tensor works there and torch's own refusal comes out for one that
@@ -29,7 +29,7 @@ from consumer_trials import TRIALS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-TARGET = Path(__file__).parent.parent / "src" / "tonumpy" / "inference" / "consumers.json"
+TARGET = Path(__file__).parent.parent / "src" / "tonumpy" / "sinks" / "consumers.json"
 REFUSAL = "Can't call numpy() on Tensor that requires grad."
 
 VALUES = {

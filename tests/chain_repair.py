@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.candidates import find_candidates
-from tonumpy.chains import chain_of
 from tonumpy.conversions import Conversion, Fact
-from tonumpy.edits import plan_fix
-from tonumpy.repairs import complete_chain
-from tonumpy.rewrite import Repair, rewrite
-from tonumpy.source import Source
+from tonumpy.repair.edits import plan_fix
+from tonumpy.repair.operations import complete_chain
+from tonumpy.repair.rewrite import Repair, rewrite
+from tonumpy.text.candidates import find_candidates
+from tonumpy.text.chains import chain_of
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Certainty

@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.candidates import Candidate, find_candidates
 from tonumpy.conversions import Fact
-from tonumpy.inference import observe
-from tonumpy.inference.frame import Observation
-from tonumpy.inference.project import Module, Project
-from tonumpy.inference.values import NONE, Tensor, Unknown, Value, join_fact, members, tensor_facts
-from tonumpy.source import Source
+from tonumpy.inference.index.project import Module, Project
+from tonumpy.inference.lattice.values import NONE, Tensor, Unknown, Value, join_fact, members, tensor_facts
+from tonumpy.inference.receivers import observe
+from tonumpy.inference.transfer.frame import Observation
+from tonumpy.text.candidates import Candidate, find_candidates
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

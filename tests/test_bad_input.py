@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tonumpy import cli, parallel, run
 from tonumpy.config import Settings
 from tonumpy.findings import Position, SourceError
-from tonumpy.inference.project import Project
+from tonumpy.frontends import cli, parallel, run
+from tonumpy.inference.index.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,7 +118,7 @@ def test_a_folder_that_is_gone(run_tonumpy: RunTonumpy) -> None:
 def test_a_file_that_vanishes_after_it_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tonumpy import files
+    from tonumpy.frontends import files
 
     (tmp_path / "a.py").write_text(GOOD)
     (tmp_path / "b.py").write_text(GOOD)
@@ -130,7 +130,7 @@ def test_a_file_that_vanishes_after_it_was_found(
         (tmp_path / "a.py").unlink()
         return found
 
-    monkeypatch.setattr("tonumpy.files.find_files", find_and_remove)
+    monkeypatch.setattr("tonumpy.frontends.files.find_files", find_and_remove)
     assert cli.main(["check", "--isolated", "-q"]) == 2
     out, err = capsys.readouterr()
     assert err == "a.py: error: No such file or directory\n"

@@ -15,7 +15,7 @@ from random_programs import Program, Step, programs
 from real_values import Run, quiet
 from reveal import claims
 
-from tonumpy.source import Source
+from tonumpy.text.source import Source
 
 
 def test_what_is_claimed_of_random_programs_is_true() -> None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tonumpy import disk
 from tonumpy.findings import SourceError
-from tonumpy.progress import with_progress
+from tonumpy.frontends import disk
+from tonumpy.frontends.progress import with_progress
 from tonumpy.report import format_names
 from tonumpy.rules import all_rules
 
@@ -404,7 +404,7 @@ def test_a_write_that_fails_leaves_the_file_and_nothing_else(tmp_path: Path, mon
     def fail(*_: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tonumpy.disk.os.replace", fail)
+    monkeypatch.setattr("tonumpy.frontends.disk.os.replace", fail)
     with pytest.raises(SourceError, match="No space left on device"):
         disk.write(str(path), b"old", b"new")
     assert path.read_text() == "old"
@@ -423,12 +423,12 @@ def test_a_read_only_file_is_an_error_and_the_others_are_fixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In process, with os.access as it answers a plain user: root may write everything."""
-    from tonumpy import cli
+    from tonumpy.frontends import cli
 
     (tmp_path / "a.py").write_text(SAFE)
     (tmp_path / "b.py").write_text(SAFE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tonumpy.disk.os.access", lambda path, _: not path.endswith("a.py"))
+    monkeypatch.setattr("tonumpy.frontends.disk.os.access", lambda path, _: not path.endswith("a.py"))
     assert cli.main(["fix", "--isolated"]) == 2
     assert capsys.readouterr() == (
         "1 file could not be processed.\nFixed 1 finding in 1 file.\n",
@@ -512,7 +512,7 @@ def test_progress_is_shown_once_it_takes_long(
 ) -> None:
     assert list(with_progress(iter("abc"), 3)) == ["a", "b", "c"]
     assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr("tonumpy.progress.PATIENCE", -1)
+    monkeypatch.setattr("tonumpy.frontends.progress.PATIENCE", -1)
     assert list(with_progress(iter("abc"), 3)) == ["a", "b", "c"]
     out, err = capsys.readouterr()
     assert out == ""
@@ -541,7 +541,7 @@ def test_an_interruption_ends_without_a_traceback(tmp_path: Path) -> None:
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:  # it has imported its last module and waits for its input
-            if line.rstrip().endswith(b"tonumpy.cli"):
+            if line.rstrip().endswith(b"tonumpy.frontends.cli"):
                 break
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
@@ -579,7 +579,7 @@ def test_the_number_of_jobs_changes_nothing(run_tonumpy: RunTonumpy, tmp_path: P
 def test_a_start_over_clean_files_imports_no_analysis(folder: Path) -> None:
     (folder / "clean.py").write_text("import torch\n")
     imported = imported_by_a_check(folder, "clean.py", code=0)
-    assert "tonumpy.cli" in imported
+    assert "tonumpy.frontends.cli" in imported
     assert not {name for name in imported if name.split(".")[0] in _HEAVY or name.startswith("tonumpy.inference")}
 
 

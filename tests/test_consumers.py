@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from tonumpy import check_source
-from tonumpy.consumer_calls import find_consumers
-from tonumpy.consumer_places import places_spelt
-from tonumpy.consumers import consumer_of, consumers, converting_arguments
-from tonumpy.prefilter import TROUBLE
-from tonumpy.source import Source
-from tonumpy.trouble import Trouble
+from tonumpy.sinks.calls import find_consumers
+from tonumpy.sinks.consumers import consumer_of, consumers, converting_arguments
+from tonumpy.sinks.places import places_spelt
+from tonumpy.sinks.trouble import Trouble
+from tonumpy.text.prefilter import TROUBLE
+from tonumpy.text.source import Source
 
 ROOT = Path(__file__).parent.parent
 LIBRARIES = ("matplotlib", "pandas", "scipy", "sklearn", "seaborn", "PIL", "cv2")

@@ -17,7 +17,7 @@ from reveal import expected_words, revealed, words_by_row
 
 from tonumpy import check_source, fix_source
 from tonumpy.rules import Rule, all_rules
-from tonumpy.source import Source
+from tonumpy.text.source import Source
 
 ROOT = Path(__file__).parent.parent
 HEADINGS = ["What it does", "Why is this bad", "Example", "Use instead", "Fix safety"]

@@ -10,7 +10,7 @@ import pytest
 from chain_repair import conversions_of, fix_of, fixes_of, repair
 
 from tonumpy.findings import Edit, Fix, Position
-from tonumpy.source import Source
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Certainty, Fact

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy.config import Choices, Configuration, Exclude
-from tonumpy.files import excludes, find_files
+from tonumpy.frontends.files import excludes, find_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,7 +116,7 @@ def test_a_folder_that_vanishes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
             os.rename("pkg", "moved")
         return scandir(path)
 
-    monkeypatch.setattr("tonumpy.files.os.scandir", scan_and_remove)
+    monkeypatch.setattr("tonumpy.frontends.files.os.scandir", scan_and_remove)
     result = find_files(["."], Configuration(isolated=True))
     assert [str(error) for error in result.errors] == ["pkg: No such file or directory"]
     assert result.files == ["a.py"]

@@ -18,11 +18,11 @@ from fixture_format import FOLDER, ROOT, Expected, Fixture, read_fixture, read_f
 
 from tonumpy.config import Settings
 from tonumpy.findings import Finding
-from tonumpy.inference.project import Project
-from tonumpy.noqa import suppress
+from tonumpy.inference.index.project import Project
 from tonumpy.pipeline import check, fix
 from tonumpy.rules import all_rules
-from tonumpy.source import Source
+from tonumpy.text.noqa import suppress
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from tonumpy.findings import Style

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tonumpy.flake8_plugin import Plugin
+from tonumpy.frontends.flake8_plugin import Plugin
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
 PROVED = "import torch\n\ntorch.zeros(3).numpy()\n"
@@ -148,4 +148,4 @@ def test_files_without_candidates_import_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script]
     modules = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path).stdout.split()
     ours = {name.partition(".")[2] for name in modules if name.startswith("tonumpy")}
-    assert ours == {"", "config", "findings", "flake8_plugin", "lazy_typing", "prefilter"}
+    assert ours == {"", "config", "findings", "frontends", "frontends.flake8_plugin", "lazy_typing", "text", "text.prefilter"}

@@ -9,8 +9,8 @@ import pytest
 
 from tonumpy import check_source, pipeline
 from tonumpy.config import Settings
-from tonumpy.inference.project import Project
-from tonumpy.source import Source
+from tonumpy.inference.index.project import Project
+from tonumpy.text.source import Source
 
 HEAD = "import torch\n\n"
 

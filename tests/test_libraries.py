@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tonumpy.inference import libraries
-from tonumpy.inference.dtypes import is_dtype_name
-from tonumpy.inference.frameworks import FOREIGN
+from tonumpy.inference.knowledge import libraries
+from tonumpy.inference.knowledge.frameworks import FOREIGN
+from tonumpy.inference.lattice.dtypes import is_dtype_name
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -8,10 +8,10 @@ import pytest
 
 from tonumpy import check_source
 from tonumpy.config import Settings
-from tonumpy.inference.analysis import Analysis
-from tonumpy.inference.project import Project
+from tonumpy.inference.index.project import Project
+from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.pipeline import check
-from tonumpy.source import Source
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,7 @@ def test_one_file_has_no_more_than_so_much_text_followed(tmp_path: Path, monkeyp
 
     project = Project()
     assert columns(project) == []
-    monkeypatch.setattr("tonumpy.inference.project.MAX_FOLLOWED", 10)
+    monkeypatch.setattr("tonumpy.inference.index.project.MAX_FOLLOWED", 10)
     assert columns(project) == columns(project) == columns(Project()) == [35]
 
 

@@ -15,12 +15,12 @@ from torch import Tensor
 
 from tonumpy import check_source
 from tonumpy.conversions import LINKS_OF_DTYPE
-from tonumpy.inference import representation
-from tonumpy.inference.autocast import NARROW
-from tonumpy.inference.dtypes import is_dtype_name
-from tonumpy.inference.libraries.rows import OF_THE_INPUTS_DTYPE, OF_THEIR_OWN_DTYPE, dtype_of_layer
-from tonumpy.inference.values import Arguments
-from tonumpy.inference.values import Tensor as Facts
+from tonumpy.inference.knowledge.libraries.rows import OF_THE_INPUTS_DTYPE, OF_THEIR_OWN_DTYPE, dtype_of_layer
+from tonumpy.inference.lattice.dtypes import is_dtype_name
+from tonumpy.inference.lattice.values import Arguments
+from tonumpy.inference.lattice.values import Tensor as Facts
+from tonumpy.inference.transfer import representation
+from tonumpy.inference.transfer.autocast import NARROW
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of what is experimental or deprecated, once a process
 

@@ -10,9 +10,9 @@ import pytest
 from fixture_format import FOLDER, ROOT
 from reveal import Claim, claims, expected_words, marked_rows, place_of, revealed, words_by_row
 
-from tonumpy.candidates import Candidate, find_candidates
-from tonumpy.inference.project import Project
-from tonumpy.source import Source
+from tonumpy.inference.index.project import Project
+from tonumpy.text.candidates import Candidate, find_candidates
+from tonumpy.text.source import Source
 
 # A folder in `modules` is a program of several modules, whose main.py holds what is revealed.
 PROGRAMS = sorted((FOLDER / "reveal" / "modules").glob("*/main.py"))

@@ -11,14 +11,14 @@ from chain_repair import repair, repairs_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tonumpy import rewrite as rewriting
 from tonumpy.config import Settings
 from tonumpy.findings import STYLES, Edit, Position, SourceError
-from tonumpy.inference.project import Project
+from tonumpy.inference.index.project import Project
 from tonumpy.pipeline import Fixed, check, fix
-from tonumpy.repairs import AddLinks
-from tonumpy.rewrite import RewriteError, apply_edits, rewrite
-from tonumpy.source import Source
+from tonumpy.repair import rewrite as rewriting
+from tonumpy.repair.operations import AddLinks
+from tonumpy.repair.rewrite import RewriteError, apply_edits, rewrite
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from tonumpy.findings import Style

@@ -17,22 +17,24 @@ from tokenize import generate_tokens
 
 import pytest
 
-from tonumpy import consumer_calls, deferred, pipeline
-from tonumpy.candidates import find_candidates
+from tonumpy import pipeline
 from tonumpy.config import Configuration, Settings
-from tonumpy.consumer_calls import find_consumers
-from tonumpy.deferred import parse_on_demand
-from tonumpy.files import find_files
 from tonumpy.findings import Position, SourceError
+from tonumpy.frontends.files import find_files
+from tonumpy.frontends.parallel import POOL_FROM
 from tonumpy.garbage import Paused
-from tonumpy.inference.class_bodies import WritersByName, members_defined, writes_of
-from tonumpy.inference.project import Module, Project
-from tonumpy.long_strings import long_strings
-from tonumpy.noqa import suppress
-from tonumpy.parallel import POOL_FROM
-from tonumpy.prefilter import may_hold_consumers
-from tonumpy.source import Source, parse
-from tonumpy.trouble import Trouble
+from tonumpy.inference.index.class_bodies import WritersByName, members_defined, writes_of
+from tonumpy.inference.index.project import Module, Project
+from tonumpy.sinks import calls as consumer_calls
+from tonumpy.sinks.calls import find_consumers
+from tonumpy.sinks.trouble import Trouble
+from tonumpy.text import deferred
+from tonumpy.text.candidates import find_candidates
+from tonumpy.text.deferred import parse_on_demand
+from tonumpy.text.long_strings import long_strings
+from tonumpy.text.noqa import suppress
+from tonumpy.text.prefilter import may_hold_consumers
+from tonumpy.text.source import Source, parse
 
 FIXTURES = str(Path(__file__).parent.parent / "fixtures")
 _TORCH = importlib.util.find_spec("torch")

@@ -1,8 +1,8 @@
 """Questions that are asked again while they are worked out: what is kept, what is forgotten, and when it ends."""
 
-from tonumpy.inference.joins import join
-from tonumpy.inference.unfinished import Unfinished
-from tonumpy.inference.values import NOTHING, Sequence, Tensor, Value, parts_of
+from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.values import NOTHING, Sequence, Tensor, Value, parts_of
+from tonumpy.inference.summaries.fixpoint import Unfinished
 
 
 def depth_of(value: Value) -> int:

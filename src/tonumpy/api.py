@@ -6,10 +6,10 @@ from typing import overload
 
 from tonumpy import pipeline
 from tonumpy.config import Settings, read_codes
-from tonumpy.inference.project import Project
+from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.noqa import suppress
-from tonumpy.source import Source
+from tonumpy.text.noqa import suppress
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,11 +13,11 @@ from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
 from tonumpy.config import Settings
 from tonumpy.findings import STYLES, SourceError
-from tonumpy.inference.project import Project
+from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import fix
-from tonumpy.rewrite import RewriteError
-from tonumpy.source import Source
+from tonumpy.repair.rewrite import RewriteError
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     import argparse

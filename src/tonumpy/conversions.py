@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from tonumpy.caught import OF_DEVICE, OF_GRAD, errors_caught
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 
 if TYPE_CHECKING:
     import ast
     from typing import Literal
 
-    from tonumpy.candidates import Candidate, Site
-    from tonumpy.chains import Chain
-    from tonumpy.inference.held_memory import Overwritten
+    from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.text.candidates import Candidate, Site
+    from tonumpy.text.chains import Chain
 
     Certainty = Literal["tensor", "likely", "possible"]
 
@@ -46,7 +46,7 @@ class Conversion(NamedTuple):
     `on_cpu` and `requires_grad` speak of the receiver as the call finds it; `grad_mode` of the moment of the call.
     `tensor_written` says where the tensor is written while its array is still in use, `array_written` the reverse.
     `copies` are the parts of the receiver that certainly put their result into new memory.
-    `dtype`, `layout`, `bit` and `is_item` are those of `Tensor` in inference/values.py, known only where proved.
+    `dtype`, `layout`, `bit` and `is_item` are those of `Tensor` in lattice/values.py, known only where proved.
     `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
     PackedSequence has a tensor under that name and no `.detach()`.
     """

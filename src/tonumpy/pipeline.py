@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from tonumpy.candidates import find_candidates
-from tonumpy.completeness import Complete, complete_candidates
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.edits import plan_edits, plan_fix
 from tonumpy.findings import Finding, Position
-from tonumpy.inference import infer
-from tonumpy.inference.project import Module
-from tonumpy.inference.sharing import sharing_of
+from tonumpy.inference.index.project import Module
+from tonumpy.inference.memory.sharing import sharing_of
+from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.noqa import suppress
-from tonumpy.prefilter import may_hold_consumers
-from tonumpy.repairs import compose
+from tonumpy.repair.edits import plan_edits, plan_fix
+from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
-from tonumpy.source import Source
+from tonumpy.text.candidates import find_candidates
+from tonumpy.text.completeness import Complete, complete_candidates
+from tonumpy.text.noqa import suppress
+from tonumpy.text.prefilter import may_hold_consumers
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tonumpy.candidates import Candidate
     from tonumpy.config import Settings
     from tonumpy.findings import Applicability
-    from tonumpy.inference.project import Project
-    from tonumpy.repairs import Operation
-    from tonumpy.rewrite import Repair
+    from tonumpy.inference.index.project import Project
+    from tonumpy.repair.operations import Operation
+    from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
+    from tonumpy.text.candidates import Candidate
 
 
 class Judgement(NamedTuple):
@@ -48,7 +48,7 @@ class Fixed(NamedTuple):
 
 
 def check(source: Source, settings: Settings, project: Project) -> list[Finding]:
-    """The findings of one file in the order of the text; `noqa` comments are not yet considered (see noqa.py)."""
+    """The findings of one file in the order of the text; `noqa` comments are not yet considered (see text/noqa.py)."""
     return [judgement.finding for judgement in _judge(source, settings, project)]
 
 
@@ -63,7 +63,7 @@ def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -
     applied = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
     if not applied:
         return Fixed(source.text, [], kept)
-    from tonumpy.rewrite import rewrite
+    from tonumpy.repair.rewrite import rewrite
 
     repairs = _repairs([judged[finding] for finding in applied], source)
     after = Source.from_text(rewrite(source, repairs), source.filename)
@@ -72,7 +72,7 @@ def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
     """One repair for each conversion: what the rules that object to it ask for goes together."""
-    from tonumpy.rewrite import Repair
+    from tonumpy.repair.rewrite import Repair
 
     asked: dict[int, list[Judgement]] = {}
     for judgement in judgements:
@@ -115,8 +115,8 @@ def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:
 
 
 def _arguments(module: Module) -> list[ImplicitConversion]:
-    from tonumpy.consumer_calls import find_consumers
-    from tonumpy.inference.implicit import infer_implicit
+    from tonumpy.inference.arguments import infer_implicit
+    from tonumpy.sinks.calls import find_consumers
 
     sites = find_consumers(module.source)
     return infer_implicit(module, sites) if sites else []

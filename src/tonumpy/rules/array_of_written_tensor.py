@@ -54,14 +54,14 @@ Unsafe: it changes what the code gives on the CPU, which is its purpose, but an 
 from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repairs import CopyArray
+from tonumpy.repair.operations import CopyArray
 
 if TYPE_CHECKING:
-    from tonumpy.candidates import Candidate
-    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.repairs import Operation
+    from tonumpy.repair.operations import Operation
+    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.completeness import Complete
 
 CODE = "TNP201"
 ON_BY_DEFAULT = True

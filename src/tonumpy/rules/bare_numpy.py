@@ -41,7 +41,7 @@ method `numpy` has no `.detach()`.
 """
 
 from tonumpy.conversions import Conversion
-from tonumpy.repairs import complete_chain
+from tonumpy.repair.operations import complete_chain
 
 CODE = "TNP101"
 ON_BY_DEFAULT = True

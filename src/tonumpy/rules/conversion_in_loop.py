@@ -45,11 +45,11 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonumpy.candidates import Candidate
-    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.repairs import Operation
+    from tonumpy.repair.operations import Operation
+    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.completeness import Complete
 
 CODE = "TNP304"
 ON_BY_DEFAULT = False

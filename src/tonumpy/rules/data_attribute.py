@@ -41,16 +41,16 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.chains import Role
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repairs import DataToDetach
+from tonumpy.repair.operations import DataToDetach
+from tonumpy.text.chains import Role
 
 if TYPE_CHECKING:
-    from tonumpy.candidates import Candidate
-    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.repairs import Operation
+    from tonumpy.repair.operations import Operation
+    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.completeness import Complete
 
 CODE = "TNP303"
 ON_BY_DEFAULT = False

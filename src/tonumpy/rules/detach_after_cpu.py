@@ -40,14 +40,14 @@ Safe. Not offered where the links between the two may lead to another object tha
 from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repairs import detach_first
+from tonumpy.repair.operations import detach_first
 
 if TYPE_CHECKING:
-    from tonumpy.candidates import Candidate
-    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.repairs import Operation
+    from tonumpy.repair.operations import Operation
+    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.completeness import Complete
 
 CODE = "TNP302"
 ON_BY_DEFAULT = False

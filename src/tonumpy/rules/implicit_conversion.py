@@ -55,12 +55,12 @@ list that is filled elsewhere: convert what goes into it, `losses.append(loss.it
 from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repairs import convert_argument
+from tonumpy.repair.operations import convert_argument
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
     from tonumpy.findings import Style
-    from tonumpy.repairs import Operation
+    from tonumpy.repair.operations import Operation
 
 CODE = "TNP104"
 ON_BY_DEFAULT = True

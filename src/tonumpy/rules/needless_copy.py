@@ -43,14 +43,14 @@ from __future__ import annotations
 import ast
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repairs import RemoveLink
+from tonumpy.repair.operations import RemoveLink
 
 if TYPE_CHECKING:
-    from tonumpy.candidates import Candidate
-    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.repairs import Operation
+    from tonumpy.repair.operations import Operation
+    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.completeness import Complete
 
 CODE = "TNP301"
 ON_BY_DEFAULT = False

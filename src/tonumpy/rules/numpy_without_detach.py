@@ -39,7 +39,7 @@ As for TNP101: safe where the receiver is proved, or by its own words is, a torc
 """
 
 from tonumpy.conversions import Conversion
-from tonumpy.repairs import complete_chain
+from tonumpy.repair.operations import complete_chain
 
 CODE = "TNP102"
 ON_BY_DEFAULT = True

@@ -45,14 +45,14 @@ Unsafe: writing to a tensor by its array may be what is meant, which is why the 
 from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repairs import CopyArray
+from tonumpy.repair.operations import CopyArray
 
 if TYPE_CHECKING:
-    from tonumpy.candidates import Candidate
-    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.repairs import Operation
+    from tonumpy.repair.operations import Operation
+    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.completeness import Complete
 
 CODE = "TNP202"
 ON_BY_DEFAULT = False

@@ -41,14 +41,14 @@ Safe: the conversion raised before.
 from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repairs import AddLinks
+from tonumpy.repair.operations import AddLinks
 
 if TYPE_CHECKING:
-    from tonumpy.candidates import Candidate
-    from tonumpy.completeness import Complete
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
-    from tonumpy.repairs import Operation
+    from tonumpy.repair.operations import Operation
+    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.completeness import Complete
 
 CODE = "TNP106"
 ON_BY_DEFAULT = True

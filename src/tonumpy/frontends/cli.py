@@ -1,0 +1,284 @@
+"""argv in; reports on stdout, errors on stderr, repaired files on disk and the exit code out; no analysis here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+
+from tonumpy.config import Choices, ConfigError, Configuration
+from tonumpy.findings import SourceError
+from tonumpy.frontends.arguments import parse_arguments
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, TextIO, TypeVar
+
+    from tonumpy.frontends.run import Change, Outcome
+    from tonumpy.report import Report
+
+    _T = TypeVar("_T")
+
+CLEAN, FINDINGS, ERRORS, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a file name or a message may hold what the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return _main(argv)
+    except (ConfigError, ChildProcessError) as error:
+        _write(f"tonumpy: error: {error}\n", sys.stderr)
+        return ERRORS
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    arguments = parse_arguments(sys.argv[1:] if argv is None else argv)
+    try:
+        os.getcwd()  # every relative path needs it
+    except OSError as error:
+        raise ConfigError(f"the current folder: {error.strerror}") from error
+    return {"check": _check, "fix": _fix, "explain": _explain, "rules": _rules}[arguments.command](arguments)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from tonumpy.report import format_named
+    from tonumpy.report.text import summary_of_check
+
+    form = format_named(arguments.output_format)
+    render = getattr(form, "render_statistics", None) if arguments.statistics else form.render
+    if render is None:
+        raise ConfigError(f"--statistics cannot be given as {arguments.output_format}")
+    report = _run(arguments, "check").report()
+    _write(render(report, colour=_has_colour(sys.stdout)), sys.stdout)
+    _write_errors(report.errors)
+    if arguments.output_format == "text" and not arguments.quiet:
+        _write(summary_of_check(report), sys.stdout)
+    if report.errors:
+        return ERRORS
+    return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
+
+
+def _fix(arguments: argparse.Namespace) -> int:
+    from tonumpy.report import text
+
+    run = _run(arguments, "fix")
+    speech = sys.stdout  # where people are spoken to: where stdout is for the product, stderr
+    if arguments.diff:
+        speech = sys.stderr
+        _write_diff(run.changes)
+    elif run.stdin is not None:
+        speech = sys.stderr
+        _write_bytes(run.changes[0][1].new if run.changes else run.stdin)
+    else:
+        run = run.written()
+    report = run.report()
+    _write(text.render(report, colour=_has_colour(speech)), speech)
+    _write_errors(report.errors)
+    if not arguments.quiet:
+        fixed = [finding for outcome in run.outcomes for finding in outcome.fixed]
+        _write(text.summary_of_fix(report, fixed, written=not arguments.diff), speech)
+    if report.errors:
+        return ERRORS
+    return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from tonumpy.config import suggestion
+    from tonumpy.rules import all_rules
+
+    asked = arguments.rule
+    for rule in all_rules():
+        if asked.upper() == rule.code or asked.lower() == rule.name:
+            _write(f"{rule.page}\n", sys.stdout)
+            return CLEAN
+    known = [word for rule in all_rules() for word in (rule.code, rule.name)]
+    raise ConfigError(f"no rule has the code or the name `{asked}`{suggestion(asked, known)}")
+
+
+def _rules(arguments: argparse.Namespace) -> int:
+    from tonumpy.rules import all_rules
+
+    if arguments.output_format == "json":
+        import json
+
+        entries = [
+            {
+                "code": rule.code,
+                "name": rule.name,
+                "on_by_default": rule.on_by_default,
+                "summary": rule.summary,
+                "explanation": rule.page,
+            }
+            for rule in all_rules()
+        ]
+        _write(json.dumps(entries, indent=2) + "\n", sys.stdout)
+        return CLEAN
+    width = max(len(rule.name) for rule in all_rules())
+    _write(f"{'code':<6}  {'name':<{width}}  default  what it finds\n", sys.stdout)
+    for rule in all_rules():
+        default = "on" if rule.on_by_default else "off"
+        _write(f"{rule.code:<6}  {rule.name:<{width}}  {default:<7}  {rule.summary}\n", sys.stdout)
+    return CLEAN
+
+
+class _Run(NamedTuple):
+    """What was done: one outcome for each file that may hold a candidate, in the order of the files."""
+
+    outcomes: list[Outcome]
+    errors: list[SourceError]
+    stdin: bytes | None
+
+    @property
+    def changes(self) -> list[tuple[str, Change]]:
+        """Each file that changes, by its name."""
+        return [(each.task.filename, each.change) for each in self.outcomes if each.change is not None]
+
+    def report(self) -> Report:
+        from tonumpy.report import Report
+
+        findings = [finding for outcome in self.outcomes for finding in outcome.findings]
+        unsafe = frozenset(each.task.filename for each in self.outcomes if each.task.settings.unsafe_fixes)
+        return Report(findings, sorted(self.errors, key=lambda error: error.filename), unsafe)
+
+    def written(self) -> _Run:
+        """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""
+        from tonumpy.frontends.disk import write
+
+        errors = []
+        for filename, change in self.changes:
+            try:
+                write(filename, change.old, change.new)
+            except SourceError as error:
+                errors.append(error)
+        failed = {error.filename for error in errors}
+        kept = [outcome for outcome in self.outcomes if outcome.task.filename not in failed]
+        return self._replace(outcomes=kept, errors=[*self.errors, *errors])
+
+
+def _run(arguments: argparse.Namespace, command: str) -> _Run:
+    """Read every file, and hand those that may hold a candidate to the analysis, which else is not even imported."""
+    configuration = Configuration(_choices(arguments), arguments.config, arguments.isolated)
+    errors: list[SourceError] = []
+    stdin = None
+    if _reads_stdin(arguments):
+        stdin = sys.stdin.buffer.read()
+        candidates = [arguments.stdin_filename or "-"]
+    else:
+        candidates = list(_candidates(arguments, configuration, errors))
+    outcomes = []
+    if candidates:
+        from tonumpy.frontends import run
+        from tonumpy.frontends.parallel import outcomes_of
+
+        tasks = [run.Task(path, stdin, configuration.settings_in(os.path.dirname(path))) for path in candidates]
+        work = run.check if command == "check" else run.fix
+        done = outcomes_of(work, tasks, configuration.settings_in("").jobs)
+        outcomes = list(_with_progress(done, len(tasks), arguments))
+        errors += [outcome.error for outcome in outcomes if outcome.error is not None]
+    return _Run(outcomes, errors, stdin)
+
+
+def _candidates(
+    arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]
+) -> Iterator[str]:
+    from tonumpy.frontends.disk import read
+    from tonumpy.frontends.files import find_files
+    from tonumpy.text.prefilter import may_hold_candidates, may_hold_consumers
+
+    found = find_files(arguments.paths or [os.curdir], configuration)
+    errors += found.errors
+    _write("".join(f"tonumpy: warning: {warning}\n" for warning in found.warnings), sys.stderr)
+    if not found.files and not found.errors:
+        _write("tonumpy: warning: no Python files found under the given paths\n", sys.stderr)
+    for path in _with_progress(found.files, len(found.files), arguments):
+        try:
+            data = read(path)
+        except SourceError as error:
+            errors.append(error)
+            continue
+        if may_hold_candidates(data) or (may_hold_consumers(data) and _judges_arguments(path, configuration)):
+            yield path
+
+
+def _judges_arguments(path: str, configuration: Configuration) -> bool:
+    from tonumpy.rules import judges_arguments
+
+    return judges_arguments(configuration.settings_in(os.path.dirname(path)))
+
+
+def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespace) -> Iterable[_T]:
+    if arguments.quiet or not sys.stderr.isatty():
+        return items
+    from tonumpy.frontends.progress import with_progress
+
+    return with_progress(items, total)
+
+
+def _reads_stdin(arguments: argparse.Namespace) -> bool:
+    if "-" in arguments.paths and len(arguments.paths) > 1:
+        raise ConfigError("`-` (standard input) cannot be given together with other paths")
+    if arguments.stdin_filename is not None and arguments.paths not in ([], ["-"]):
+        raise ConfigError("--stdin-filename names what is read from standard input (`-`), and there are other paths")
+    return arguments.paths == ["-"] or arguments.stdin_filename is not None
+
+
+def _choices(arguments: argparse.Namespace) -> Choices:
+    """What the command line says, None where it says nothing; not every command has every option."""
+    said: dict[str, Any] = {}
+    for name, value in vars(arguments).items():
+        if name in Choices._fields:
+            said[name] = tuple(value) if isinstance(value, list) else value
+    return Choices(**said)
+
+
+def _write_errors(errors: Iterable[SourceError]) -> None:
+    lines = []
+    for error in errors:
+        place = (
+            error.filename
+            if error.position is None
+            else f"{error.filename}:{error.position.row}:{error.position.column}"
+        )
+        lines.append(f"{place}: error: {error.reason}\n")
+    _write("".join(lines), sys.stderr)
+
+
+def _write_diff(changes: Iterable[tuple[str, Change]]) -> None:
+    from tonumpy.repair.diff import unified_diff
+
+    for filename, change in changes:
+        _write_bytes(b"".join(unified_diff(filename, change.old, change.new)))
+
+
+def _write(text: str, stream: TextIO) -> None:
+    if text:
+        with _pipe(stream):
+            stream.write(text)
+            stream.flush()
+
+
+def _write_bytes(data: bytes) -> None:
+    with _pipe(sys.stdout):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _pipe(stream: TextIO) -> Iterator[None]:
+    """A reader that has read enough (`| head`) is no reason to stop, nor to end with another exit code."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _has_colour(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")

@@ -1,0 +1,209 @@
+"""The paths of a command line in; the Python files they stand for out, and an error for each that leads nowhere."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+
+from tonumpy.findings import SourceError
+from tonumpy.frontends.disk import os_error
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tonumpy.config import Configuration, Exclude
+
+SUFFIXES = (".py", ".pyi")
+
+# Skipped outside a git repository; inside one, git's own rules say what is not source.
+USUAL_FOLDERS = frozenset(
+    ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pytest_cache .pytype .ruff_cache .svn .tox .venv"
+    " .vscode CVS __pycache__ __pypackages__ _build build dist node_modules site-packages venv".split()
+)
+
+# What git sets for the hooks it runs: these would point our own calls at another repository than the folder's.
+_GIT_OF_A_HOOK = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+
+
+class Found(NamedTuple):
+    """`files` are sorted and each file is there once, whatever the order and the overlap of the arguments."""
+
+    files: list[str]
+    errors: list[SourceError]
+    warnings: list[str]
+
+
+def find_files(arguments: Iterable[str], configuration: Configuration) -> Found:
+    """A file that is named is always taken (but see `force_exclude`); of a folder, what is not ignored or excluded."""
+    search = _Search(configuration)
+    for argument in arguments:
+        path = _plain(argument)
+        if os.path.isdir(path):
+            search.folder(path)
+        elif os.path.lexists(path):
+            search.named_file(path)
+        else:
+            search.errors.append(SourceError(path, "No such file or directory"))
+    return Found(_each_once(search.files), search.errors, search.warnings)
+
+
+class _Search:
+    """The files found so far."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.files: list[str] = []
+        self.errors: list[SourceError] = []
+        self.warnings: list[str] = []
+
+    def named_file(self, path: str) -> None:
+        settings = self.configuration.settings_in(os.path.dirname(path))
+        if not (settings.force_exclude and excludes(settings.exclude, path)):
+            self.files.append(path)
+
+    def folder(self, path: str) -> None:
+        repository = _repository_of(path)
+        if repository is not None:
+            listed = self._ask_git(path, "ls-files", "-co", "--exclude-standard", "-z", "--", "*.py", "*.pyi", "*/")
+            # Nothing at all may mean that git ignores this folder; a folder that is named is meant all the same.
+            if listed or (listed is not None and self._ask_git(path, "check-ignore", ".") is None):
+                self._take_listed(path, listed, repository)
+                return
+        self._walk(path)
+
+    def _take_listed(self, folder: str, listed: list[str], repository: str) -> None:
+        nested = [name.rstrip("/") for name in listed if name.endswith("/")]
+        if os.path.exists(os.path.join(repository, ".gitmodules")):
+            staged = self._ask_git(folder, "ls-files", "-s", "-z") or []
+            nested += [line.partition("\t")[2] for line in staged if line.startswith("160000 ")]
+        for name in nested:
+            path = _join(folder, name)
+            if os.path.exists(os.path.join(path, ".git")) and not self._is_excluded(path):
+                self.folder(path)
+        for name in listed:
+            path = _join(folder, name)
+            # git still lists a tracked file that was deleted, and a link to a folder as if it were a file.
+            is_there = os.path.lexists(path) and not os.path.isdir(path)
+            if name.endswith(SUFFIXES) and is_there and not self._is_excluded(path):
+                self.files.append(path)
+
+    def _ask_git(self, folder: str, *arguments: str) -> list[str] | None:
+        """The NUL-separated answer; None where git is missing, fails or says no."""
+        import subprocess
+
+        environment = {name: value for name, value in os.environ.items() if name not in _GIT_OF_A_HOOK}
+        # A file system monitor is a program that the repository names; listing files must not run it.
+        command = ["git", "-c", "core.fsmonitor=false", *arguments]
+        try:
+            done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True)
+        except OSError:
+            return None
+        if done.returncode == 0:
+            return [name for name in os.fsdecode(done.stdout).split("\0") if name]
+        if done.returncode != 1:
+            reason = os.fsdecode(done.stderr).strip().partition("\n")[0]
+            self.warnings.append(f"{folder}: git's ignore rules are not applied: {reason}")
+        return None
+
+    def _walk(self, top: str) -> None:
+        folders = [top]
+        while folders:
+            folder = folders.pop()
+            try:
+                with os.scandir(folder) as scan:
+                    entries = list(scan)
+            except OSError as error:
+                self.errors.append(os_error(folder, error))
+                continue
+            if folder != top and any(entry.name == "pyvenv.cfg" for entry in entries):
+                continue  # a virtual environment, whatever its name
+            for entry in entries:
+                path = _join(folder, entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name in USUAL_FOLDERS or self._is_excluded(path):
+                        continue
+                    if os.path.exists(os.path.join(path, ".git")):
+                        self.folder(path)
+                    else:
+                        folders.append(path)
+                elif entry.name.endswith(SUFFIXES) and _may_be_file(entry) and not self._is_excluded(path):
+                    self.files.append(path)
+
+    def _is_excluded(self, path: str) -> bool:
+        return excludes(self.configuration.settings_in(os.path.dirname(path)).exclude, path)
+
+
+def _may_be_file(entry: os.DirEntry[str]) -> bool:
+    """A regular file, or a link that leads to one or nowhere (reading it will say so), but no pipe and no folder."""
+    return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and not os.path.isdir(entry.path))
+
+
+def excludes(excluded: Sequence[Exclude], path: str) -> bool:
+    """Whether a glob covers the path: one without a slash any part of it, one with a slash the path from its root."""
+    for root, pattern in excluded:
+        parts = os.path.relpath(path, root).split(os.sep)
+        glob = _compiled(pattern.replace(os.sep, "/").removeprefix("./").rstrip("/"))
+        tried: Iterator[str] = iter(parts)
+        if "/" in pattern.rstrip("/"):
+            whole = os.path.abspath(path).split(os.sep) if os.path.isabs(pattern) else parts
+            tried = ("/".join(whole[:count]) for count in range(1, len(whole) + 1))
+        if any(glob.fullmatch(text) for text in tried):
+            return True
+    return False
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """The regular expression of a glob in which `*` stays within one part of a path and `**` does not."""
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[!?\]?[^]]*\])", pattern)
+    meaning = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile(
+        "".join(
+            meaning.get(piece)
+            or (piece.replace("[!", "[^") if piece[:1] == "[" and len(piece) > 2 else re.escape(piece))
+            for piece in pieces
+        ),
+        re.DOTALL,
+    )
+
+
+def _repository_of(folder: str) -> str | None:
+    """The nearest folder at or above this one that holds `.git`: asking git itself costs a process."""
+    here = os.path.realpath(folder)
+    while not os.path.exists(os.path.join(here, ".git")):
+        parent = os.path.dirname(here)
+        if parent == here:
+            return None
+        here = parent
+    return here
+
+
+def _join(folder: str, name: str) -> str:
+    return name if folder == os.curdir else os.path.join(folder, name)
+
+
+def _plain(argument: str) -> str:
+    """The argument as it is shown before its files: without `./` at the front or `/` at the end."""
+    while argument.startswith("./"):
+        argument = argument[2:].lstrip("/")
+    return argument.rstrip("/") or ("/" if argument else os.curdir)
+
+
+def _each_once(paths: list[str]) -> list[str]:
+    """Sorted, without a second path to the same file; a link gives way to the file itself."""
+    folders: dict[str, str] = {}
+
+    def place(path: str) -> str:
+        if os.path.islink(path) and os.path.exists(path):  # a broken link stands for itself
+            return os.path.realpath(path)
+        folder, name = os.path.split(path)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        return os.path.join(folders[folder], name)
+
+    kept: dict[str, str] = {}
+    for path in sorted(set(paths), key=lambda path: (os.path.islink(path), path)):
+        kept.setdefault(place(path), path)
+    return sorted(kept.values())

@@ -1,0 +1,94 @@
+"""flake8's tree and lines in; rows, columns and messages out. Selecting and `noqa` are left to flake8."""
+
+from __future__ import annotations
+
+import os
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.prefilter import may_hold_candidates, may_hold_consumers
+
+if TYPE_CHECKING:
+    import ast
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+    from typing import ClassVar
+
+    from flake8.options.manager import OptionManager
+
+    from tonumpy.config import Configuration, Settings
+    from tonumpy.garbage import Sheltered
+    from tonumpy.inference.index.project import Project
+
+
+class Plugin:
+    """flake8 sets the class up once a process (`parse_options`) and makes one object a file."""
+
+    configuration: ClassVar[Configuration]
+    codes: ClassVar[tuple[str, ...]]
+    project: ClassVar[Project | None]
+    sheltered: ClassVar[Sheltered]  # as the project, it comes with the first file that is looked into
+
+    def __init__(self, tree: ast.Module, filename: str, lines: Sequence[str]) -> None:
+        self.tree = tree
+        self.filename = filename
+        self.text = "".join(lines)
+
+    @staticmethod
+    def add_options(options: OptionManager) -> None:
+        options.add_option(
+            "--tonumpy-strict",
+            action="store_true",
+            default=False,
+            parse_from_config=True,
+            help="Report every conversion of a tensor that does not call both .detach() and .cpu() (TNP300).",
+        )
+
+    @classmethod
+    def parse_options(cls, options: Namespace) -> None:
+        from tonumpy.config import Choices, ConfigError, Configuration
+
+        cls.configuration = Configuration(Choices(strict=options.tonumpy_strict or None))
+        # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
+        cls.codes = ("TNP", *(options.select or ()), *(options.extend_select or ()))
+        cls.project = None
+        try:
+            cls.configuration.settings_in(os.curdir)
+        except ConfigError as error:
+            from flake8.exceptions import ExecutionError
+
+            raise ExecutionError(str(error)) from error
+
+    def settings(self) -> Settings:
+        """Of `[tool.tonumpy]` only `strict` counts here: codes are selected and ignored where flake8's own are."""
+        found = self.configuration.settings_in(os.path.dirname(self.filename))
+        return found._replace(select=self.codes, ignore=())
+
+    def _may_hold_consumers(self) -> bool:
+        if not may_hold_consumers(self.text):
+            return False
+        from tonumpy.rules import judges_arguments
+
+        return judges_arguments(self.settings())
+
+    def run(self) -> Iterator[tuple[int, int, str, type]]:
+        # Most files end here, before anything more is imported.
+        if not may_hold_candidates(self.text.encode(errors="replace")) and not self._may_hold_consumers():
+            return
+        from tonumpy.garbage import Sheltered
+        from tonumpy.inference.index.project import Project
+        from tonumpy.pipeline import check
+        from tonumpy.text.source import Source
+
+        if Plugin.project is None:
+            Plugin.project = Project()
+            Plugin.sheltered = Sheltered()
+        source = Source.from_text(self.text, self.filename, self.tree)
+        try:
+            with Plugin.sheltered:
+                findings = check(source, self.settings(), Plugin.project)
+        except Exception as error:  # flake8 would end its whole run: this file's failure is a report of this file
+            yield 1, 0, f"TNP900 cannot be analysed: {type(error).__name__}: {error}", type(self)
+            return
+        for finding in findings:
+            # flake8 adds the 1 to the column itself.
+            yield finding.start.row, finding.start.column - 1, f"{finding.code} {finding.message}", type(self)

@@ -1,0 +1,84 @@
+"""Tasks in, their outcomes out in the same order, whether one process does them or several."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from functools import cache, partial
+
+from tonumpy.garbage import Paused
+from tonumpy.inference.index.project import Project
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tonumpy.frontends.run import Outcome, Task, Work
+
+# Below this many files with candidates a pool costs more than it saves: it takes some 50 ms to import and start, and
+# each of its processes reads the imported modules of the repository anew.
+POOL_FROM = 100
+TOO_MANY_OBJECTS = 4_000_000  # made since the last collection and not freed
+_CHUNK = 8  # enough to make the transport cheap, few enough to keep every process busy to the end
+
+
+def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
+    """`jobs` is the number of processes, 0 for as many as there are cores. ChildProcessError where one of them dies."""
+    processes = min(jobs or _cores(), len(tasks) // _CHUNK)
+    if processes <= 1 or len(tasks) < POOL_FROM:
+        return _in_turn(work, tasks)
+    return _pooled(work, tasks, processes)
+
+
+def _in_turn(work: Work, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    project = Project()
+    with Paused():
+        try:
+            for task in tasks:
+                yield _do(work, task, project)
+        finally:
+            gc.freeze()  # what is left lives to the end of the program, and going through it takes 2 % of a long run
+
+
+def _do(work: Work, task: Task, project: Project) -> Outcome:
+    """Left to itself, Python's garbage collector would go through the trees that are kept over and over again, which
+    takes a third of the whole time. So it is off, but for a run that has piled up more than is meant to be kept."""
+    outcome = work(task, project)
+    if gc.get_count()[0] > TOO_MANY_OBJECTS:
+        gc.collect()
+    return outcome
+
+
+def _pooled(work: Work, tasks: Sequence[Task], processes: int) -> Iterator[Outcome]:
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    with ProcessPoolExecutor(processes, initializer=_start_worker) as pool:
+        try:
+            yield from pool.map(partial(_work_here, work), tasks, chunksize=_CHUNK)
+        except BrokenProcessPool as error:
+            raise ChildProcessError("a worker process ended unexpectedly; `--jobs 1` shows at which file") from error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _work_here(work: Work, task: Task) -> Outcome:
+    return _do(work, task, _project_of_this_process())
+
+
+@cache
+def _project_of_this_process() -> Project:
+    """A worker keeps what it has read of the repository from one task to the next."""
+    return Project()
+
+
+def _start_worker() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent deals with interrupts
+    gc.disable()
+
+
+def _cores() -> int:
+    """The cores that this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

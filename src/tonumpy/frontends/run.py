@@ -1,0 +1,88 @@
+"""One file's bytes and settings in; what `check` or `fix` makes of them out, with every failure as a SourceError."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from tonumpy import pipeline
+from tonumpy.findings import Finding, Position, SourceError
+from tonumpy.frontends.disk import read
+from tonumpy.inference.index.project import Project
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.noqa import suppress
+from tonumpy.text.source import Source
+
+if TYPE_CHECKING:
+    from tonumpy.config import Settings
+
+
+class Task(NamedTuple):
+    """`data` is None where the file itself is to be read: a run over many files holds the bytes of one at a time."""
+
+    filename: str
+    data: bytes | None
+    settings: Settings
+
+    def read(self) -> bytes:
+        return read(self.filename) if self.data is None else self.data
+
+
+class Change(NamedTuple):
+    """What a file held, and what it should hold."""
+
+    old: bytes
+    new: bytes
+
+
+class Outcome(NamedTuple):
+    """`findings` are those left after the change, if there is one; `fixed` are those that it repairs."""
+
+    task: Task
+    change: Change | None
+    findings: list[Finding]
+    fixed: list[Finding]
+    error: SourceError | None
+
+
+Work = Callable[[Task, Project], Outcome]
+
+
+def check(task: Task, project: Project) -> Outcome:
+    return _guarded(_check, task, project)
+
+
+def fix(task: Task, project: Project) -> Outcome:
+    return _guarded(_fix, task, project)
+
+
+def _check(task: Task, project: Project) -> Outcome:
+    source = Source(task.read(), task.filename)
+    findings = suppress(source, pipeline.check(source, task.settings, project))
+    return Outcome(task, None, findings, [], None)
+
+
+def _fix(task: Task, project: Project) -> Outcome:
+    old = task.read()
+    source = Source(old, task.filename)
+    fixed = pipeline.fix(source, task.settings, project, unsafe=task.settings.unsafe_fixes)
+    change = Change(old, source.encode(fixed.text)) if fixed.applied else None
+    return Outcome(task, change, fixed.remaining, fixed.applied, None)
+
+
+def _guarded(work: Work, task: Task, project: Project) -> Outcome:
+    """One file must not end the run for the others, whatever it does to us."""
+    try:
+        return work(task, project)
+    except SourceError as error:
+        failure = error
+    except RecursionError:
+        failure = SourceError(task.filename, "cannot be checked: nested too deeply", Position(1, 1))
+    except Exception as error:  # a defect of ours: it is reported with its place, and the other files are still done
+        import traceback
+
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+        reason = f"internal error, please report it: {type(error).__name__}: {error} ({place})"
+        failure = SourceError(task.filename, reason)
+    return Outcome(task, None, [], [], failure)

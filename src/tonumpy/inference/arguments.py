@@ -1,0 +1,148 @@
+"""Calls that may convert their arguments in; implicit conversions out: only of what is, or reads as, a torch tensor."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.conversions import Fact, ImplicitConversion
+from tonumpy.inference.lattice.values import Plain, Sequence, Symbol, Tensor, Unknown, Value, is_number, members
+from tonumpy.inference.receivers import observe
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments
+from tonumpy.text.chains import chain_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Sequence as Items
+
+    from tonumpy.conversions import Certainty
+    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.lattice.values import Arguments
+    from tonumpy.inference.transfer.frame import Observation
+    from tonumpy.text.candidates import Site
+
+# Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
+MAX_STATEMENTS = 400
+
+
+class _Facts(NamedTuple):
+    certainty: Certainty
+    on_cpu: Fact
+    is_sent: bool
+    requires_grad: Fact
+    dtype: str | None
+    layout: str | None
+    bit: str | None
+    is_sole: bool  # it is nothing else on any path
+
+
+def infer_implicit(module: Module, sites: Items[Site]) -> list[ImplicitConversion]:
+    """Conversions in the order of the sites; those that are proved to need no repair among them."""
+    observed = observe(module, sites, MAX_STATEMENTS)
+    return [
+        conversion
+        for site in sites
+        if id(site.call) in observed
+        for conversion in _conversions(site, observed[id(site.call)])
+    ]
+
+
+def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
+    consumer = _consumer(site.call, seen.receiver)
+    if consumer is None:
+        return
+    for argument in converting_arguments(site.call, consumer):
+        value = _value(seen.arguments, argument)
+        for node, given, of_items in _tensors(argument, value):
+            facts = _facts(given)
+            if facts is not None:
+                function = _spelt(site.call.func)
+                yield ImplicitConversion(
+                    site,
+                    function,
+                    node,
+                    chain_of(node),
+                    facts.certainty,
+                    facts.on_cpu,
+                    facts.is_sent,
+                    facts.requires_grad,
+                    seen.grad_mode,
+                    facts.dtype,
+                    facts.layout,
+                    facts.bit,
+                    of_items,
+                    consumer.keeps_value and facts.is_sole,
+                )
+
+
+def _spelt(function: ast.expr) -> str:
+    try:
+        return ast.unparse(function)
+    except RecursionError:  # a chain of hundreds of calls
+        return function.attr if isinstance(function, ast.Attribute) else "a function"
+
+
+def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
+    """`numpy` and `asarray` make numpy.asarray; what `plt.subplots()` gave, and `plot`, make Axes.plot."""
+    if isinstance(call.func, ast.Name):
+        library, _, name = receiver.name.rpartition(".") if isinstance(receiver, Symbol) else ("", "", "")
+        return consumer_of(library, name)
+    assert isinstance(call.func, ast.Attribute)
+    if isinstance(receiver, Symbol):
+        return consumer_of(receiver.name, call.func.attr)
+    return consumer_of(receiver.what, call.func.attr) if isinstance(receiver, Plain) else None
+
+
+def _value(arguments: Arguments, argument: Argument) -> Value | None:
+    if argument.name is not None:
+        return arguments.named_value(argument.name)
+    assert argument.position is not None
+    return arguments.positional[argument.position] if argument.position < len(arguments.positional) else None
+
+
+def _tensors(argument: Argument, value: Value | None) -> Iterator[tuple[ast.expr, Value, bool]]:
+    """The expressions that are converted, each with its value; for a list that is not in sight, the list's own."""
+    node = argument.node
+    if value is None:
+        return
+    if not isinstance(value, Sequence):
+        if "tensor" in argument.takes:
+            yield node, value, False
+        return
+    if "items" not in argument.takes:
+        return
+    if isinstance(node, (ast.List, ast.Tuple)) and value.items is not None and len(value.items) == len(node.elts):
+        for part, item in zip(node.elts, value.items, strict=True):
+            yield part, item, False
+    elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        yield node.elt, value.element, False
+    else:
+        yield node, value.element, True
+
+
+def _facts(value: Value) -> _Facts | None:
+    """What is known of a value that is a tensor whatever path led here, or at least on those that matter; else None.
+
+    Numbers beside it do not count: a sum may start with one. Nor does a value of which nothing is known, where the
+    tensor has been moved: it is the same before that, as in `if use_cuda: x = x.cuda()`.
+    """
+    tensors = [member for member in members(value) if isinstance(member, Tensor)]
+    others = [member for member in members(value) if not isinstance(member, Tensor) and not is_number(member)]
+    if len(tensors) != 1:
+        return None
+    (tensor,) = tensors
+    if not others:
+        is_sole = isinstance(value, Tensor)
+        return _Facts(
+            tensor.certainty,
+            tensor.on_cpu,
+            bool(tensor.sent),
+            tensor.requires_grad,
+            tensor.dtype,
+            tensor.layout,
+            tensor.bit,
+            is_sole,
+        )
+    if tensor.sent and all(isinstance(other, Unknown) and not other.is_no_tensor for other in others):
+        return _Facts("likely", None, True, None, None, None, None, False)
+    return None

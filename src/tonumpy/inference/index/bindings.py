@@ -1,0 +1,473 @@
+"""Syntax in; the names that expressions read and that statements bind or change out."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.chains import ACCELERATORS, last_name
+from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import TypeGuard, TypeVar
+
+    _T = TypeVar("_T")
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Import(NamedTuple):
+    """One name that an import statement binds. `level` counts the dots of a relative import."""
+
+    module: str
+    level: int
+    name: str | None  # None: the module itself is bound, as `import a.b as c` does
+    binds_root: bool = False  # `import a.b` binds `a`
+
+
+SELF = "self"
+OBJECTS = (SELF, "cls")
+
+
+def is_name(node: ast.expr, name: str | None) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def is_super(node: ast.AST) -> bool:
+    """`super()`"""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def calls_super(method: ast.Attribute) -> bool:
+    """`super().keep`; what a constructor writes, the class knows."""
+    return is_super(method.value) and method.attr != "__init__"
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names that an expression reads, those of the lambdas and comprehensions in it included.
+
+    An attribute of `self` counts as a name of its own, `self.x`: else everything in a class would hang together.
+    """
+    found: set[str] = set()
+    stack = [node]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, ast.Name):  # as most are
+            found.add(inner.id)
+        elif isinstance(inner, ast.Attribute) and (name := read_name(inner)) is not None:
+            found.add(name)
+        else:
+            stack += children_of(inner)
+    return found
+
+
+def reads_any(nodes: Iterable[ast.AST], names: frozenset[str]) -> bool:
+    """Whether one of the names is read in one of the nodes."""
+    return any(not names.isdisjoint(names_in(node)) for node in nodes)
+
+
+def read_name(node: ast.AST) -> str | None:
+    """`a` for a name, `self.a` for an attribute of `self`, None for any other expression."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in OBJECTS:
+        return f"{node.value.id}.{node.attr}"
+    return None
+
+
+def root_name(node: ast.expr) -> str | None:
+    """`a` for `a`, `a.b`, `a[0].c` and `a.b()`; `self.a` for `self.a.b`."""
+    while True:
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in OBJECTS:
+            return f"{node.value.id}.{node.attr}"
+        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.Await)):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func
+        else:
+            return None
+
+
+def path_of(node: ast.expr) -> str | None:
+    """`self.a.b` for an attribute path on a name, else None."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return ".".join((node.id, *reversed(parts)))
+
+
+def element_path(container: str, index: ast.expr) -> str | None:
+    """`batch[key]`, the place that a loop over the keys of a container goes through, else None."""
+    return f"{container}[{index.id}]" if isinstance(index, ast.Name) else None
+
+
+def key_path(container: str, index: ast.expr) -> str | None:
+    """`batch.['image']`, the place under a literal key, of which tests may show something; None for other indices."""
+    if isinstance(index, ast.Constant) and isinstance(index.value, str) and "." not in index.value:
+        return f"{container}.[{index.value!r}]"
+    return None
+
+
+def rewritten_element(loop: ast.For | ast.AsyncFor) -> tuple[str, str] | None:
+    """The container and the element's path for `for key in batch: batch[key] = ...`; None for any other loop."""
+    source: ast.expr = loop.iter
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and len(source.args) == 1:
+        source = source.args[0]  # list(batch), sorted(batch.items())
+    target: ast.expr = loop.target
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args:
+        if source.func.attr == "items" and isinstance(target, ast.Tuple):
+            target = target.elts[0]
+        elif source.func.attr != "keys":
+            return None
+        source = source.func.value
+    container = path_of(source)
+    element = None if container is None else element_path(container, target)
+    if container is None or element is None:
+        return None
+    for statement in statements_of(loop.body):
+        if isinstance(statement, (ast.Break, ast.Continue)):
+            return None
+        if isinstance(statement, ast.Assign):
+            for to in statement.targets:
+                if not isinstance(to, ast.Subscript) or path_of(to.value) != container:
+                    continue
+                if element_path(container, to.slice) == element:
+                    return container, element
+    return None
+
+
+def bound_names(target: ast.expr) -> Iterator[str]:
+    """The names that assigning to a target binds or changes: `a` for `a`, `a.x = ...` and `a[0] = ...` alike."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from bound_names(item)
+    else:
+        name = root_name(target)
+        if name is not None:
+            yield name
+
+
+def registered(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
+    """What `self.register_buffer("mean", x)` does, as the target and the value of `self.mean = x`."""
+    function, named = call.func, {each.arg: each.value for each in call.keywords}
+    given = [*call.args, *(named[name] for name in _REGISTERED if name in named)]
+    if not isinstance(function, ast.Attribute) or function.attr not in ("register_buffer", "register_parameter"):
+        return None
+    return _set(call, function.value, *given[:2])
+
+
+# torch.nn.Module's, and GPyTorch's `parameter`: https://docs.gpytorch.ai/en/stable/module.html
+_REGISTERED = ("name", "tensor", "param", "parameter")
+
+
+def set_by_call(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
+    """What `setattr(a, "mean", x)` or `a.__setattr__("mean", x)` does, as the target and the value of `a.mean = x`."""
+    function, given = call.func, call.args
+    if isinstance(function, ast.Attribute) and function.attr == "__setattr__":
+        if len(given) == 2:
+            owner = ast.copy_location(ast.Name(SELF, ast.Load()), call) if calls_super(function) else function.value
+            given = [owner, *given]
+    elif not isinstance(function, ast.Name) or function.id != "setattr":
+        return None
+    return _set(call, *given) if len(given) == 3 else None
+
+
+def _set(call: ast.Call, owner: ast.expr, *given: ast.expr) -> tuple[ast.Attribute, ast.expr] | None:
+    if len(given) < 2 or not isinstance(given[0], ast.Constant) or not isinstance(given[0].value, str):
+        return None
+    return ast.copy_location(ast.Attribute(owner, given[0].value, ast.Store()), call), given[1]
+
+
+def imports_of(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Import]]:
+    """The names that an import statement binds; `*` for a star import."""
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            if alias.asname:
+                yield alias.asname, Import(alias.name, 0, None)
+            else:
+                yield alias.name.split(".")[0], Import(alias.name, 0, None, binds_root=True)
+    else:
+        for alias in statement.names:
+            yield alias.asname or alias.name, Import(statement.module or "", statement.level, alias.name)
+
+
+def parameter_names(arguments: ast.arguments) -> list[str]:
+    names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return names + [extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra]
+
+
+def given_to(names: Sequence[str], call: ast.Call, values: Sequence[_T]) -> dict[str, _T]:
+    """What a call gives to each of the parameters; `values` stand for its arguments, those by keyword last, and may
+    begin with one for the receiver."""
+    by_position = len(values) - len(call.keywords)
+    found = dict(zip(names, values[:by_position], strict=False))
+    found.update({str(each.arg): value for each, value in zip(call.keywords, values[by_position:], strict=True)})
+    return found
+
+
+def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    with_default = positional[len(positional) - len(arguments.defaults) :]
+    found = [(parameter.arg, default) for parameter, default in zip(with_default, arguments.defaults, strict=True)]
+    found += [
+        (parameter.arg, default)
+        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is not None
+    ]
+    return found
+
+
+def parameters_of(scope: ast.AST) -> frozenset[str]:
+    """The names of a function's parameters; none of another scope."""
+    return frozenset(parameter_names(scope.args)) if isinstance(scope, FUNCTIONS) else frozenset()
+
+
+def names_given(call: ast.Call) -> list[str]:
+    """The variables, and attributes of `self`, that a call, or one further inside its chain, is given as they are, or
+    an item of them."""
+    found: list[str | None] = []
+    node: ast.expr = call
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript, ast.Await)):
+        if isinstance(node, ast.Call):
+            found += map(_path_of_holder, arguments_of(node))
+            node = node.func
+        else:
+            node = node.value
+    return [path for path in found if path is not None]
+
+
+def _path_of_holder(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return path_of(node)
+
+
+def holders_of(node: ast.expr) -> list[str]:
+    """The names of what an attribute, or what stands under a key, is taken out of: `self` and `cfg` of `self.cfg.x`."""
+    found: list[str] = []
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Subscript) and not (
+            isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+        ):
+            return []
+        node = node.value
+        if isinstance(node, ast.Attribute):
+            found.append(node.attr)
+    return [*found, node.id] if isinstance(node, ast.Name) else []
+
+
+def words_of_chain(node: ast.expr) -> Iterator[str]:
+    """What a chain calls the thing that it begins with: `target`, `batch.target`, `batch["target"]`."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            yield str(node.slice.value)
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if isinstance(node, ast.Name):
+        yield node.id
+
+
+def words_given(node: ast.expr) -> Iterator[str]:
+    """The names of what a call is given, and its keywords; none of another expression."""
+    if isinstance(node, ast.Call):
+        yield from names_given(node)
+        yield from (keyword.arg for keyword in node.keywords if keyword.arg is not None)
+
+
+def decorator_names(node: FunctionNode | ast.Lambda) -> set[str]:
+    """The last part of each decorator's name; none of a lambda."""
+    names = set()
+    for decorator in () if isinstance(node, ast.Lambda) else node.decorator_list:
+        function = decorator.func if isinstance(decorator, ast.Call) else decorator
+        names.add(function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", ""))
+    return names
+
+
+def mutated_names(function: FunctionNode) -> frozenset[str]:
+    """The variables of a function into which it puts something, or on which it calls a method for its effect."""
+    in_place = (node.func.value for node in walk(function) if isinstance(node, ast.Call) and is_in_place(node.func))
+    changed = {root_name(tensor) for tensor in in_place}
+    given: set[str] = set()
+    loops: list[ast.For | ast.AsyncFor] = []
+    for statement in statements_of(function.body):
+        targets: list[ast.expr] = []
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            given.update(names_given(statement.value))
+            if isinstance(statement.value.func, ast.Attribute):
+                targets = [statement.value.func.value]
+        elif isinstance(statement, ast.Assign):
+            targets = [target for target in statement.targets if isinstance(target, (ast.Attribute, ast.Subscript))]
+        elif isinstance(statement, ast.AugAssign):
+            targets = [statement.target]
+        elif isinstance(statement, (ast.For, ast.AsyncFor)):
+            loops.append(statement)
+        changed.update(map(root_name, targets))
+    for loop in reversed(loops):  # inner ones first
+        if not changed.isdisjoint(bound_names(loop.target)):
+            changed.update(names_in(loop.iter))
+    return frozenset(name for name in changed if name is not None) | given
+
+
+def kept_names(function: FunctionNode) -> frozenset[str]:
+    """The variables of a function into which something may be put after it has returned: by a function within it, or
+    through an attribute that holds what they hold."""
+    found: set[str | None] = set()
+    for node in walk(function):
+        if node is not function and isinstance(node, FUNCTIONS):
+            found |= mutated_names(node)
+        elif isinstance(node, ast.Lambda):
+            methods = [each.func for each in walk(node.body) if isinstance(each, ast.Call)]
+            found |= {
+                root_name(each.value) for each in methods if isinstance(each, ast.Attribute) and each.attr in FILLING
+            }
+        elif isinstance(node, ast.Assign) and any(isinstance(target, ast.Attribute) for target in node.targets):
+            found |= names_in(node.value)
+    return frozenset(name for name in found if name is not None)
+
+
+def is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
+    """`x.requires_grad_`, a method of tensors that changes its tensor."""
+    return isinstance(function, ast.Attribute) and function.attr.endswith("_") and not function.attr.endswith("__")
+
+
+# Methods of tensors that give another view of the same memory, or of a copy where there can be none.
+VIEWING = frozenset(
+    "view view_as reshape ravel flatten unflatten squeeze unsqueeze transpose t swapaxes permute movedim expand"
+    " expand_as narrow select unfold values diagonal unbind chunk split".split()
+)
+FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())  # of containers
+MOVES = ACCELERATORS | {"to", "cpu"}  # of modules
+# Methods that change a container, or a module, without saying so in their names.
+IN_PLACE = FILLING | MOVES
+
+
+def names_changed(calls: Iterable[ast.Call]) -> Iterator[str]:
+    """What methods are called on that change it, wherever that is: `a.append(x) if flag else b.append(x)`.
+
+    `calls` has the outer before the inner, of which those in the same chain are gone through but once.
+    """
+    passed: set[int] = set()
+    for call in calls:
+        if id(call) not in passed and _changes(call.func):
+            changed = _root_of_changed(call.func, passed)
+            if changed is not None:
+                yield changed
+
+
+def _root_of_changed(method: ast.Attribute, passed: set[int]) -> str | None:
+    """`a` of `a.append`, `a.b[0].append` and `a.eval().cuda`, and not of `a.b().cuda`, which is called on something
+    else; what is done in place to a tensor (`a.view(-1).zero_`) may be done to what it views."""
+    node = method.value
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)) and path_of(node) is None:
+        if isinstance(node, ast.Call):
+            passed.add(id(node))
+            gives_itself = isinstance(node.func, ast.Attribute) and node.func.attr in _GIVING_THEMSELVES
+            if not gives_itself and not is_in_place(method):
+                return None
+            node = node.func
+        else:
+            node = node.value
+    return root_name(node)
+
+
+_GIVING_THEMSELVES = frozenset(("eval", "train", "get", "setdefault", *MOVES))
+
+
+def changes_something(node: ast.expr) -> bool:
+    return any(isinstance(each, ast.Call) and _changes(each.func) for each in walk(node))
+
+
+def _changes(method: ast.expr) -> TypeGuard[ast.Attribute]:
+    return is_in_place(method) or (isinstance(method, ast.Attribute) and method.attr in IN_PLACE)
+
+
+def is_empty_container(node: ast.expr) -> bool:
+    """`[]`, `{}`, `dict()`, `defaultdict(list)`"""
+    if isinstance(node, ast.Call):
+        return not node.keywords and last_name(node.func) in _CONTAINERS and all(map(_is_class, node.args))
+    return (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.values)
+
+
+_CONTAINERS = frozenset("list dict OrderedDict defaultdict deque".split())
+
+
+def _is_class(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in _CONTAINERS
+
+
+def moved_when_made(call: ast.Call) -> list[str]:
+    """What an object that is moved at once was made of: `Autoencoder(encoder, decoder).cuda()`."""
+    made = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in MOVES else None
+    if not isinstance(made, ast.Call) or not (last_name(made.func) or "")[:1].isupper():
+        return []
+    return names_given(made)
+
+
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """Those by position, and behind them those by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def bindings_of(statement: ast.stmt) -> Iterator[tuple[list[ast.expr], ast.expr | None]]:
+    """The targets that a statement binds, with the expression they are bound from."""
+    if isinstance(statement, ast.Assign):
+        yield statement.targets, statement.value
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
+        yield [statement.target], statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        member = registered(statement.value) or set_by_call(statement.value)
+        if member is not None:
+            yield [member[0]], member[1]
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        yield [statement.target], statement.iter
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        for item in statement.items:
+            if item.optional_vars is not None:
+                yield [item.optional_vars], item.context_expr
+    elif isinstance(statement, ast.Delete):
+        yield statement.targets, None
+    elif isinstance(statement, ast.Match):
+        names = [
+            ast.Name(name, ast.Store())
+            for case in statement.cases
+            for node in walk(case.pattern)
+            for name in (getattr(node, "name", None), getattr(node, "rest", None))
+            if name
+        ]
+        yield list(names), statement.subject
+    elif isinstance(statement, ast.Try):
+        for handler in statement.handlers:
+            if handler.name:
+                yield [ast.Name(handler.name, ast.Store())], handler.type
+
+
+def makes_function(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Lambda) or (isinstance(value, ast.Call) and last_name(value.func) == "partial")
+
+
+def names_read(statement: ast.stmt) -> set[str]:
+    """The names in a statement without those of the statements inside it."""
+    return {name for expression in own_expressions(statement) for name in names_in(expression)}
+
+
+def requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement sets a `requires_grad` to."""
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
+                yield statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        if last_name(call.func) == "requires_grad_":
+            yield next(iter(arguments_of(call)), ast.Constant(True))
+
+
+def is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False

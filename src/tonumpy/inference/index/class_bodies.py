@@ -1,0 +1,335 @@
+"""The body of a class in; what its text alone says out: what it defines, and what its methods do with `self`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+
+from tonumpy.inference.index.bindings import (
+    FILLING,
+    FunctionNode,
+    is_in_place,
+    is_name,
+    is_super,
+    parameter_names,
+    registered,
+    set_by_call,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.candidates import spans_any
+from tonumpy.text.chains import ACCELERATORS, last_name
+from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Sequence as Items
+
+    from tonumpy.inference.index.project import Module
+    from tonumpy.text.source import Source
+
+
+class Members(NamedTuple):
+    """What a class body defines."""
+
+    methods: dict[str, FunctionNode]
+    fields: dict[str, ast.AnnAssign | ast.Assign]
+    functions: list[FunctionNode]  # the methods and what else has their names, as the setters of properties
+    classes: dict[str, ast.ClassDef]
+
+
+def members_defined(node: ast.ClassDef) -> Members:
+    methods: dict[str, FunctionNode] = {}
+    fields: dict[str, ast.AnnAssign | ast.Assign] = {}
+    functions: list[FunctionNode] = []
+    classes: dict[str, ast.ClassDef] = {}
+    for statement in statements_of(node.body):
+        if isinstance(statement, FUNCTIONS):
+            functions.append(statement)
+            if not _is_setter(statement):
+                methods[statement.name] = statement
+        elif isinstance(statement, ast.ClassDef):
+            classes[statement.name] = statement
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            fields[statement.target.id] = statement
+        elif isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    fields[target.id] = statement
+    return Members(methods, fields, functions, classes)
+
+
+def _is_setter(node: FunctionNode) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr in ("setter", "deleter") for each in node.decorator_list)
+
+
+class Writes(NamedTuple):
+    """What a method does with the attributes of `self`."""
+
+    assigned: frozenset[str]
+    filled: frozenset[str]  # only put something into
+    changed: frozenset[str]  # written to in place, if they are tensors: `self.table[i] = x`, `self.total.add_(x)`
+    parameters: frozenset[str]  # made parameters
+    buffers: frozenset[str]  # made buffers
+    computed: frozenset[str]  # assigned what is worked out, by itself or through a name: no literal that was passed on
+    methods_called: tuple[str, ...]  # in the order of the text
+
+
+_MADE_PARAMETERS = ("Parameter", "UninitializedParameter")
+_MADE_BUFFERS = ("Buffer", "UninitializedBuffer")
+_SAYING_NOTHING = frozenset((ast.Name, ast.Constant))  # most nodes
+
+
+def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
+    owner = owner or owner_name(method)
+    assigned: set[str] = set()
+    filled: set[str] = set()
+    changed: set[str] = set()
+    parameters: set[str] = set()
+    buffers: set[str] = set()
+    values: list[tuple[ast.expr, ast.expr]] = []
+    methods_called: dict[str, None] = {}
+    for node in walk(method):
+        if type(node) in _SAYING_NOTHING:
+            continue
+        inner: ast.expr | None = None
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.ctx, ast.Store) and is_name(node.value, owner):
+                assigned.add(node.attr)
+            elif isinstance(node.ctx, ast.Store) and node.attr == "requires_grad":
+                changed.update(filter(None, (_attribute_of(node.value, owner),)))
+        elif isinstance(node, ast.Subscript):
+            inner = node.value if isinstance(node.ctx, ast.Store) else None
+        elif isinstance(node, ast.Assign):
+            made = last_name(node.value.func) if isinstance(node.value, ast.Call) else None
+            if made in _MADE_PARAMETERS or made in _MADE_BUFFERS:
+                names = [target.attr for target in node.targets if isinstance(target, ast.Attribute)]
+                (buffers if made in _MADE_BUFFERS else parameters).update(names)
+            values += [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.Call) and (member := set_by_call(node)) is not None:
+            if is_name(member[0].value, owner):
+                assigned.add(member[0].attr)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            member = registered(node)
+            if member is not None:
+                (buffers if node.func.attr == "register_buffer" else parameters).add(member[0].attr)
+                if is_name(member[0].value, owner):
+                    assigned.add(member[0].attr)
+            if is_name(node.func.value, owner):
+                methods_called[node.func.attr] = None
+            inner = node.func.value if node.func.attr in FILLING or is_in_place(node.func) else None
+        if inner is not None:
+            attribute = _attribute_of(inner, owner)
+            if attribute is not None:
+                filled.add(attribute)
+                if isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and is_in_place(node.func)):
+                    changed.add(attribute)
+    computed = _computed(values, owner)
+    return Writes(
+        frozenset(assigned),
+        frozenset(filled - assigned),
+        frozenset(changed),
+        frozenset(parameters),
+        frozenset(buffers),
+        computed,
+        tuple(methods_called),
+    )
+
+
+def _attribute_of(node: ast.expr, owner: str | None) -> str | None:
+    """The attribute of `self` that an expression is a part of, or that methods in it change in place: `self.table[0]`,
+    `self.total.mul_(2)`."""
+    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        else:
+            assert isinstance(node.func, ast.Attribute)
+            if not is_in_place(node.func):
+                return None
+            node = node.func.value
+    return node.attr if isinstance(node, ast.Attribute) and is_name(node.value, owner) else None
+
+
+def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> frozenset[str]:
+    """The attributes of `self` among the targets that are given something computed, or a name that is."""
+    names: set[str] = set()
+    for target, value in values:
+        if isinstance(target, ast.Tuple):
+            names.update(each.id for each in target.elts if isinstance(each, ast.Name))
+        elif isinstance(target, ast.Name) and isinstance(value, _COMPUTATIONS):
+            names.add(target.id)
+    return frozenset(
+        target.attr
+        for target, value in values
+        if isinstance(target, ast.Attribute)
+        and is_name(target.value, owner)
+        and (isinstance(value, _COMPUTATIONS) or (isinstance(value, ast.Name) and value.id in names))
+    )
+
+
+# A call may give back a literal, but hardly one that is then compared with another.
+_COMPUTATIONS = (ast.Call, ast.BinOp, ast.Subscript, ast.JoinedStr, ast.ListComp, ast.DictComp, ast.SetComp, ast.Dict)
+
+
+def written_within(method: FunctionNode) -> dict[str, list[tuple[FunctionNode, ...]]]:
+    """The functions in a method that write an attribute of its `self`, or put something into it, by its name.
+
+    Each with those around it, from the outermost in the method inwards.
+    """
+    owner = owner_name(method)
+    found: dict[str, list[tuple[FunctionNode, ...]]] = {}
+    for functions in _functions_within(method, owner):
+        writes = writes_of(functions[-1], owner)
+        for name in (*writes.assigned, *writes.filled):
+            found.setdefault(name, []).append(functions)
+    return found
+
+
+def _functions_within(function: FunctionNode, owner: str | None) -> Iterator[tuple[FunctionNode, ...]]:
+    for inner in statements_of(function.body):
+        if isinstance(inner, FUNCTIONS) and owner not in parameter_names(inner.args):
+            yield (inner,)
+            yield from ((inner, *functions) for functions in _functions_within(inner, owner))
+
+
+def owner_name(method: FunctionNode) -> str | None:
+    return next((parameter.arg for parameter in (*method.args.posonlyargs, *method.args.args)), None)
+
+
+class Writers(NamedTuple):
+    """What the methods of a class do with one attribute of `self`."""
+
+    assigning: list[FunctionNode]
+    filling: list[FunctionNode]  # those that only put something into it
+    changing: list[FunctionNode]  # those that write to it in place, if it is a tensor
+    is_parameter: bool  # it is made one of a module, with which it moves
+    is_buffer: bool  # it is made one, likewise
+
+
+class WritersByName:
+    """The writers of each attribute of a class, read off its text once for all files."""
+
+    def __init__(self, node: ast.ClassDef) -> None:
+        self._node = node
+        self._functions = members_defined(node).functions
+        self._rows: dict[str, list[int]] | None = None
+        self._known: dict[str, Writers] = {}
+
+    def of(self, name: str, module: Module) -> Writers:
+        known = self._known.get(name)
+        if known is None:
+            if self._rows is None:
+                self._rows = _rows_that_may_write(self._node, module.source)
+            rows = self._rows.get(name, [])
+            functions = [each for each in self._functions if spans_any(each, rows)] if rows else []
+            writes = [(each, module.derived(writes_of, each)) for each in functions]
+            known = self._known[name] = Writers(
+                [function for function, each in writes if name in each.assigned],
+                [function for function, each in writes if name in each.filled],
+                [function for function, each in writes if name in each.changed],
+                any(name in each.parameters for _, each in writes),
+                any(name in each.buffers for _, each in writes),
+            )
+        return known
+
+
+# What puts something into an attribute: `.append(x)`, `.add_(x)`, `.requires_grad = True`.
+_FILLS = rf"\.[ \t]*(?:(?:{'|'.join(sorted(FILLING))}|requires_grad)\b|\w+_\()"
+_ASSIGNS_OR_FILLS = rf"(?<![=!<>])=(?!=)|<<=|>>=|{_FILLS}"
+_IS_TARGET = re.compile(r"\b(?:for|as)\b|^\s*\w+\s*$", re.MULTILINE)
+
+
+@cache
+def _attribute() -> re.Pattern[str]:
+    """One with what stands behind it where something is assigned to it or put into it: surely, or perhaps.
+
+    To compile it takes a millisecond, which a start that asks for no attribute need not.
+    """
+    assigns = r"(?:[-+*/%@&|^]|\*\*|//|<<|>>)?=(?!=)"
+    perhaps = r"[\[\],:;)\\#\r\n]|in\b|$"
+    by_name = r"""(?:register_\w+|setattr(?:__)?)\((?:[^"']*?(?:name\s*=|,))?\s*["'](\w+)"""
+    return re.compile(rf"\.[ \t]*(\w+)(?=[ \t]*(?:({assigns}|{_FILLS})|{perhaps}))|{by_name}")
+
+
+def _rows_that_may_write(node: ast.ClassDef, source: Source) -> dict[str, list[int]]:
+    """The rows (from 1, ascending) of a class in which an attribute may be written, by its name.
+
+    Most attributes are only read in most methods, which then need not be parsed.
+    """
+    found: dict[str, list[int]] = {}
+    for match in _attribute().finditer(source.text, *source.extent(node)):
+        name, is_written, registered_name = match.groups()
+        if name is not None and is_written is None and not _may_be_target(source.text, *match.span()):
+            continue
+        row = source.position_at(match.start(1 if name else 3)).row
+        found.setdefault(name or registered_name, []).append(row)
+    return found
+
+
+def _may_be_target(text: str, dot: int, end: int) -> bool:
+    """Whether an attribute may be one of several targets, a target that has an index, or one of a loop or a context."""
+    line_end = text.find("\n", end)
+    rest = text[end:] if line_end == -1 else text[end:line_end]
+    if re.search(_ASSIGNS_OR_FILLS, rest) is not None or rest.count("[") > rest.count("]"):
+        return True
+    if rest.rstrip()[-1:] in ("", ",", "(", "\\"):
+        return True
+    return _IS_TARGET.search(text, text.rfind("\n", 0, dot) + 1, dot) is not None
+
+
+@cache
+def _written_there() -> re.Pattern[str]:
+    """What stands behind an attribute that is assigned, or that something is put into."""
+    return re.compile(rf"[ \t]*(?:\[[^\]\n]*\][ \t]*)?(?:[-+*/%@&|^]?(?:{_ASSIGNS_OR_FILLS}))")
+
+
+_MAX_OWNER = 100  # characters of an expression before an attribute that are looked at
+
+
+def others_write(text: str, name: str) -> bool:
+    """Whether an attribute of this name is assigned, or something put into it, of anything but `self`: in
+    `loop.state.output = x`, and `self.state.output = x`."""
+    dotted = f".{name}"
+    at = text.find(dotted)
+    while at != -1:
+        end = at + len(dotted)
+        if _written_there().match(text, end):
+            owner = re.split(r"[^\w.]", text[max(0, at - _MAX_OWNER) : at])[-1]
+            if owner not in ("self", "cls"):
+                return True
+        at = text.find(dotted, end)
+    return False
+
+
+def moves_itself(node: ast.ClassDef) -> bool:
+    init = members_defined(node).methods.get("__init__")
+    return init is not None and any(isinstance(each, ast.Call) and _is_move(each) for each in walk(init))
+
+
+def _is_move(call: ast.Call) -> bool:
+    """`self.cuda()`, or `self.to(...)` with anything that may be a device other than the CPU."""
+    method = method_called_on("self", call)
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "dtype")]
+    return method in ACCELERATORS or (method == "to" and any(map(_may_be_device, given)))
+
+
+def _may_be_device(node: ast.expr) -> bool:
+    """Neither the name of the CPU, nor a flag or a dtype."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value != "cpu"
+    return not isinstance(node, ast.Attribute) or getattr(node.value, "id", None) != "torch"
+
+
+def method_called_on(owner: str, node: ast.AST) -> str | None:
+    """The method that a call calls on what is called `owner`; None for anything else."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    return node.func.attr if is_name(node.func.value, owner) else None
+
+
+def is_super_init(statement: ast.Expr) -> bool:
+    """`super().__init__(...)`"""
+    call = statement.value
+    assert isinstance(call, ast.Call)
+    function = call.func
+    return isinstance(function, ast.Attribute) and function.attr == "__init__" and is_super(function.value)

@@ -1,0 +1,445 @@
+"""The body of a function, class or module in; how its names depend on each other out, in whatever order it runs."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import (
+    IN_PLACE,
+    MOVES,
+    VIEWING,
+    FunctionNode,
+    arguments_of,
+    bindings_of,
+    bound_names,
+    imports_of,
+    is_empty_container,
+    is_in_place,
+    moved_when_made,
+    mutated_names,
+    names_changed,
+    names_given,
+    names_in,
+    parameter_names,
+    path_of,
+    read_name,
+    root_name,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_LISTS = (ast.List, ast.Tuple)
+_SCOPES_AND_LAMBDAS = (*SCOPES, ast.Lambda)
+_NONE: frozenset[str] = frozenset()
+
+Definition = FunctionNode | ast.ClassDef
+
+
+class Closures(NamedTuple):
+    """The inner functions that change variables of the function around them, and where they may do so."""
+
+    changes: dict[str, frozenset[str]]  # the name of an inner function -> the variables that it changes
+    at: dict[int, frozenset[str]]  # the id of a statement -> the variables that inner functions may change there
+    given_away: dict[int, list[ast.expr]]  # the id of a statement -> the inner functions that somebody else may call
+
+
+class Use(NamedTuple):
+    """What one statement holds, those inside it not counted."""
+
+    reads: frozenset[str]
+    calls: tuple[ast.Call, ...]  # the outer before the inner
+    walruses: tuple[ast.NamedExpr, ...]
+    makes_lambda: bool
+    yields: bool
+    generators: tuple[ast.comprehension, ...] = ()
+
+    def names_changed(self) -> Iterator[str]:
+        """What methods are called on that change it, and what it was taken out of: `[net.cuda() for net in nets]`."""
+        for name in names_changed(self.calls):
+            yield name
+            for generator in self.generators:
+                source = root_name(generator.iter) if name in bound_names(generator.target) else None
+                if source is not None:
+                    yield source
+
+
+class Flow(NamedTuple):
+    """How the names of one function (or module) body depend on each other, whatever the order of its statements.
+
+    `sources` gives for each name the names that its values are made of; a name stands for its attributes too.
+    """
+
+    local_names: frozenset[str]
+    outer_names: frozenset[str]  # declared global or nonlocal
+    sources: dict[str, set[str]]
+    times_bound: dict[str, int]  # how many statements bind a name, parameters counted, `flag = False` not
+    shared_names: frozenset[str] = frozenset()  # declared nonlocal further in: these may change at any call
+    switched: dict[tuple[str, bool], int] = {}  # noqa: RUF012  # `flag = False`, and the last row where it is
+    setting_mode: frozenset[str] = frozenset()  # what contexts that may set grad mode are made of: always of interest
+    closures: Closures | None = None  # None where no inner function changes a variable of this one
+    uses: dict[int, Use] = {}  # noqa: RUF012  # by the id of a statement; definitions and imports have none
+    is_function: bool = True  # whose variables what is defined in it sees; those of a class it does not see
+    not_entered: tuple[Definition, ...] = ()  # the definitions whose names are not yet among the sources
+    # By the id of a statement: what was made as an empty list or dict, and is given to somebody there who may fill it.
+    filled: dict[int, frozenset[str]] = {}  # noqa: RUF012
+
+    def sources_of(self, names: Iterable[str]) -> frozenset[str]:
+        """All names that the values of `names` may depend on, themselves included."""
+        reached = reachable({*names, *self.setting_mode}, self.sources)
+        waiting = self.not_entered
+        while entered := [each for each in waiting if each.name in reached]:
+            waiting = tuple(each for each in waiting if each.name not in reached)
+            reached = reachable(reached.union(*map(names_in, entered)), self.sources)
+        return frozenset(reached)
+
+
+def reachable(names: Iterable[str], following: dict[str, set[str]]) -> set[str]:
+    """The names, those that follow them, those that follow these, and so on."""
+    reached = set(names)
+    waiting = list(reached)
+    while waiting:
+        new = following.get(waiting.pop(), _NONE) - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+def flow_of(
+    body: list[ast.stmt], parameters: list[str], *, is_function: bool = True, enters_definitions: bool = True
+) -> Flow:
+    """The dependencies among the names of one body. Linear in its statements."""
+    local, outer = set(parameters), set()
+    shared: set[str] = set()
+    sources: dict[str, set[str]] = {}
+    times_bound = dict.fromkeys(parameters, 1)
+    switched: dict[tuple[str, bool], int] = {}
+    aliases: dict[str, set[str]] = {}
+    written: set[str] = set()
+    given: dict[str, set[str]] = {}
+    altered: set[str] = set()
+    setting_mode: set[str] = set()
+    has_inner = False
+    uses: dict[int, Use] = {}
+    not_entered: list[Definition] = []
+    made_empty: set[str] = set()
+    for statement in statements_of(body):
+        if isinstance(statement, (ast.Global, ast.Nonlocal)):
+            outer.update(statement.names)
+            continue
+        if isinstance(statement, _SCOPES_AND_LAMBDAS):
+            local.add(statement.name)
+            has_inner = True
+            if enters_definitions:
+                sources.setdefault(statement.name, set()).update(names_in(statement))
+            else:
+                not_entered.append(statement)
+            if is_function:  # a module's own variables are not what `nonlocal` speaks of, nor are those of a class
+                nonlocals = (node for node in walk(statement) if isinstance(node, ast.Nonlocal))
+                shared.update(name for node in nonlocals for name in node.names)
+            continue
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            local.update(name for name, _ in imports_of(statement))
+            continue
+        use = uses[id(statement)] = _use_of(statement)
+        has_inner = has_inner or use.makes_lambda
+        setting_mode.update(name for node in _contexts(statement) for name in names_in(node))
+        for targets, value in bindings_of(statement):
+            names = [name for target in targets for name in bound_names(target)]
+            for inner in (inner.id for target in targets for inner in _stored_names(target)):
+                local.add(inner)
+                if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+                    switched[inner, value.value] = max(statement.lineno, switched.get((inner, value.value), 0))
+                else:
+                    times_bound[inner] = times_bound.get(inner, 0) + 1
+            if value is not None and is_empty_container(value):
+                made_empty.update(names)
+            for name in names:
+                sources.setdefault(name, set()).update(use.reads)
+                aliases.setdefault(name, set()).update(_aliased(value))
+                if isinstance(value, ast.Call):
+                    given.setdefault(name, set()).update(use.reads)
+            altered.update(
+                name
+                for target in targets
+                if isinstance(target, ast.Attribute) and target.attr == "requires_grad"
+                for name in bound_names(target)
+            )
+            if isinstance(statement, ast.AugAssign):
+                written.update(names)
+            written.update(name for target in targets for name in _written_into(target))
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
+            for name in names_given(statement.value):
+                sources.setdefault(name, set()).update(use.reads)
+                written.add(name)
+        roots: dict[int, str] = {}  # of the calls further inside a chain: they have the root of the whole
+        for walrus in use.walruses:
+            local.add(walrus.target.id)
+            sources.setdefault(walrus.target.id, set()).update(names_in(walrus.value))
+            aliases.setdefault(walrus.target.id, set()).update(_aliased(walrus.value))
+        for generator in use.generators:
+            for name in bound_names(generator.target):
+                given.setdefault(name, set()).update(names_in(generator.iter))
+        for call in use.calls:
+            if not isinstance(call.func, ast.Attribute):
+                continue
+            # A method may change its receiver: `items.append(x)`, `out.copy_(x)`.
+            changed = roots.pop(id(call), None) or root_name(call.func)
+            if changed is not None:
+                further_inside = _next_call(call.func)
+                if further_inside is not None:
+                    roots[id(further_inside)] = changed
+                read = {name for argument in arguments_of(call) for name in names_in(argument)}
+                sources.setdefault(changed, set()).update(read)
+                if is_in_place(call.func):
+                    # `y = x.requires_grad_()` is of interest where x is.
+                    sources[changed].update(names_bound(statement))
+                    altered.add(changed)
+                if is_in_place(call.func) or call.func.attr in IN_PLACE:
+                    written.add(changed)
+                if call.func.attr in MOVES and isinstance(statement, ast.Expr):
+                    altered.add(changed)
+                for name in moved_when_made(call):
+                    sources.setdefault(name, set()).update(names_bound(statement))
+    closures = _closures_in(body) if has_inner and is_function else None
+    for statement in statements_of(body) if closures is not None else ():
+        for name in closures.at.get(id(statement), ()) if closures is not None else ():
+            sources.setdefault(name, set()).update(uses[id(statement)].reads)
+    filled = _filled(uses, made_empty)
+    for at, containers in filled.items():
+        for name in containers:
+            sources.setdefault(name, set()).update(uses[at].reads)
+    for name in written:
+        for other in aliases.get(name, ()):
+            sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
+    waiting = list(altered)
+    while waiting:
+        name = waiting.pop()
+        # A call may have handed back what it was given, and a loop goes through what it goes through.
+        for other in given.get(name, _NONE) | aliases.get(name, _NONE):
+            sources.setdefault(other, set()).add(name)
+            if other not in altered:
+                altered.add(other)
+                waiting.append(other)
+    return Flow(
+        frozenset(local - outer),
+        frozenset(outer),
+        sources,
+        times_bound,
+        frozenset(shared),
+        switched,
+        frozenset(setting_mode),
+        closures,
+        uses,
+        is_function,
+        tuple(not_entered),
+        filled,
+    )
+
+
+def _filled(uses: dict[int, Use], containers: set[str]) -> dict[int, frozenset[str]]:
+    """Which containers each statement gives to what it calls, itself or further inside: `add_hook(recorder(found))`."""
+    found = {}
+    for at, use in uses.items():
+        if not containers.isdisjoint(use.reads):
+            # The containers first: to find the root of every link of a chain would be quadratic in its length.
+            given = {
+                name
+                for call in use.calls
+                for name in containers.intersection(_given_as_they_are(call))
+                if root_name(call.func) not in _FILL_NOTHING
+            }
+            if given:
+                found[at] = frozenset(given)
+    return found
+
+
+_FILL_NOTHING = frozenset(
+    "len print zip enumerate sum sorted list tuple set dict max min any all isinstance reversed map filter str repr"
+    " torch np numpy pd".split()
+)
+
+
+def _given_as_they_are(call: ast.Call) -> Iterator[str]:
+    """Not with one star or two, which give a copy."""
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)):
+        path = path_of(argument)
+        if path is not None:
+            yield path
+
+
+def _use_of(statement: ast.stmt) -> Use:
+    reads: set[str] = set()
+    calls: list[ast.Call] = []
+    walruses: list[ast.NamedExpr] = []
+    generators: list[ast.comprehension] = []
+    makes_lambda = yields = False
+    stack: list[ast.AST] = []
+    stack += reversed(list(own_expressions(statement)))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name):  # as most are
+            reads.add(node.id)
+            continue
+        if isinstance(node, ast.Attribute):
+            name = read_name(node)
+            if name is not None:
+                reads.add(name)
+                continue
+        elif isinstance(node, ast.Call):
+            calls.append(node)
+        elif isinstance(node, ast.NamedExpr):
+            walruses.append(node)
+        elif isinstance(node, ast.comprehension):
+            generators.append(node)
+        elif isinstance(node, ast.Lambda):
+            makes_lambda = True
+        elif isinstance(node, (ast.Yield, ast.YieldFrom)):
+            yields = True
+        stack += children_of(node)[::-1]
+    return Use(frozenset(reads), tuple(calls), tuple(walruses), makes_lambda, yields, tuple(generators))
+
+
+def _closures_in(body: list[ast.stmt]) -> Closures | None:
+    changes: dict[str, frozenset[str]] = {}
+    read: dict[str, set[str]] = {}
+    statements = list(statements_of(body))
+    function: FunctionNode | ast.Lambda
+    for statement in statements:
+        if isinstance(statement, FUNCTIONS):
+            name, function = statement.name, statement
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Lambda):
+            if not isinstance(statement.targets[0], ast.Name):
+                continue
+            name, function = statement.targets[0].id, statement.value
+        else:
+            continue
+        changes[name] = changes.get(name, _NONE) | changed_outside(function)
+        read.setdefault(name, set()).update(names_in(function))
+    # One that calls another changes what that one does.
+    changes = {
+        name: changes[name].union(*(changes[other] for other in reachable((name,), read) if other in changes))
+        for name in changes
+    }
+    changes = {name: changed for name, changed in changes.items() if changed}
+    at: dict[int, set[str]] = {}
+    given_away: dict[int, list[ast.expr]] = {}
+    for statement in statements:
+        if isinstance(statement, _SCOPES_AND_LAMBDAS):
+            continue
+        called: set[int] = set()
+        for node in (node for expression in own_expressions(statement) for node in walk(expression)):
+            if isinstance(node, ast.Call):
+                called.add(id(node.func))
+            if isinstance(node, ast.Lambda):
+                changed = changed_outside(node).union(*(changes.get(name, _NONE) for name in names_in(node)))
+                is_bound = isinstance(statement, ast.Assign) and node is statement.value
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                changed, is_bound = changes.get(node.id, _NONE), False
+            else:
+                continue
+            if changed and not is_bound:
+                at.setdefault(id(statement), set()).update(changed)
+                if id(node) not in called:
+                    given_away.setdefault(id(statement), []).append(node)
+    if not at:
+        return None
+    return Closures(changes, {statement: frozenset(names) for statement, names in at.items()}, given_away)
+
+
+def changed_outside(function: FunctionNode | ast.Lambda) -> frozenset[str]:
+    """The variables of the functions around a function that it puts something into or changes in place."""
+    if isinstance(function, ast.Lambda):
+        called = (node.func for node in walk(function.body) if isinstance(node, ast.Call))
+        methods = (method for method in called if isinstance(method, ast.Attribute))
+        changing = [method for method in methods if is_in_place(method) or method.attr in IN_PLACE]
+        found = {name for method in changing for name in (root_name(method), path_of(method.value))}
+        return frozenset(name for name in found if name is not None) - set(parameter_names(function.args))
+    return mutated_names(function) - flow_of_node(function).local_names
+
+
+def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
+    """Variables that hold contexts, or what makes them, and what decides whether one sets grad mode on or off."""
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        nodes = [item.context_expr for item in statement.items]
+    else:
+        nodes = [statement.value] if isinstance(statement, ast.Expr) else []
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", None))
+            if name == "enter_context":
+                yield node
+            elif name in ("set_grad_enabled", "inference_mode"):
+                yield from arguments_of(node)
+            elif isinstance(node.func, ast.Name) and isinstance(statement, (ast.With, ast.AsyncWith)):
+                yield node.func
+        elif isinstance(node, ast.Name) and isinstance(statement, (ast.With, ast.AsyncWith)):
+            yield node
+
+
+def names_bound(statement: ast.stmt) -> Iterator[str]:
+    for targets, _ in bindings_of(statement):
+        for target in targets:
+            yield from bound_names(target)
+
+
+def flow_of_node(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> Flow:
+    if isinstance(node, ast.Lambda):
+        return Flow(frozenset(parameter_names(node.args)), frozenset(), {}, {})
+    if isinstance(node, (ast.ClassDef, ast.Module)):
+        return flow_of(node.body, [], is_function=False)
+    return flow_of(node.body, parameter_names(node.args))
+
+
+def flow_of_module(tree: ast.Module) -> Flow:
+    """The same for a module of which little is asked: its definitions, most of a text, are not parsed for it."""
+    return flow_of(tree.body, [], is_function=False, enters_definitions=False)
+
+
+def _aliased(value: ast.expr | None) -> set[str]:
+    """The names whose object, or a part of it, an expression may be or hold: `x` for `x`, `x[0]`, `[x]`."""
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
+        name = root_name(value)
+        return set() if name is None else {name}
+    if isinstance(value, ast.NamedExpr):
+        return {value.target.id, *_aliased(value.value)}
+    if isinstance(value, ast.IfExp):
+        return _aliased(value.body) | _aliased(value.orelse)
+    if isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Attribute) and value.func.attr in _GIVING_PARTS:
+            return _aliased(value.func.value)
+        is_passing = isinstance(value.func, ast.Name) and value.func.id in _PASSING
+        return {name for part in arguments_of(value) for name in _aliased(part)} if is_passing else set()
+    if isinstance(value, (ast.BoolOp, ast.Dict)):
+        return {name for part in value.values for name in _aliased(part)}
+    return {name for part in value.elts for name in _aliased(part)} if isinstance(value, _LISTS) else set()
+
+
+# Methods of containers, and those of tensors that give a view or, where there is nothing to do, the tensor itself.
+_GIVING_PARTS = VIEWING | frozenset("get items setdefault cpu float double contiguous to".split())
+_PASSING = frozenset("enumerate iter list next reversed sorted tuple zip".split())
+
+
+def _written_into(target: ast.expr) -> Iterator[str]:
+    """The variables, and attributes of `self`, whose object gets a new part, as `x` does in `x.a, x[0], y = values`."""
+    if isinstance(target, (*_LISTS, ast.Starred)):
+        for part in target.elts if not isinstance(target, ast.Starred) else (target.value,):
+            yield from _written_into(part)
+    elif read_name(target) is None:
+        yield from bound_names(target)
+
+
+def _stored_names(target: ast.expr) -> Iterator[ast.Name]:
+    for node in walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node
+
+
+def _next_call(node: ast.expr) -> ast.Call | None:
+    """The nearest call of a method further inside a chain."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.Await)):
+        node = node.value
+    return node if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None

@@ -1,0 +1,145 @@
+"""A module, and a name or a function in it in; the places that name it, or may mean the function, out."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import arguments_of, read_name
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.candidates import spans_any
+from tonumpy.text.chains import last_name
+from tonumpy.text.syntax import FUNCTIONS, children_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Items
+
+    from tonumpy.inference.index.bindings import FunctionNode
+    from tonumpy.inference.index.project import Module
+
+
+class Reference(NamedTuple):
+    """A place that names a function; `call` is None where it is passed on without being called."""
+
+    call: ast.Call | None
+    scopes: tuple[ast.AST, ...]
+    statement: ast.stmt
+    is_attribute: bool  # `model.name`, which is no function of the module
+    is_submitted: bool = False  # to an executor, which calls it with the other arguments: `pool.submit(f, x)`
+    passed_to: ast.Call | None = None  # what it is an argument of, and may call it: `self.scored(f)`
+
+
+def places_that_name(module: Module, name: str) -> list[Reference]:
+    """Every place in a module that names something whose name, or the last part of it, is this."""
+    search = _Search(name, module.source.rows_with_name(name), [])
+    _collect(module.tree.body, (module.tree,), search)
+    return search.found
+
+
+class _Search(NamedTuple):
+    """What is looked for, in which rows (only statements that span one are entered), and what has been found so far."""
+
+    name: str
+    rows: list[int]
+    found: list[Reference]
+
+
+def class_around(scopes: Items[ast.AST]) -> ast.ClassDef | None:
+    """The class whose body the innermost scope stands in."""
+    around = scopes[-2] if len(scopes) > 1 else None
+    return around if isinstance(around, ast.ClassDef) else None
+
+
+def is_nested(scopes: Items[ast.AST]) -> bool:
+    """Whether the innermost scope is a function within a function."""
+    return len(scopes) > 1 and isinstance(scopes[-2], FUNCTIONS)
+
+
+def references_to(module: Module, scopes: Items[ast.AST]) -> list[Reference]:
+    """The places that may mean the innermost scope, which is a function, outside of it."""
+    node = scopes[-1]
+    assert isinstance(node, FUNCTIONS)
+    found = _references(module, node, class_around(scopes))
+    # Of a function within another one, those of the same name elsewhere are not it.
+    return [each for each in found if scopes[-2] in each.scopes] if is_nested(scopes) else found
+
+
+def is_called_on_self_alone(module: Module, owner: ast.ClassDef, node: FunctionNode) -> bool:
+    """Whether the other methods of its class call a method, and nobody else in the module names one like it."""
+    found = _references(module, node, owner)
+    return bool(found) and all(is_on_self(reference, owner) for reference in found)
+
+
+def is_called_on_others(module: Module, owner: ast.ClassDef, node: FunctionNode) -> bool:
+    """Whether somebody in the module calls a method, or one like it, on anything but `self`."""
+    return not all(is_on_self(reference, owner) for reference in _references(module, node, owner))
+
+
+def _references(module: Module, node: FunctionNode, owner: ast.ClassDef | None) -> list[Reference]:
+    """Those that may mean a function, or a method of the class `owner`: its own recursive calls pass on what it was
+    given, and show nothing."""
+    named = places_that_name(module, node.name)
+    return [reference for reference in named if node not in reference.scopes and _may_mean(reference, owner)]
+
+
+def _may_mean(reference: Reference, owner: ast.ClassDef | None) -> bool:
+    """Whether a place that says the name of a function may mean that function; `owner` is the class of a method.
+
+    A method is an attribute, but in the body of its class; elsewhere its name alone is that of some variable.
+    """
+    return reference.is_attribute == (owner is not None) or reference.scopes[-1] is owner
+
+
+def is_on_self(reference: Reference, owner: ast.ClassDef) -> bool:
+    """Whether a method is called by its own class: `self.name(...)`."""
+    function = reference.call and reference.call.func
+    return owner in reference.scopes and isinstance(function, ast.Attribute) and read_name(function.value) == "self"
+
+
+def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], search: _Search) -> None:
+    for statement in statements:
+        if not spans_any(statement, search.rows):
+            continue
+        inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *FUNCTIONS)) else scopes
+        for field, value in ast.iter_fields(statement):
+            _collect_field(value, inner if field == "body" else scopes, statement, search)
+
+
+def _collect_field(value: object, scopes: tuple[ast.AST, ...], statement: ast.stmt, search: _Search) -> None:
+    if isinstance(value, list):
+        if value and isinstance(value[0], ast.stmt):
+            _collect(value, scopes, search)
+            return
+        for item in value:
+            _collect_field(item, scopes, statement, search)
+    elif isinstance(value, (ast.ExceptHandler, ast.match_case)):
+        for _, part in ast.iter_fields(value):
+            _collect_field(part, scopes, statement, search)
+    elif isinstance(value, ast.AST):
+        _collect_expression(value, scopes, statement, search)
+
+
+def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: ast.stmt, search: _Search) -> None:
+    called: set[int] = set()
+    given_to: dict[int, ast.Call] = {}  # the call that an argument stands in
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call):
+            given_to.update((id(argument), node) for argument in arguments_of(node))
+            function, is_submitted = node.func, False
+            if node.args and last_name(function) == "submit" and last_name(node.args[0]) == search.name:
+                function, is_submitted = node.args[0], True
+            if last_name(function) == search.name:
+                called.add(id(function))
+                is_attribute = isinstance(function, ast.Attribute)
+                search.found.append(Reference(node, scopes, statement, is_attribute, is_submitted))
+        elif (
+            isinstance(node, (ast.Name, ast.Attribute))
+            and last_name(node) == search.name
+            and id(node) not in called
+            and isinstance(node.ctx, ast.Load)
+        ):
+            is_attribute = isinstance(node, ast.Attribute)
+            passed_to = given_to.get(id(node))
+            search.found.append(Reference(None, scopes, statement, is_attribute, passed_to=passed_to))
+        stack.extend(children_of(node))

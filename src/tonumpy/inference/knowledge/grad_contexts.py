@@ -1,0 +1,62 @@
+"""What torch's `no_grad` and its like give in; the grad mode inside their blocks and the functions under them out.
+
+A mode is "on", "off", "unknown", or "unchanged" from what it is around the block.
+"""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.environment import GRAD_CONTEXTS
+from tonumpy.inference.lattice.values import BoundMethod, Constant, Function, LibraryObject, Value, members
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Fact
+    from tonumpy.inference.lattice.values import Arguments
+
+
+def mode_of_objects(value: Value) -> str:
+    """What a context manager that a variable holds, or a function gives, makes of grad mode."""
+    modes = {_mode_of_object(member) for member in members(value)}
+    return modes.pop() if len(modes) == 1 else "unknown"
+
+
+def _mode_of_object(value: Value) -> str:
+    name = value.name.rpartition(".")[2] if isinstance(value, LibraryObject) else ""
+    if not isinstance(value, LibraryObject) or name not in GRAD_CONTEXTS:
+        return "unchanged"
+    given = () if value.arguments is None else value.arguments.values()
+    return mode_of_context(name, given[0] if given else None)
+
+
+def mode_of_context(name: str, given: Value | None) -> str:
+    """Of the context of this name, without its module's, by what it is given."""
+    if name in ("inference_mode", "set_grad_enabled") and given is not None:
+        mode = _mode_of_flag(given)
+        if name == "inference_mode":
+            return {"on": "off", "off": "on"}.get(mode, "unknown")
+        return mode
+    return GRAD_CONTEXTS[name]
+
+
+def _mode_of_flag(value: Value) -> str:
+    if isinstance(value, Constant) and isinstance(value.value, bool):
+        return "on" if value.value else "off"
+    return "unknown"
+
+
+def under_context(mode: str, arguments: Arguments) -> Function | BoundMethod | None:
+    """`torch.no_grad()(function)`: the same function, which runs in this mode; None where it is called otherwise."""
+    given = arguments.positional[0] if len(arguments.positional) == 1 else None
+    if isinstance(given, Function):
+        return running_in(mode, given)
+    return given._replace(function=running_in(mode, given.function)) if isinstance(given, BoundMethod) else None
+
+
+def running_in(mode: str, function: Function) -> Function:
+    """One that is in some mode already sets it once more inside of this."""
+    return function._replace(grad_mode=mode) if function.grad_mode == "unchanged" else function
+
+
+def inside(mode: str, around: Fact) -> Fact:
+    """Whether grad mode is on in this mode, and whether it is around it."""
+    return {"on": True, "off": False, "unchanged": around}.get(mode)

@@ -1,0 +1,58 @@
+"""A module, or what moves like one, in; itself after `.cuda()`, `.to(...)`, `.half()` or `.requires_grad_(...)` out.
+
+`freeze()` and `unfreeze()` are those of lightning's modules; other classes have methods of these names that do less.
+"""
+
+from __future__ import annotations
+
+from tonumpy.inference.index.bindings import MOVES
+from tonumpy.inference.lattice.values import Arguments, Constant, Device, Instance, LibraryObject, dtype_of
+from tonumpy.inference.transfer.devices import device_after_to
+from tonumpy.inference.transfer.torch_operators import grad_asked_for
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.chains import ACCELERATORS
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Movable = TypeVar("_Movable", LibraryObject, Instance)
+
+
+def changes_module_in_place(name: str) -> bool:
+    return name in MOVES or name in _CASTS or name in ("requires_grad_", "set_format")
+
+
+_REGRADES = {"freeze": False, "unfreeze": True}
+_CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16", "type": None}
+
+
+def _cast(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
+    """A module after `.half()`, `.to(torch.bfloat16)` or `.to(dtype=...)`; what may be a dtype leaves it unknown."""
+    if name in _CASTS:
+        return owner._replace(dtype=_CASTS[name])
+    if name != "to":
+        return owner
+    given = [value for value in (*arguments.positional[:2], arguments.named_value("dtype")) if value is not None]
+    dtypes = [dtype for dtype in map(dtype_of, given) if dtype is not None]
+    if dtypes:
+        return owner._replace(dtype=dtypes[0])
+    is_device = all(isinstance(value, (Device, Constant)) for value in given) and not arguments.has_star
+    return owner if is_device else owner._replace(dtype=None)
+
+
+def moved(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
+    """A module (or what moves like one) after `.cuda()`, `.to(device)` or `.requires_grad_(False)`."""
+    owner = _cast(owner, name, arguments)
+    if name == "cpu":
+        return owner._replace(on_cpu=True)
+    if name == "detach":
+        return owner._replace(requires_grad=False)
+    if name in ACCELERATORS:
+        return owner._replace(on_cpu=False)
+    if name == "to":
+        return owner._replace(on_cpu=device_after_to(owner.on_cpu, arguments))
+    if name == "requires_grad_":
+        return owner._replace(requires_grad=grad_asked_for(arguments))
+    if name in _REGRADES:
+        return owner._replace(requires_grad=_REGRADES[name])
+    return owner

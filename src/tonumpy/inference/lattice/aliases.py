@@ -1,0 +1,158 @@
+"""A value in; the names and arguments that may hold the same tensors, and what a change of one does to it, out."""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.values import (
+    NO_ARGUMENTS,
+    Arguments,
+    Constant,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    held_in,
+    mapped,
+    members,
+    parts_of,
+)
+
+
+def unless_it_requires_grad(
+    value: Value, given: Arguments = NO_ARGUMENTS, around: frozenset[str] = frozenset()
+) -> Value:
+    """What a call gives, with every tensor in it that is not known to require grad taken for one that does not.
+
+    What an argument may be, or a view of one, was not made by the call, nor were the variables `around` the function.
+    """
+    if isinstance(value, Tensor) and any(name.startswith(_ARGUMENT) or name in around for name in value.origins):
+        return value
+    if isinstance(value, Unknown) and any(value in members(argument) for argument in given.values()):
+        return value
+    if isinstance(value, (Tensor, Unknown)):
+        return value if value.requires_grad is not None else value._replace(requires_grad=False)
+    return mapped(value, lambda part: unless_it_requires_grad(part, given, around))
+
+
+def with_origin(value: Value, name: str) -> Value:
+    """The value with its name on every tensor in it that has been held by no name yet."""
+    if isinstance(value, Tensor):
+        return value if value.origins else value._replace(origins=frozenset((name,)))
+    return mapped(value, lambda part: with_origin(part, name))
+
+
+def without_origins(arguments: Arguments) -> Arguments:
+    """As a function sees them: what it makes of them does not depend on the names that its caller has for them."""
+    return arguments.mapped(_without_origins)
+
+
+def _without_origins(value: Value) -> Value:
+    return _with_origins(value, frozenset())
+
+
+def _with_origins(value: Value, origins: frozenset[str]) -> Value:
+    if isinstance(value, Tensor):
+        return value if value.origins == origins else value._replace(origins=origins)
+    return mapped(value, lambda part: _with_origins(part, origins))
+
+
+_ARGUMENT = "<argument "  # no name of a variable begins so
+
+
+def as_given(arguments: Arguments) -> Arguments:
+    """As a function sees them: the tensors in them come from an argument, whatever its caller calls them."""
+    return arguments._replace(
+        positional=tuple(
+            _with_origins(value, frozenset((f"{_ARGUMENT}{place}>",)))
+            for place, value in enumerate(arguments.positional)
+        ),
+        named=tuple(
+            (name, _with_origins(value, frozenset((f"{_ARGUMENT}{name}>",)))) for name, value in arguments.named
+        ),
+        starred=_with_origins(arguments.starred, frozenset((f"{_ARGUMENT}*>",))),
+    )
+
+
+def handed_back(result: Value, arguments: Arguments) -> Value:
+    """What a function gave, as its caller sees it: what came from an argument has the names that the argument has."""
+    if isinstance(result, Tensor):
+        if not result.origins:
+            return result
+        places = {f"{_ARGUMENT}{place}>": value for place, value in enumerate(arguments.positional)}
+        places.update((f"{_ARGUMENT}{name}>", value) for name, value in arguments.named)
+        places[f"{_ARGUMENT}*>"] = arguments.starred
+        names = (_origins_in(places[place]) for place in result.origins & places.keys())
+        return result._replace(origins=frozenset[str]().union(*names))
+    return mapped(result, lambda part: handed_back(part, arguments))
+
+
+def _origins_in(value: Value) -> frozenset[str]:
+    if isinstance(value, Tensor):
+        return value.origins
+    parts = parts_of(value) if isinstance(value, (Sequence, Mapping, Union)) else ()
+    return frozenset[str]().union(*map(_origins_in, parts))
+
+
+def after_change(value: Value, changed: Tensor) -> Value:
+    """A value after a tensor that may be, or view, one in it has got or lost its grad; itself where none may."""
+    if isinstance(value, Tensor):
+        is_concerned = value.requires_grad is not changed.requires_grad and value.origins & changed.origins
+        is_given = value.is_given and changed.is_given
+        return value._replace(requires_grad=None, is_given=is_given) if is_concerned else value
+    return mapped(value, lambda part: after_change(part, changed))
+
+
+def after_part_changed(value: Value, part: LibraryObject | Instance) -> Value:
+    """A value after a module that may be in it has been moved, frozen or thawed; itself where none may be."""
+    if isinstance(value, LibraryObject) and value.arguments is not None:
+        held = held_in(*value.arguments.values(), value.arguments.starred)
+        is_concerned = any(_is_like(each, part) for each in held)
+        return value._replace(on_cpu=None, requires_grad=None) if is_concerned else value
+    return mapped(value, lambda inner: loosened(inner) if _is_like(inner, part) else after_part_changed(inner, part))
+
+
+def after_container_changed(value: Value, before: Sequence | Mapping, after: Value) -> Value:
+    """A container after a list or dict that may be in it, or was taken out of it, has been changed."""
+    if isinstance(value, Sequence) and value.element is before:
+        return Sequence(None, join(before, after))  # one of its items, and nobody knows which
+    return mapped(
+        value,
+        lambda part: join(part, after) if part is before else after_container_changed(part, before, after),
+    )
+
+
+def _is_like(value: Value, part: LibraryObject | Instance) -> bool:
+    """Whether it may be the same object, whatever has been done to it."""
+    if isinstance(value, LibraryObject) and isinstance(part, LibraryObject):
+        return value.name == part.name and _may_be_same(value.arguments, part.arguments)
+    return isinstance(value, Instance) and isinstance(part, Instance) and value.cls == part.cls
+
+
+def _may_be_same(one: Arguments | None, other: Arguments | None) -> bool:
+    """What one of several was made with may not be known: `for net in nets: net.to(device)`."""
+    if one is None or other is None or one == other:
+        return True
+    made, made_too = one.values(), other.values()
+    return len(made) == len(made_too) and not any(
+        isinstance(first, Constant) and isinstance(second, Constant) and first != second
+        for first, second in zip(made, made_too, strict=True)
+    )
+
+
+def with_unknown_grad(value: Value) -> Value:
+    """With every tensor in it that can require grad taken for one that may, and for one that was made to."""
+    if isinstance(value, Tensor):
+        return value if is_integral(value.dtype) else value._replace(requires_grad=None, is_given=False)
+    return value._replace(requires_grad=None) if isinstance(value, Unknown) else mapped(value, with_unknown_grad)
+
+
+def loosened(value: Value) -> Value:
+    """A module, or modules in a container, one of which has been moved, frozen or thawed."""
+    if isinstance(value, (LibraryObject, Instance)):
+        return value._replace(on_cpu=None, requires_grad=None)
+    return mapped(value, loosened)

@@ -1,0 +1,117 @@
+"""The variables of a function at one point of its flow, in layers: a branch writes to a layer of its own."""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.values import NOTHING, Value, same
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DEFAULT_DEVICE = "<default device>"  # set by `with torch.device(...)`
+DEFAULT_DTYPE = "<default dtype>"  # set by `torch.set_default_dtype(...)`
+AUTOCAST = "<autocast>"  # the dtype of `with torch.autocast(...)`
+GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
+# What torch's contexts set it to. By their own names, for a module may import torch in ways that are not followed, or
+# wrap them: nobody calls so what does something else.
+GRAD_CONTEXTS = {"no_grad": "off", "inference_mode": "off", "enable_grad": "on", "set_grad_enabled": "unknown"}
+# That a condition has said that no accelerator is in use. With a dot, as an attribute: behind the branches nothing is
+# known of it.
+NO_ACCELERATOR = "<accelerator>.none"
+KEPT_WITHOUT_GRAD = "<kept without grad>"  # that `self.forward(x)` was called, for what layers keep, with grad mode off
+GRAD_SETTERS = ("set_grad_enabled", "_set_grad_enabled")  # called as statements, they hold from there on
+# What a call of a function under @contextlib.contextmanager gives: its arguments are what the function yields, and the
+# grad mode that it does so in.
+GENERATOR_CONTEXT = "contextlib._GeneratorContextManager"
+
+
+class Environment:
+    """A name, or an attribute path on one (`x`, `self.x`, `batch.labels`), to what is known of it.
+
+    A layer holds only what was written since it was opened, so n branches in a row cost n layers of their own size,
+    not n copies of all variables.
+    """
+
+    __slots__ = ("parent", "values")
+
+    def __init__(self, parent: Environment | None = None) -> None:
+        self.parent = parent
+        self.values: dict[str, Value] = {}
+
+    def get(self, name: str) -> Value | None:
+        layer: Environment | None = self
+        while layer is not None:
+            value = layer.values.get(name)
+            if value is not None:
+                return None if value is NOTHING else value
+            layer = layer.parent
+        return None
+
+    def items(self) -> list[tuple[str, Value]]:
+        """Every name that holds something here."""
+        found: dict[str, Value] = {}
+        layer: Environment | None = self
+        while layer is not None:
+            found = {**layer.values, **found}
+            layer = layer.parent
+        return [(name, value) for name, value in found.items() if value is not NOTHING]
+
+    def set(self, name: str, value: Value) -> None:
+        self.values[name] = value
+
+    def forget_paths(self, root: str) -> None:
+        """Nothing is known any more of the attributes of a name that has been bound anew."""
+        self._forget(f"{root}.")
+
+    def forget_keys(self, root: str) -> None:
+        """Nothing is known any more of what a container that has been changed holds under its keys."""
+        self._forget(f"{root}.[")
+
+    def _forget(self, prefix: str) -> None:
+        layer: Environment | None = self
+        while layer is not None:
+            for name in [name for name in layer.values if name.startswith(prefix)]:
+                self.values[name] = NOTHING
+            layer = layer.parent
+
+    def changes_since(self, base: Environment) -> dict[str, Value]:
+        """What the layers above `base` have written, the newest write of each name."""
+        changes: dict[str, Value] = {}
+        layer: Environment | None = self
+        while layer is not None and layer is not base:
+            changes = {**layer.values, **changes}
+            layer = layer.parent
+        return changes
+
+    def merge(self, branches: Sequence[dict[str, Value]]) -> None:
+        """Continue after branches that started from this layer, given what each of them wrote."""
+        if len(branches) == 1:
+            self.values.update(branches[0])
+            return
+        for name in dict.fromkeys(name for branch in branches for name in branch):
+            before = self.get(name)
+            merged: Value | None = None
+            for branch in branches:
+                value = branch.get(name, before)
+                if value is NOTHING and "." in name:
+                    merged = NOTHING  # a path that one branch knows nothing of
+                    break
+                if value is not None:
+                    merged = value if merged is None else join(merged, value)
+            if "." in name and before is None and any(name not in branch for branch in branches):
+                merged = NOTHING
+            if merged is not None:
+                self.values[name] = merged
+
+    def widen(self, name: str, value: Value) -> bool:
+        """Join a value that comes round a loop into this layer; whether that changed anything."""
+        before = self.get(name)
+        if before is None:
+            if "." in name:
+                return False
+            self.values[name] = value
+            return value is not NOTHING
+        joined = join(before, value)
+        self.values[name] = joined
+        return not same(joined, before)

@@ -1,0 +1,215 @@
+"""Two descriptions of a value in; one that is true of both out."""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.dtypes import join_dtype
+from tonumpy.inference.lattice.values import (
+    GIVEN,
+    NONE,
+    NOTHING,
+    Arguments,
+    Constant,
+    Device,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Sent,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    held_in,
+    is_number,
+    join_fact,
+    join_facts,
+    members,
+    same,
+    tensor_facts,
+    weaker,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_MEMBERS = 6
+TOO_MANY = "too many kinds of value"
+# What they give is a function, or a class, that is made of their arguments.
+KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
+
+_PLAIN = (Plain, Constant)
+
+
+def join(first: Value, second: Value) -> Value:
+    """The description of a value that is either of the two; it claims no fact that only one of them has."""
+    if same(first, second) or isinstance(second, Nothing):
+        return first
+    if isinstance(first, Nothing):
+        return second
+    found: list[Value] = []
+    for value in (*members(first), *members(second)):
+        for index, other in enumerate(found):
+            merged = _merge(other, value)
+            if merged is not None:
+                found[index] = merged
+                break
+        else:
+            found.append(value)
+    if len(found) == 1:
+        return found[0]
+    if len(found) > MAX_MEMBERS:
+        return Unknown(TOO_MANY, *join_facts([tensor_facts(value) for value in found]))
+    return Union(tuple(found))
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    """The join of all of them; NOTHING where there are none."""
+    joined: Value = NOTHING
+    for value in values:
+        joined = join(joined, value)
+    return joined
+
+
+def _merge(first: Value, second: Value) -> Value | None:
+    """The join of two descriptions of one class; None where they stay apart."""
+    if same(first, second):
+        return first
+    if type(first) is not type(second) and not (isinstance(first, _PLAIN) and isinstance(second, _PLAIN)):
+        return None
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        return Tensor(
+            join_fact(first.on_cpu, second.on_cpu),
+            join_fact(first.requires_grad, second.requires_grad),
+            join_dtype(first.dtype, second.dtype),
+            weaker(first.certainty, second.certainty),
+            first.is_number or second.is_number,
+            first.layout if first.layout == second.layout else None,
+            first.bit if first.bit == second.bit else None,
+            first.is_item and second.is_item,
+            max(first.sent, second.sent),
+            all(each.is_given or (each.on_cpu is True and each.requires_grad is False) for each in (first, second)),
+            first.origins | second.origins,
+        )
+    if isinstance(first, Unknown) and isinstance(second, Unknown):
+        return Unknown(
+            second.why if first.why.startswith(GIVEN) else first.why,
+            join_fact(first.on_cpu, second.on_cpu),
+            join_fact(first.requires_grad, second.requires_grad),
+            first.is_no_tensor and second.is_no_tensor,
+        )
+    if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
+        if isinstance(first, Constant) and isinstance(second, Constant) and NONE in (first, second):
+            return None  # None is told apart by tests, so it stays beside other values
+        if NONE in (first, second):
+            return None
+        return _wider_plain(first, second)
+    if isinstance(first, Device) and isinstance(second, Device):
+        is_choice = {first.is_cpu, second.is_cpu} == {True, False}
+        sent = Sent.BY_CHOICE if is_choice else max(first.sent, second.sent)
+        kind = first.type if first.type == second.type else None
+        return Device(join_fact(first.is_cpu, second.is_cpu), kind, sent)
+    if isinstance(first, Sequence) and isinstance(second, Sequence):
+        if _are_told_apart(first, second):
+            return None
+        items = None
+        if first.items is not None and second.items is not None and len(first.items) == len(second.items):
+            items = tuple(join(one, other) for one, other in zip(first.items, second.items, strict=True))
+        fields = first.fields if first.fields == second.fields else ()
+        return Sequence(items, join(first.element, second.element), fields)
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return _join_mappings(first, second)
+    if isinstance(first, LibraryObject) and isinstance(second, LibraryObject) and first.name == second.name:
+        if first.name in KEPT_CALLS:
+            return None
+        return LibraryObject(
+            first.name,
+            join_fact(first.on_cpu, second.on_cpu),
+            join_fact(first.requires_grad, second.requires_grad),
+            _join_made_from(first, second),
+            first.dtype if first.dtype == second.dtype else None,
+        )
+    if isinstance(first, Instance) and isinstance(second, Instance) and first.cls == second.cls:
+        return Instance(
+            first.cls,
+            _join_made_from(first, second),
+            join_fact(first.on_cpu, second.on_cpu),
+            join_fact(first.requires_grad, second.requires_grad),
+            first.written | second.written,
+            first.dtype if first.dtype == second.dtype else None,
+        )
+    return None
+
+
+def join_arguments(first: Arguments, second: Arguments) -> Arguments:
+    """Both are arguments of the same call, so they have the same shape, unless a * took them apart differently."""
+    if len(first.positional) != len(second.positional) or [k for k, _ in first.named] != [k for k, _ in second.named]:
+        return Arguments((), (), has_star=True, hides_names=True)
+    positional = tuple(join(one, other) for one, other in zip(first.positional, second.positional, strict=True))
+    named = tuple((name, join(one, other)) for (name, one), (_, other) in zip(first.named, second.named, strict=True))
+    has_star = first.has_star or second.has_star
+    hides_names = first.hides_names or second.hides_names
+    is_known = isinstance(first.under_names, Unknown) and isinstance(second.under_names, Unknown)
+    under_names = join(first.under_names, second.under_names) if is_known else NOTHING
+    return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names, under_names)
+
+
+def _join_made_from(first: LibraryObject | Instance, second: LibraryObject | Instance) -> Arguments | None:
+    """What one of two objects of a class was made from; None of one that is wrapped again and again, as in a loop."""
+    if first.arguments is None or second.arguments is None:
+        return None
+    if first.arguments == second.arguments:
+        return first.arguments
+    joined = join_arguments(first.arguments, second.arguments)
+    return None if joined.has_star or _is_made_of_its_like(first, joined) else joined
+
+
+def _is_made_of_its_like(value: LibraryObject | Instance, arguments: Arguments) -> bool:
+    """Whether an object of the same class is among what it was made from, or what that was made from."""
+    waiting = list(arguments.values())
+    while waiting:
+        for each in held_in(waiting.pop()):
+            if isinstance(each, LibraryObject) and isinstance(value, LibraryObject) and each.name == value.name:
+                return True
+            if isinstance(each, Instance):
+                if isinstance(value, Instance) and each.cls == value.cls:
+                    return True
+                waiting.extend(() if each.arguments is None else each.arguments.values())
+    return False
+
+
+def _are_told_apart(first: Sequence, second: Sequence) -> bool:
+    """Whether a flag in two tuples says which of them it is: `return torch.from_numpy(x), True`, `return x, False`."""
+    return any(
+        {one, other} == {Constant(True), Constant(False)}
+        for one, other in zip(first.items or (), second.items or (), strict=False)
+        if isinstance(one, Constant) and isinstance(other, Constant)
+    )
+
+
+def _wider_plain(first: Plain | Constant, second: Plain | Constant) -> Value | None:
+    if is_number(first) and is_number(second):
+        return Plain("number")
+    if isinstance(first, Constant) and isinstance(second, Constant):
+        return None if type(first.value) is type(second.value) is str else Plain("constant")
+    return Plain(first.what if isinstance(first, Plain) else "constant")
+
+
+def _join_mappings(first: Mapping, second: Mapping) -> Mapping:
+    one, other = dict(first.entries), dict(second.entries)
+    entries = tuple((key, join(one.get(key, first.other), other.get(key, second.other))) for key in {**one, **other})
+    return Mapping(entries, join(first.other, second.other))
+
+
+def updated(first: Mapping, second: Value) -> Mapping:
+    """A dict with what another has: under the keys of the other what stands there, where these are known."""
+    if not isinstance(second, Mapping):
+        second = Mapping((), Unknown("value of a dict"))
+    entries = {key: join(value, second.other) for key, value in first.entries}
+    return Mapping((*{**entries, **dict(second.entries)}.items(),), join(first.other, second.other))
+
+
+def sequence_of(items: list[Value] | tuple[Value, ...]) -> Sequence:
+    return Sequence(tuple(items), join_all(items))

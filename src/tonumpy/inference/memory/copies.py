@@ -1,0 +1,47 @@
+"""The chain of a receiver and the values of its parts in; the parts that certainly make a copy out."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.lattice.values import Symbol, Tensor
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.chains import Role
+
+if TYPE_CHECKING:
+    from tonumpy.inference.lattice.values import Value
+    from tonumpy.text.chains import Chain, Link
+
+
+def copies_in(chain: Chain, receiver: ast.expr, values: dict[int, Value]) -> tuple[ast.expr, ...]:
+    """Innermost first. `values` are those of the parts, by the id of their nodes."""
+    found: list[ast.expr] = []
+    innermost = chain.links[0].base if chain.links else receiver
+    if isinstance(innermost, ast.BinOp) and isinstance(values.get(id(innermost)), Tensor):
+        found.append(innermost)  # an operator's result is new whatever its operands are
+    return (*found, *(link.node for link in chain.links if _copies(link, values.get(id(link.base)))))
+
+
+def _copies(link: Link, base: Value | None) -> bool:
+    if not isinstance(link.node, ast.Call) or link.attribute is None:
+        return False
+    name = link.attribute.attr
+    if isinstance(base, Tensor):
+        if any(keyword.arg == "copy" and _is_true(keyword.value) for keyword in link.node.keywords):
+            return True  # `.to("cpu", copy=True)`
+        if link.role is Role.CPU:
+            return base.on_cpu is False
+        operator = torch_api.tensor_method(name)
+    elif isinstance(base, Symbol):
+        operator = torch_api.function(f"{base.name}.{name}")
+    else:
+        return False
+    if operator is None or any(keyword.arg == "out" for keyword in link.node.keywords):
+        return False
+    outputs = [output for result in operator.results for output in result.outputs]
+    return bool(outputs) and all(output.kind == "tensor" and output.memory == "new" for output in outputs)
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True

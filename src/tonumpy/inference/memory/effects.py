@@ -1,0 +1,120 @@
+"""A call of a function of the repository in; what that writes of what it is given, and what it gives back, out.
+
+Each function is run over once, by walk.py, with its parameters for names of memory; what is found of these is
+read as said of the arguments here.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import given_to, parameter_names, path_of
+from tonumpy.inference.lattice.values import Function, ModuleValue
+from tonumpy.inference.memory.regions import Memory, Names, Place, Reference, References, further
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.chains import last_name
+from tonumpy.text.syntax import SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.memory.writes import EffectOnModels
+    from tonumpy.inference.summaries.module_variables import ModuleNames
+
+_DECORATORS = frozenset("staticmethod classmethod no_grad inference_mode enable_grad".split())  # others may do anything
+
+
+class Effects(NamedTuple):
+    """Of one call. `bound` are attributes of its arguments that get a new value, `kept` those to which one is added.
+
+    `on_models` may concern what it is given, and what it knows by these `names`.
+    """
+
+    returned: References
+    written: frozenset[Memory]
+    bound: Names
+    kept: Names
+    on_models: frozenset[EffectOnModels]
+    names: frozenset[str]
+
+    @property
+    def hands_on_arrays(self) -> bool:
+        """Whether the caller gets to see what a conversion gives."""
+        seen = self.returned.union(*self.bound.values(), *self.kept.values())
+        return any(each.conversion is not None for each in seen)
+
+
+class Callee(NamedTuple):
+    """A function, the class whose method it is, and the module that it is imported from: None for the caller's own."""
+
+    node: ast.FunctionDef
+    owner: ast.ClassDef | None
+    module: Module | None = None
+
+
+class Given(NamedTuple):
+    """What a parameter is given; `place` is where that stands, if it is a name or an attribute."""
+
+    references: References
+    place: Place | None
+
+
+def callee_of(call: ast.Call, functions: Mapping[str, ast.FunctionDef], owner: ast.ClassDef | None) -> Callee | None:
+    """`helper(x)` and `self.helper(x)`, where it is sure what is called."""
+    function, found = call.func, None
+    if isinstance(function, ast.Name):
+        owner, found = None, functions.get(function.id)
+    elif isinstance(function, ast.Attribute) and owner is not None and path_of(function.value) in ("self", "cls"):
+        found = functions_in(owner.body).get(function.attr)
+    return None if found is None or not is_called_as_it_is(found) else Callee(found, owner)
+
+
+def is_called_as_it_is(function: ast.FunctionDef) -> bool:
+    """Whether a call of its name runs its body, whatever decorates it."""
+    return all(_name_of(decorator) in _DECORATORS for decorator in function.decorator_list)
+
+
+def imported_callee(call: ast.Call, module: Module, names: ModuleNames) -> Callee | None:
+    """`helper(x)` and `utils.helper(x)`, where the function is one of another module of the repository."""
+    root, *rest = (path_of(call.func) or "").split(".")
+    value = names.global_value(module, root) if root else None
+    for name in rest:
+        value = names.member_of_module(value.module, name) if isinstance(value, ModuleValue) else None
+    if not isinstance(value, Function) or value.module is module or value.owner is not None:
+        return None
+    node = value.node
+    return Callee(node, None, value.module) if isinstance(node, ast.FunctionDef) and is_called_as_it_is(node) else None
+
+
+def functions_in(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:
+    """Those whose names nothing else in the body has."""
+    definitions = [each for each in body if isinstance(each, SCOPES)]
+    names = [each.name for each in definitions]
+    return {
+        each.name: each for each in definitions if isinstance(each, ast.FunctionDef) and names.count(each.name) == 1
+    }
+
+
+def _name_of(decorator: ast.expr) -> str | None:
+    return last_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+
+
+def given_by(callee: Callee, call: ast.Call, values: Sequence[Given]) -> dict[str, Given]:
+    """What each parameter is given; `values` are those of the receiver of a method and of the arguments."""
+    parameters = parameter_names(callee.node.args)
+    is_static = any(_name_of(decorator) == "staticmethod" for decorator in callee.node.decorator_list)
+    if callee.owner is not None and is_static:
+        values = values[1:]
+    return given_to(parameters, call, values)
+
+
+def as_given(reference: Reference, given: Mapping[str, Given], call: ast.Call) -> Iterator[Reference]:
+    """What a reference of the function's is in terms of what it is given; nothing for memory of its own."""
+    known = given.get(str(reference.memory[0]))
+    for each in known.references if known else ():
+        memory = further(each.memory, reference.memory[1:])
+        if reference.conversion is None:
+            yield each._replace(memory=memory, written=None)
+        elif each.conversion is None:
+            yield Reference(memory, reference.conversion, call)

@@ -1,0 +1,138 @@
+"""A function and its conversions in; where memory that an array and a tensor share is written, and the other read, out.
+
+The function is run over in order (walk.py) with nothing known but which names may refer to the same memory
+(regions.py): by assignment, by views, and by `.numpy()` and `torch.from_numpy` on the CPU. What a function of the
+repository does with what it is given is followed (effects.py); and so is what those do that call one of the same module
+which hands on an array.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tonumpy.inference.index.references import class_around
+from tonumpy.inference.memory.effects import Callee, Effects, callee_of, functions_in, imported_callee
+from tonumpy.inference.memory.walk import MAX_DEPTH, Walk
+from tonumpy.inference.summaries.analysis import Analysis
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.candidates import find_calls
+from tonumpy.text.chains import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.memory.held import Handed, Overwritten
+    from tonumpy.inference.summaries.module_variables import ModuleNames
+    from tonumpy.text.candidates import Candidate, Scope, Site
+    from tonumpy.text.source import Source
+
+
+class Sharing(NamedTuple):
+    """For the call of each conversion: writes to the tensor that show in the array, and to the array in the tensor.
+
+    Several where the array is handed to several functions.
+    """
+
+    of_tensors: dict[ast.Call, list[Overwritten]]
+    of_arrays: dict[ast.Call, list[Overwritten]]
+
+
+_CALL = r"(\w+)[ \t]*\("
+
+
+def sharing_of(module: Module, candidates: Sequence[Candidate]) -> Sharing:
+    """What is written through the memory that each candidate may share."""
+    analysis = Analysis(module)
+    functions = Functions(module, frozenset(candidate.call for candidate in candidates), analysis.names)
+    try:
+        return _sharing_of(functions, candidates, module.source)
+    finally:
+        functions.close()
+        analysis.close()
+
+
+def _sharing_of(functions: Functions, candidates: Sequence[Candidate], source: Source) -> Sharing:
+    whole = Sharing({}, {})
+    waiting = {id(each.scopes[-1]): each.scopes for each in candidates}
+    done: set[int] = set()
+    for _ in range(MAX_DEPTH):
+        names = set()
+        for scopes in waiting.values():
+            node, owner = scopes[-1], class_around(scopes)
+            try:
+                walk = functions.walk(node, owner, 0)
+            except RecursionError:
+                continue  # nested too deeply: nothing is said of it
+            _add(walk.memory.of_tensors, whole.of_tensors)
+            _add(walk.memory.of_arrays, whole.of_arrays)
+            if isinstance(node, ast.FunctionDef) and functions.effects(Callee(node, owner), 0).hands_on_arrays:
+                names.add(node.name)
+        done |= waiting.keys()
+        callers = [site.scopes for site in _calls_of(names, source)] if names else []
+        waiting = {id(scopes[-1]): scopes for scopes in callers if id(scopes[-1]) not in done}
+    return whole
+
+
+def _add(found: dict[Handed, Overwritten], to: dict[ast.Call, list[Overwritten]]) -> None:
+    for (conversion, _), overwritten in found.items():
+        to.setdefault(conversion, []).append(overwritten)
+
+
+def _calls_of(names: set[str], source: Source) -> list[Site]:
+    """The calls of functions of these names."""
+    rows = {source.position_at(each.start()).row for each in re.finditer(_CALL, source.text) if each[1] in names}
+    return find_calls(source, sorted(rows), lambda call: last_name(call.func) in names)
+
+
+class Functions:
+    """The functions of a module, each run over when its effects are asked for."""
+
+    def __init__(self, module: Module, conversions: frozenset[ast.Call], names: ModuleNames) -> None:
+        self.conversions = conversions
+        self._module = module
+        self._names = names
+        self._elsewhere: dict[str, Functions] = {}
+        self._by_name: dict[str, ast.FunctionDef] | None = None
+        self._walks: dict[tuple[int, int], Walk] = {}
+        self._effects: dict[tuple[int, int], Effects] = {}
+
+    def close(self) -> None:
+        """Drop what was found, which refers back to this object, as `Analysis.close` does and for the same reason."""
+        for each in self._elsewhere.values():
+            each.close()
+        vars(self).clear()
+
+    def callee(self, call: ast.Call, owner: ast.ClassDef | None) -> Callee | None:
+        if self._by_name is None:
+            self._by_name = functions_in(self._module.tree.body)
+        return callee_of(call, self._by_name, owner)
+
+    def imported(self, call: ast.Call) -> Callee | None:
+        return imported_callee(call, self._module, self._names)
+
+    def walk(self, node: Scope, owner: ast.ClassDef | None, depth: int) -> Walk:
+        """`depth` counts the calls that have led here."""
+        key = id(node), depth
+        if key not in self._walks:
+            walk = Walk(self, owner, depth)
+            walk.run(node.body)
+            self._walks[key] = walk
+        return self._walks[key]
+
+    def effects(self, callee: Callee, depth: int) -> Effects:
+        key = id(callee.node), depth
+        if key not in self._effects:
+            home = self._functions_of(callee.module)
+            self._effects[key] = home.walk(callee.node, callee.owner, depth).effects(callee.node)
+        return self._effects[key]
+
+    def _functions_of(self, module: Module | None) -> Functions:
+        """What another module converts is its own: an array that comes from there is new memory here."""
+        if module is None:
+            return self
+        known = self._elsewhere.get(module.filename)
+        if known is None:
+            known = self._elsewhere[module.filename] = Functions(module, frozenset(), self._names)
+        return known

@@ -1,0 +1,285 @@
+"""Candidates in; conversions out: what is known of each receiver, and only of receivers that may be torch tensors."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.conversions import Conversion, Fact
+from tonumpy.inference.habits.conventions import is_called_label, is_collating
+from tonumpy.inference.habits.cpu_only import CpuOnly
+from tonumpy.inference.index.bindings import names_read, words_of_chain
+from tonumpy.inference.lattice.values import (
+    ITEM_OF_GIVEN,
+    Arguments,
+    Constant,
+    Mapping,
+    Plain,
+    Sent,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    join_facts,
+    may_be,
+    members,
+    most_sent,
+    weaker,
+)
+from tonumpy.inference.memory.copies import copies_in
+from tonumpy.inference.summaries.analysis import MAX_STATEMENTS, Analysis
+from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_all_modules, at_best, may_be_asked
+from tonumpy.inference.transfer.frame import Observation, Targets
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.candidates import find_calls
+from tonumpy.text.chains import Chain, Role, chain_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from collections.abc import Sequence as Items
+    from typing import TypeVar
+
+    from tonumpy.conversions import Certainty
+    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.inference.memory.sharing import Sharing
+    from tonumpy.inference.summaries.callers import Entry
+    from tonumpy.text.candidates import Candidate, Guard, Scope, Site
+
+    _Asked = TypeVar("_Asked", "Candidate", "Site")
+
+Observations = dict[int, Observation]  # by the id of the call
+
+
+_UNREACHED = Observation(Unknown("code that is not reached"), (), Arguments(()), None)
+_TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)
+
+
+class _Outcome(NamedTuple):
+    """What a run makes of some candidates."""
+
+    conversions: list[Conversion | None]
+    is_settled: bool  # none of them can raise, and nothing else about them counts
+
+
+def infer(
+    module: Module,
+    candidates: Items[Candidate],
+    sharing: Callable[[], Sharing],
+    may_concern: Callable[[list[Candidate]], bool],
+) -> list[Conversion]:
+    """Conversions in the order of the candidates; those of values that are surely no torch tensors are left out.
+
+    `sharing` tells what is written through memory that they share, `may_concern` whether more than grad and device
+    counts for any of some candidates.
+    """
+    if module.has_rivals and not module.speaks_of_torch:
+        return []  # another framework's code: what it converts is its own
+    cpu_only = CpuOnly(module)
+
+    def conversions(group: Items[Candidate], observed: Observations) -> list[Conversion | None]:
+        return [_conversion(module, cpu_only, each, observed.get(id(each.call), _UNREACHED)) for each in group]
+
+    def outcome(group: Items[Candidate], observed: Observations) -> _Outcome:
+        found = conversions(group, observed)
+        cannot_raise = all(each is None or (each.grad_is_proved and each.device_is_proved) for each in found)
+        concerned = [each.candidate for each in found if each is not None]
+        return _Outcome(found, cannot_raise and not may_concern(concerned))
+
+    found = conversions(candidates, observe(module, candidates, outcome=outcome))
+    return _with_sharing(module, sharing, [conversion for conversion in found if conversion is not None])
+
+
+def _with_sharing(module: Module, sharing: Callable[[], Sharing], conversions: list[Conversion]) -> list[Conversion]:
+    """The same with what is written through shared memory, for the conversions that may share it."""
+    return [
+        each
+        if each.copies or each.on_cpu is False or each.certainty == "possible"
+        else each._replace(
+            tensor_written=_first_shared(module, sharing().of_tensors.get(each.candidate.call, ())),
+            array_written=_first_shared(module, sharing().of_arrays.get(each.candidate.call, ())),
+        )
+        for each in conversions
+    ]
+
+
+def _first_shared(module: Module, found: Iterable[Overwritten]) -> Overwritten | None:
+    return next((each for each in found if each.through is None or _may_share(module, each.through)), None)
+
+
+def _may_share(module: Module, call: ast.Call) -> bool:
+    """Whether what the function that converts is given in this call may be a tensor on the CPU."""
+    seen = observe(module, find_calls(module.source, [call.lineno], lambda other: other is call)).get(id(call))
+    if seen is None:
+        return True
+    given = (*seen.arguments.positional, *(value for _, value in seen.arguments.named))
+    if any(isinstance(part, Tensor) and part.on_cpu is False for value in given for part in members(value)):
+        return False
+    return not given or not all(isinstance(part, (Plain, Constant)) for value in given for part in members(value))
+
+
+def observe(
+    module: Module,
+    candidates: Items[_Asked],
+    limit: int = MAX_STATEMENTS,
+    outcome: Callable[[Items[_Asked], Observations], _Outcome] | None = None,
+) -> Observations:
+    """What each candidate works on, by the id of its call; `limit` bounds what the candidates of one function cost.
+
+    Each function that holds candidates is run once for each set of flags under which they stand: what is true of
+    `if is_numpy: return x.numpy()` was made under the same flag further up. Its callers, who cost far more than all
+    else, are asked only where the candidates are not settled by what it declares itself, and where it may matter what
+    they give it.
+    """
+    analysis = Analysis(module)
+    try:
+        observed: Observations = {}
+        for guards, group in _by_function(analysis, module, candidates):
+            observed.update(_observe_group(analysis, module, group, guards, limit, outcome))
+        return observed
+    finally:
+        analysis.close()
+
+
+def _by_function(
+    analysis: Analysis, module: Module, candidates: Items[_Asked]
+) -> list[tuple[dict[str, bool], list[_Asked]]]:
+    groups: dict[tuple[int, tuple[Guard, ...]], list[_Asked]] = {}
+    for candidate in candidates:
+        scope = candidate.scopes[-1]
+        guards = tuple(guard for guard in candidate.guards if analysis.is_fixed_flag(module, scope, *guard))
+        groups.setdefault((id(scope), guards), []).append(candidate)
+    return [(dict(guards), group) for (_, guards), group in groups.items()]
+
+
+def _observe_group(
+    analysis: Analysis,
+    module: Module,
+    group: list[_Asked],
+    guards: dict[str, bool],
+    limit: int,
+    outcome: Callable[[Items[_Asked], Observations], _Outcome] | None,
+) -> Observations:
+    scopes = group[0].scopes
+    statements = {id(candidate.statement): candidate.statement for candidate in group}
+    targets = Targets(
+        frozenset(id(candidate.call) for candidate in group),
+        frozenset(statements),
+    )
+    names = {name for statement in statements.values() for name in names_read(statement)}
+
+    def observed(entry: Entry | None, limit: int) -> Observations:
+        analysis.refuel(limit)
+        return analysis.entry_frame(module, scopes, targets, names, guards, entry).observations
+
+    try:
+        if not may_be_asked(module, scopes):
+            return observed(None, limit)
+        if outcome is not None and not _is_known_by_name(scopes):
+            if are_all_modules(module, scopes):
+                return observed(None, limit)
+            declared = analysis.declared_entry(module, scopes)
+            alone = observed(declared, limit)
+            shown = outcome(group, alone)
+            if shown.is_settled:
+                return alone
+            if not all_calls_are_in_sight(module, scopes) and not module.may_leave_grad_mode_off:
+                best = outcome(group, observed(at_best(module, declared), limit))
+                if best.conversions == shown.conversions:
+                    return alone
+        # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.
+        return observed(None, limit // 2)
+    except RecursionError:
+        return {id(candidate.call): _TOO_DEEP for candidate in group}
+
+
+def _is_known_by_name(scopes: Items[Scope]) -> bool:
+    """Whether what a function is given is a guess from what it, or its class, is called; its callers know better."""
+    return any(is_collating(scope.name) for scope in scopes[-2:] if not isinstance(scope, ast.Module))
+
+
+def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> Conversion | None:
+    """What the rules judge; None where the receiver is surely no torch tensor."""
+    certainty: Certainty | None = None
+    facts: list[tuple[Fact, Fact]] = []
+    is_doubtful = False
+    for value in members(seen.receiver):
+        if isinstance(value, Tensor):
+            facts.append((value.on_cpu, value.requires_grad))
+            certainty = weaker(value.certainty, certainty or "tensor")
+        elif isinstance(value, Unknown):
+            if not value.is_no_tensor:
+                facts.append((value.on_cpu, value.requires_grad))
+            is_doubtful = True
+        elif not isinstance(value, (Plain, Constant, Sequence, Mapping)):
+            return None  # something that has a `numpy` of its own
+    if not facts:
+        return None
+    if certainty is None or is_doubtful:
+        if module.has_rivals or module.hands_out_wrappers or (certainty is None and not module.speaks_of_torch):
+            return None
+        certainty = "possible"
+    cpu, grad = join_facts(facts)
+    if most_sent(members(seen.receiver)) < Sent.BY_CHOICE and cpu_only.runs(candidate.scopes):
+        cpu = cpu is not False
+    if grad is None and cpu_only.has_raised(candidate.scopes):
+        grad = False
+    chain = _with_own_data(chain_of(candidate.receiver), seen)
+    if cpu is None and grad is False and _is_given_labels(candidate, seen):
+        cpu = True
+    tensor = _sole_tensor(seen.receiver) or Tensor()
+    return Conversion(
+        candidate,
+        chain,
+        certainty,
+        cpu,
+        grad,
+        seen.grad_mode,
+        _data_of_tensor(chain, seen),
+        tensor.dtype,
+        tensor.layout,
+        tensor.bit,
+        tensor.is_item,
+        copies_in(chain, candidate.receiver, dict(seen.links)),
+    )
+
+
+def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:
+    """Whether a function is given what may be no tensor at all, and is called labels or lengths: such is nearly always
+    on the CPU, too. What a chain detaches, `labels.data.numpy()`, is nothing that was given."""
+    if not any(map(is_called_label, words_of_chain(candidate.receiver))):
+        return False
+    values = [value for value in members(seen.receiver) if not isinstance(value, (Plain, Constant))]
+    return all(isinstance(value, Unknown) and value.why in ("parameter", ITEM_OF_GIVEN) for value in values)
+
+
+def _sole_tensor(receiver: Value) -> Tensor | None:
+    """The tensor that a receiver is; None where it may be something else of which little is known."""
+    values = [value for value in members(receiver) if not isinstance(value, (Plain, Constant))]
+    return values[0] if len(values) == 1 and isinstance(values[0], Tensor) else None
+
+
+def _with_own_data(chain: Chain, seen: Observation) -> Chain:
+    """The chain; `.data` of what is no tensor is an attribute like any other, and detaches nothing."""
+    values = dict(seen.links)
+    return Chain(
+        tuple(
+            link._replace(role=Role.OTHER)
+            if link.role is Role.DATA and _is_tensor(values.get(id(link.base))) is False
+            else link
+            for link in chain.links
+        )
+    )
+
+
+def _data_of_tensor(chain: Chain, seen: Observation) -> Fact:
+    """Whether the base of the chain's `.data` is a tensor; None where the chain has none or nothing is known of it."""
+    if chain.detach is None or chain.detach.role is not Role.DATA:
+        return None
+    return _is_tensor(dict(seen.links).get(id(chain.detach.base)))
+
+
+def _is_tensor(value: Value | None) -> Fact:
+    if value is None or may_be(value, Unknown):
+        return None
+    kinds = {isinstance(member, Tensor) for member in members(value)}
+    return kinds.pop() if len(kinds) == 1 else None

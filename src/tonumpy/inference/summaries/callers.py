@@ -1,0 +1,266 @@
+"""A function whose every call is in sight in; what its parameters are given, and grad mode at its calls, out."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import decorator_names, names_read
+from tonumpy.inference.index.references import (
+    class_around,
+    is_called_on_self_alone,
+    is_nested,
+    is_on_self,
+    references_to,
+)
+from tonumpy.inference.lattice.environment import GRAD_CONTEXTS
+from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.values import (
+    NOTHING,
+    Constant,
+    Function,
+    Instance,
+    Plain,
+    Tensor,
+    Unknown,
+    Value,
+    held_in,
+    join_fact,
+    mapped,
+    members,
+    tensor_facts,
+)
+from tonumpy.inference.transfer.frame import Targets
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.syntax import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Sequence as Items
+
+    from tonumpy.conversions import Fact
+    from tonumpy.inference.index.bindings import FunctionNode
+    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.references import Reference
+    from tonumpy.inference.summaries.analysis import Analysis
+
+MAX_CALLS = 24  # of one function; more are not looked at
+MAX_DEPTH = 4  # callers of callers
+
+
+class Entry(NamedTuple):
+    """What a function is given, by parameter, and in which state of torch it is entered."""
+
+    arguments: dict[str, Value]
+    grad_mode: Fact
+    autocast: Value = NOTHING
+
+
+OUT_OF_SIGHT = Entry({}, None)
+
+
+class Callers:
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._depth = 0
+
+    def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
+        """The join of all calls; where some may be out of sight, what is detached in all others."""
+        node = function.node
+        assert isinstance(node, FUNCTIONS)
+        if self._depth >= MAX_DEPTH:
+            return OUT_OF_SIGHT
+        are_all_in_sight = all_calls_are_in_sight(module, scopes)
+        if not are_all_in_sight and not _is_called_in_its_module(module, node):
+            return OUT_OF_SIGHT
+        owner = class_around(scopes)
+        references = references_to(module, scopes)
+        passed_on = [reference for reference in references if reference.call is None]
+        if not references or len(references) > MAX_CALLS or not _may_be_followed(passed_on):
+            return OUT_OF_SIGHT
+        if owner and not are_all_in_sight and not all(is_on_self(each, owner) for each in references):
+            return OUT_OF_SIGHT  # what else has a method of this name is not known
+        self._depth += 1
+        try:
+            entry = self._join(module, function, references)
+        finally:
+            self._depth -= 1
+            self._analysis.watched.pop(id(node), None)
+        return entry if are_all_in_sight else _only_what_is_detached(entry, _is_free if owner else _is_detached)
+
+    def _join(self, module: Module, function: Function, references: list[Reference]) -> Entry:
+        by_scope: dict[int, list[Reference]] = {}
+        for reference in references:
+            by_scope.setdefault(id(reference.scopes[-1]), []).append(reference)
+        joined: dict[str, Value] = {}
+        modes: list[Fact] = []
+        autocasts: list[Value] = []
+        for group in by_scope.values():
+            calls = {reference.call: reference for reference in group if reference.call is not None}
+            passed_to = [reference.passed_to for reference in group if reference.passed_to is not None]
+            targets = Targets(
+                frozenset(map(id, (*calls, *passed_to))), frozenset(id(reference.statement) for reference in group)
+            )
+            names = {name for reference in group for name in names_read(reference.statement)}
+            if passed_to:
+                self._analysis.watched[id(function.node)] = []
+            frame = self._analysis.entry_frame(module, group[0].scopes, targets, names)
+            if passed_to:
+                entries = self._analysis.watched[id(function.node)]
+                if not entries:
+                    return OUT_OF_SIGHT  # no code in sight calls it
+                for entry in entries:
+                    _add_arguments(joined, entry.arguments)
+                    modes.append(entry.grad_mode)
+                    autocasts.append(entry.autocast)
+            for call, reference in calls.items():
+                seen = frame.observations.get(id(call))
+                if seen is None:
+                    if self._analysis.is_exhausted:
+                        return OUT_OF_SIGHT
+                    continue  # the flow does not reach this call
+                receiver = _first_argument(function) if reference.is_attribute else None
+                given = seen.arguments
+                if reference.is_submitted:
+                    given = given._replace(positional=given.positional[1:])
+                _add_arguments(joined, self._analysis.bind_arguments(function, receiver, given))
+                # Each thread has a grad mode of its own, which is on when it begins.
+                modes.append(True if reference.is_submitted else seen.grad_mode)
+                autocasts.append(NOTHING if reference.is_submitted else seen.autocast)
+        if not modes:
+            return OUT_OF_SIGHT
+        mode = modes[0]
+        for other in modes[1:]:
+            mode = join_fact(mode, other)
+        return Entry(joined, mode, autocasts[0] if len(set(autocasts)) == 1 else NOTHING)
+
+
+def _add_arguments(joined: dict[str, Value], given: dict[str, Value]) -> None:
+    for name, value in given.items():
+        joined[name] = join(joined[name], value) if name in joined else value
+
+
+def _may_be_followed(passed_on: list[Reference]) -> bool:
+    """Whether a function is passed on nowhere, or at one place as an argument: of two, one may be out of sight."""
+    return not passed_on or (len(passed_on) == 1 and passed_on[0].passed_to is not None)
+
+
+def _first_argument(function: Function) -> Value | None:
+    """What a method is given that does not stand between the brackets of its calls."""
+    kinds = decorator_names(function.node)
+    if function.owner is None or "staticmethod" in kinds:
+        return None
+    return function.owner if "classmethod" in kinds else Instance(function.owner)
+
+
+def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether the innermost scope is a function whose callers, all or some, are in its module."""
+    node = scopes[-1]
+    if not isinstance(node, FUNCTIONS):
+        return False
+    return all_calls_are_in_sight(module, scopes) or _is_called_in_its_module(module, node)
+
+
+def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether nothing but the bodies of modules call a function, as `main()` under a main guard: these cost little."""
+    node = scopes[-1]
+    if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or not all_calls_are_in_sight(module, scopes):
+        return False
+    return all(isinstance(each.scopes[-1], ast.Module) for each in references_to(module, scopes))
+
+
+def are_decorated_without_grad(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether all calls of a function in its module are in functions that run with grad mode off, as decorators say."""
+    node = scopes[-1]
+    if not module.speaks_of_grad_mode or not isinstance(node, FUNCTIONS) or is_nested(scopes) or node.name == "forward":
+        return False
+    found = references_to(module, scopes)
+    return bool(found) and all(
+        reference.call is not None and not reference.is_submitted and _keeps_grad_mode_off(module, reference.scopes[-1])
+        for reference in found
+    )
+
+
+def _keeps_grad_mode_off(module: Module, scope: ast.AST) -> bool:
+    if not isinstance(scope, FUNCTIONS) or not any(GRAD_CONTEXTS.get(each) == "off" for each in decorator_names(scope)):
+        return False
+    text = module.source.text_of(scope)
+    return not any(word in text for word, mode in GRAD_CONTEXTS.items() if mode != "off")
+
+
+def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Of the innermost scope, which is a function."""
+    node = scopes[-1]
+    assert isinstance(node, FUNCTIONS)
+    if is_nested(scopes):
+        return True
+    if any(not _keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
+        return False
+    if node.name.startswith("_") and not node.name.endswith("__"):
+        return True
+    if module.is_test:
+        return True
+    if not module.is_script:
+        return False
+    # A class in a package is there for others too, whatever the module shows when it is run, and so is what `__all__`
+    # lists; not so the methods that do a part of its own work.
+    owner = class_around(scopes)
+    is_for_others = module.lists(scopes[1]) or (owner is not None and module.is_in_package)
+    return not is_for_others or (owner is not None and is_called_on_self_alone(module, owner, node))
+
+
+def _is_called_in_its_module(module: Module, node: FunctionNode) -> bool:
+    """Whether a public function or method is called in its module as well as by others."""
+    if node.name == "forward" or node.name.startswith("__"):
+        return False  # it is called without its name
+    return len(module.source.rows_with_name(node.name)) > 1 and all(map(_keeps_calls_in_sight, node.decorator_list))
+
+
+def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool]) -> Entry:
+    """What does not require grad in any call in the module: others who call the function detach it too.
+
+    One that is only given what is on the CPU, and detaches it itself, may well be given something else by them.
+    """
+    detached = {name: _wherever_unknown(value) for name, value in entry.arguments.items() if is_enough(value)}
+    mode = False if entry.grad_mode is False else None
+    return Entry(detached, mode) if detached or mode is False else OUT_OF_SIGHT
+
+
+def at_best(module: Module, declared: Entry) -> Entry:
+    """The most that calls can show of a function that others call as well: all that it is given is detached, and grad
+    mode is off where its module speaks of that."""
+    arguments: dict[str, Value] = {
+        name: value if isinstance(value, Instance) else Tensor(requires_grad=False)  # `self` stays
+        for name, value in declared.arguments.items()
+    }
+    return declared._replace(arguments=arguments, grad_mode=False if module.speaks_of_grad_mode else declared.grad_mode)
+
+
+def _is_detached(value: Value) -> bool:
+    """Of a function that others call as well: surely a tensor without grad."""
+    tensors = [member for member in members(value) if not isinstance(member, (Plain, Constant))]
+    return bool(tensors) and all(isinstance(member, Tensor) and member.requires_grad is False for member in tensors)
+
+
+def _is_free(value: Value) -> bool:
+    """Of a method that only its class calls: whatever may be a tensor or hold some, but none that requires grad."""
+    return tensor_facts(value)[1] is False and any(isinstance(part, (Tensor, Unknown)) for part in held_in(value))
+
+
+def _wherever_unknown(value: Value) -> Value:
+    """That something is on the CPU is believed of tensors, and not of what may be anything: a batch of some loader."""
+    return value._replace(on_cpu=None) if isinstance(value, Unknown) else mapped(value, _wherever_unknown)
+
+
+def _keeps_calls_in_sight(decorator: ast.expr) -> bool:
+    """Decorators that do not register the function with somebody else who calls it."""
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in _DECORATORS  # fmt: skip
+
+
+# Decorators that leave the parameters of a function as they are.
+_DECORATORS = frozenset(
+    "staticmethod classmethod no_grad inference_mode enable_grad cache lru_cache wraps contextmanager jit script"
+    " torch_compile compile rank_zero_only on_main_process main_process_only override final typechecked beartype"
+    " jaxtyped".split()
+)

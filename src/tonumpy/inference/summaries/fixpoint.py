@@ -1,0 +1,146 @@
+"""Questions as they are worked out and asked again in; out: no answer is kept that was given too early.
+
+What a function returns may depend on itself, and so may what an attribute holds. Whoever asks a question that is being
+worked out gets what there is so far, nothing at first. An answer that was worked out with that is short of something as
+soon as there is more, and is forgotten then: it has to be worked out once more, if ever.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.values import (
+    NOTHING,
+    Constant,
+    Mapping,
+    Plain,
+    Sequence,
+    Tensor,
+    Unknown,
+    mapped,
+    members,
+    same,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from typing import Any
+
+    from tonumpy.inference.lattice.values import Value
+
+
+class Question(NamedTuple):
+    """One that is being worked out, and what there was when it was begun."""
+
+    answers: dict[Any, Any]  # which is to hold its answer
+    key: Hashable  # under this
+    waits_for: float  # what the question around it waited for
+    kept: int  # how many answers were early ones
+
+    @property
+    def name(self) -> tuple[int, Hashable]:
+        return id(self.answers), self.key
+
+
+class Unfinished:
+    def __init__(self) -> None:
+        self._questions: list[Question] = []
+        self._numbers: dict[tuple[int, Hashable], int] = {}  # where in that list each of them stands
+        self._waits_for: float = math.inf  # the number of the outermost question that the innermost has asked for
+        self._early: list[Question] = []  # those whose answers wait for others, as they were given
+        self._waiting: dict[tuple[int, Hashable], float] = {}  # what each of them waits for
+        self._so_far: dict[tuple[int, Hashable], Value] = {}  # what repeated questions came to the last time
+
+    def working_out(self, answers: dict[Any, Any], key: Hashable) -> Unfinished:
+        """To be used with `with`, around what puts the answer to a question into `answers`."""
+        question = Question(answers, key, self._waits_for, len(self._early))
+        self._numbers.setdefault(question.name, len(self._questions))
+        self._questions.append(question)
+        self._waits_for = math.inf
+        return self
+
+    def __enter__(self) -> None:
+        """Nothing more: the question has been begun."""
+
+    def __exit__(self, *raised: object) -> None:
+        question = self._questions.pop()
+        name, number = question.name, len(self._questions)
+        if self._numbers.get(name) == number:
+            del self._numbers[name]
+        if self._waits_for < number:
+            self._early.append(question)
+            self._waiting[name] = self._waits_for
+        else:
+            self._forget(question.kept)
+            self._waits_for = math.inf
+        self._waits_for = min(self._waits_for, question.waits_for)
+
+    def use(self, answers: dict[Any, Any], key: Hashable) -> None:
+        """Whatever is being worked out is made with what `answers` holds under `key`, which may be there too early."""
+        name = (id(answers), key)
+        number = self._numbers.get(name)
+        if number is not None:
+            self._waits_for = min(self._waits_for, number)
+        elif self._waiting:
+            self._waits_for = min(self._waits_for, self._waiting.get(name, math.inf))
+
+    def so_far(self, answers: dict[Any, Any], key: Hashable) -> Value:
+        """What there is of an answer that is being worked out, which whatever asks for it is made with."""
+        self.use(answers, key)
+        return self._so_far.get((id(answers), key), NOTHING)
+
+    @property
+    def waits_for_another(self) -> bool:
+        """Whether the innermost question has asked for one around it, without whose answer none is kept of its own."""
+        return self._waits_for < len(self._questions) - 1
+
+    def renew(self) -> None:
+        """There is more of the innermost question's answer now than what others were made with."""
+        self._forget(self._questions[-1].kept)
+
+    def must_repeat(self, answer: Value) -> bool:
+        """Whether the innermost question has to be worked out again, now with this answer for whoever asks for it.
+
+        Where it has asked for one around it, that one will be repeated, and this one with it.
+        """
+        number = len(self._questions) - 1
+        if self._waits_for > number:
+            return False
+        name = self._questions[-1].name
+        before = self._so_far.get(name, NOTHING)
+        after = self._so_far[name] = join(before, _shallow(answer))
+        if self._waits_for < number or same(before, after):
+            return False
+        self._waits_for = math.inf
+        self.renew()
+        return True
+
+    def abandon(self) -> None:
+        """No question is worked on any more; one may have been left in the middle, nested too deeply."""
+        self._questions.clear()
+        self._numbers.clear()
+        self._so_far.clear()
+        self._waits_for = math.inf
+        self._forget(0)
+
+    def _forget(self, first: int) -> None:
+        for question in self._early[first:]:
+            question.answers.pop(question.key, None)
+            self._waiting.pop(question.name, None)
+        del self._early[first:]
+
+
+_WITHOUT_PARTS = (Tensor, Unknown, Plain, Constant)
+
+
+def _shallow(value: Value) -> Value:
+    """Without what has parts that have parts: what holds a former answer could else be nested ever deeper."""
+    return join_all(
+        mapped(member, _flat) for member in members(value) if isinstance(member, (Sequence, Mapping, *_WITHOUT_PARTS))
+    )
+
+
+def _flat(value: Value) -> Value:
+    return join_all(member for member in members(value) if isinstance(member, _WITHOUT_PARTS))

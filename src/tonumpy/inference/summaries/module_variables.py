@@ -1,0 +1,266 @@
+"""A module of the repository and a name in; what the name holds there, through imports and star imports, out."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.habits.conventions import taken_for_source
+from tonumpy.inference.index.bindings import Import, bindings_of, bound_names, imports_of, words_given
+from tonumpy.inference.index.dependencies import flow_of_module, flow_of_node
+from tonumpy.inference.index.slices import Slice
+from tonumpy.inference.knowledge.frameworks import foreign_root
+from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.values import (
+    NOTHING,
+    Mapping,
+    ModuleValue,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    definition,
+    symbol,
+)
+from tonumpy.inference.transfer.control_flow import execute
+from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.inference.transfer.frame import NO_TARGETS, Frame
+from tonumpy.inference.transfer.members import settle
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.syntax import FUNCTIONS, statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.summaries.analysis import Analysis
+
+MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself
+MAX_IMPORTS = 16  # calls and imports that lead from one to the next
+
+_BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+_CIRCULAR = Unknown("import that depends on itself")
+
+
+class ModuleNames:
+    """Answers about the names of modules, each worked out once."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._globals: dict[tuple[str, str], Value] = {}
+        self._starred: dict[tuple[str, str], Value | None] = {}
+        self._module_frames: dict[str, list[Frame]] = {}
+
+    def global_value(self, module: Module, name: str) -> Value:
+        """What a module-level name holds when a function reads it, or the builtin of that name."""
+        found = self._module_name(module, name)
+        if found is not None:
+            return found
+        if name in _BUILTINS:
+            return Symbol(f"builtins.{name}")
+        # What a class or function sees that was defined beside the import, and is asked about from elsewhere.
+        imported = module.imports_in_functions.get(name)
+        return Unknown(f"name {name}") if imported is None else self.import_value(module, imported)
+
+    def member_of_module(self, module: Module, name: str) -> Value:
+        """`module.name` for a module of the repository."""
+        found = self._module_name(module, name)
+        if found is not None:
+            return found
+        submodule = module.submodule(name)
+        return Unknown(f"name {name} of a module") if submodule is None else ModuleValue(submodule)
+
+    def _module_name(self, module: Module, name: str) -> Value | None:
+        key = (module.filename, name)
+        if key in self._globals:
+            self._analysis.unfinished.use(self._globals, key)
+            return self._globals[key]
+        if not self._analysis.may_read(module):
+            return Unknown("module that is one too many")
+        bindings = module.bindings.get(name)
+        if bindings is None:
+            return self._star_import(module, name)
+        self._globals[key] = Unknown(f"name {name} that depends on itself")
+        with self._analysis.unfinished.working_out(self._globals, key):
+            value = self._bound_globally(module, name, bindings)
+            self._globals[key] = value  # what the functions that write it find there
+            self._analysis.unfinished.renew()
+            self._globals[key] = value = self.with_what_functions_leave(module, name, value)
+        return value
+
+    def with_what_functions_leave(self, module: Module, name: str, value: Value) -> Value:
+        """What a name of the module may hold that has been given a value, once functions of the module were called."""
+        value = join_all((value, *self._written_by_functions(module, name)))
+        if isinstance(value, (Mapping, Sequence, Tensor, Union)):
+            return self._filled_by_functions(module, name, value)
+        return value
+
+    def _written_by_functions(self, module: Module, name: str) -> Iterator[Value]:
+        """What the functions that declare a name global give it."""
+        for scopes in module.global_writers.get(name, ()):
+            imported = _only_imported(scopes[-1], name)
+            if imported is not None:
+                yield self.import_value(module, imported)
+            elif self._analysis.is_exhausted:
+                yield Unknown(f"name {name} that a function writes")
+            else:
+                yield self._analysis.entry_frame(module, scopes, NO_TARGETS, {name}).bound.get(name, NOTHING)
+
+    def _filled_by_functions(self, module: Module, name: str, value: Value) -> Value:
+        """What is in a container of the module when it is read, with what its functions put into it."""
+        found = [value]
+        for scopes in module.fillers(name):
+            function = scopes[-1]
+            assert isinstance(function, (*FUNCTIONS, ast.Lambda))
+            if name in module.derived(flow_of_node, function).local_names:
+                continue
+            left: Value | None = None
+            is_followed = not isinstance(function, ast.Lambda) and not self._analysis.is_exhausted
+            if isinstance(value, (Mapping, Sequence)) and is_followed:
+                left = self._analysis.entry_frame(module, scopes, NO_TARGETS, {name}).bound.get(name)
+            if left is None:
+                return _filled_out_of_sight(value)
+            found.append(left)
+        return join_all(found)
+
+    def _bound_globally(self, module: Module, name: str, bindings: list[ast.stmt | Import]) -> Value:
+        simple = [binding for binding in bindings if isinstance(binding, (Import, ast.ClassDef, *FUNCTIONS))]
+        if len(simple) == len(bindings):
+            # `try: import a` / `except ImportError: a = None` and overloads: every definition counts, Nones do not.
+            found = [
+                self.import_value(module, binding)
+                if isinstance(binding, Import)
+                else definition(binding, module, None, None)  # type: ignore[arg-type]
+                for binding in (bindings if isinstance(bindings[0], Import) else bindings[-1:])
+            ]
+            return join_all(found)
+        if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and id(bindings[0]) in module.unconditional:
+            targets = bindings[0].targets
+            if len(targets) == 1 and isinstance(targets[0], ast.Name):
+                frame = self._analysis.module_scope(module)
+                if not _may_change_in_place(bindings[0].value):
+                    made = settle(evaluate(frame, bindings[0].value))
+                    return taken_for_source(made, name, words_given(bindings[0].value))
+        frame = self._module_frame(module, name)
+        value = frame.env.get(name) or frame.bound.get(name)
+        return Unknown(f"name {name}") if value is None else value
+
+    def _module_frame(self, module: Module, name: str) -> Frame:
+        """The module's own body, run with what a name is made of; with every name once several were asked for."""
+        frames = self._module_frames.setdefault(module.filename, [])
+        for known in frames:
+            if known.is_relevant(name):
+                self._analysis.unfinished.use(self._module_frames, module.filename)
+                return known
+        flow = module.derived(flow_of_module, module.tree)
+        asked = Slice(flow.sources_of((name,))) if len(frames) < MAX_MODULE_SLICES else None
+        frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
+        frames.append(frame)
+        if not self._analysis.is_exhausted:
+            with self._analysis.unfinished.working_out(self._module_frames, module.filename):
+                execute(frame, module.tree.body)
+        return frame
+
+    def _star_import(self, module: Module, name: str) -> Value | None:
+        key = (module.filename, name)
+        if key not in self._starred:
+            self._starred[key] = self._through_stars(module, name, set())
+        return self._starred[key]
+
+    def _through_stars(self, module: Module, name: str, asked: set[str]) -> Value | None:
+        """What the star imports of a module make of a name that it does not bind itself; `asked` are the modules whose
+        star imports have been looked through already, as many ways may lead to one.
+
+        A name of a module of the repository goes before one that torch or another framework may have.
+        """
+        asked.add(module.filename)
+        stars = [star for star in module.bindings.get("*", ()) if isinstance(star, Import)]
+        if not stars:
+            return None
+        sources = [module.resolve(star) for star in stars]
+        found: list[Value] = []
+        for star, source in zip(reversed(stars), reversed(sources), strict=True):
+            if source is None:
+                continue
+            value: Value | None = None
+            if not self._analysis.may_read(source):
+                value = self._module_name(source, name)
+            elif not source.hands_out(name):
+                continue
+            elif name in source.bindings:
+                value = self._module_name(source, name)
+            elif source.filename not in asked:
+                value = self._through_stars(source, name, asked)
+            if value is not None and value != _CIRCULAR:
+                found.append(value)
+                if star in module.unconditional_stars:
+                    break  # what stands before it does not count
+        if found:
+            return join_all(found)
+        if name.startswith("_") or name in _BUILTINS:
+            return None
+        for star, source in zip(reversed(stars), reversed(sources), strict=True):
+            root = star.module.partition(".")[0]
+            if source is None and not star.level and (root == "torch" or foreign_root(root)):
+                return symbol(f"{star.module}.{name}")
+        return None
+
+    def import_value(self, module: Module, imported: Import) -> Value:
+        """What an import binds: a module, class or function of the repository, or a library's symbol."""
+        source = module.resolve(imported)
+        if imported.name is None:
+            if source is None:
+                return symbol(imported.module.partition(".")[0] if imported.binds_root else imported.module)
+            if imported.binds_root:
+                root = module.project.find(imported.module.partition(".")[0], module.folder)
+                return Unknown("import") if root is None else ModuleValue(root)
+            return ModuleValue(source)
+        if source is None:
+            if imported.level:
+                return Unknown("import of a module that is not there")
+            return symbol(f"{imported.module}.{imported.name}")
+        own = source.submodule(imported.name) if source.filename == module.filename else None
+        if own is not None:
+            return ModuleValue(own)  # `from . import part` in the package itself
+        if len(self._analysis.active) > MAX_IMPORTS:
+            return Unknown("import too deep to follow")
+        key = ("import", source.filename, imported.name)
+        if key in self._analysis.active:
+            return _CIRCULAR
+        self._analysis.active.append(key)
+        try:
+            return self.member_of_module(source, imported.name)
+        finally:
+            self._analysis.active.pop()
+
+
+def _only_imported(scope: ast.AST, name: str) -> Import | None:
+    """The import that is all that a function binds a name by: `global torch`, `import torch`."""
+    found: list[Import] = []
+    for statement in statements_of(scope.body) if isinstance(scope, FUNCTIONS) else ():
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            found += [imported for bound, imported in imports_of(statement) if bound == name]
+        elif any(name in bound_names(target) for targets, _ in bindings_of(statement) for target in targets):
+            return None
+    return found[0] if len(found) == 1 else None
+
+
+def _filled_out_of_sight(value: Value) -> Value:
+    """A container or tensor of the module into which functions may have put something when it is read."""
+    if isinstance(value, Union):
+        return join_all(_filled_out_of_sight(member) for member in value.members)
+    other = Unknown("what a function puts into a container")
+    if isinstance(value, Mapping):
+        return Mapping(tuple((key, join(entry, other)) for key, entry in value.entries), join(value.other, other))
+    if isinstance(value, Sequence):
+        return Sequence(None, join(value.element, other))
+    return value._replace(requires_grad=None) if isinstance(value, Tensor) else value
+
+
+def _may_change_in_place(value: ast.expr) -> bool:
+    """A container's later changes matter: `CACHE = {}` at the top says nothing of what is in it when it is read."""
+    return isinstance(value, (ast.Dict, ast.List, ast.Set)) or (
+        isinstance(value, ast.Call)
+        and getattr(value.func, "id", None) in ("dict", "list", "set", "defaultdict", "OrderedDict")
+    )

@@ -1,0 +1,1 @@
+"""The transfer functions: what each construct of the language does to what is known."""

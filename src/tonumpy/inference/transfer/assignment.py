@@ -1,0 +1,446 @@
+"""A target and a value in; the frame's variables changed: assignment, unpacking, augmented ones, `with ... as`."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.habits.conventions import learnt_from_name, learnt_from_name_of_index
+from tonumpy.inference.index.bindings import arguments_of, element_path, key_path, names_in, path_of, root_name
+from tonumpy.inference.knowledge import libraries
+from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_objects
+from tonumpy.inference.lattice.aliases import loosened, with_origin, with_unknown_grad
+from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
+from tonumpy.inference.lattice.joins import join, join_all, updated
+from tonumpy.inference.lattice.values import (
+    NOTHING,
+    Arguments,
+    BoundMethod,
+    Class,
+    Constant,
+    Device,
+    Foreign,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    members,
+    same,
+    tensor_facts,
+    truth_of,
+    with_facts,
+)
+from tonumpy.inference.transfer import autocast
+from tonumpy.inference.transfer.expressions import evaluate, operand_of, operate
+from tonumpy.inference.transfer.members import item_of, settle
+from tonumpy.inference.transfer.torch_operators import are_given, with_grad_set
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.chains import last_name
+from tonumpy.text.syntax import walk
+
+if TYPE_CHECKING:
+    from tonumpy.inference.transfer.frame import Frame
+
+
+def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = False) -> None:
+    """Give a target its value; `is_item`: one of those that a loop goes through."""
+    value = settle(value)
+    if isinstance(target, ast.Name):
+        taken = value.element if isinstance(value, Sequence) else value
+        if is_item or (isinstance(taken, Unknown) and taken.why.startswith("item")):
+            value = learnt_from_name(value, target.id, is_item=True)
+        elif isinstance(taken, Unknown) and taken.why.startswith(_TAKEN_OUT):
+            value = learnt_from_name(value, target.id)
+        elif isinstance(value, (Unknown, Union)):
+            value = learnt_from_name_of_index(value, target.id)
+        frame.bind(target.id, value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        value = _as_assumed(frame, value, target.elts)
+        for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
+            if isinstance(part, ast.Name):
+                item = learnt_from_name(item, part.id, is_item=is_item)
+            assign(frame, part.value if isinstance(part, ast.Starred) else part, item, is_item=is_item)
+    elif isinstance(target, ast.Attribute):
+        _assign_attribute(frame, target, value)
+    elif isinstance(target, ast.Subscript):
+        _assign_item(frame, target, value)
+
+
+# What a variable is given that is not made there and then is what the variable is called: `labels = kwargs.get(name)`.
+_TAKEN_OUT = ("attribute", "get", "pop")
+
+
+def assign_in_comprehension(frame: Frame, target: ast.expr, value: Value) -> None:
+    """A comprehension's variables live in its own layer and are no variables of the function."""
+    value = settle(value)
+    if isinstance(target, ast.Name):
+        frame.env.set(target.id, learnt_from_name(value, target.id, is_item=True))
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
+            assign_in_comprehension(frame, part.value if isinstance(part, ast.Starred) else part, item)
+
+
+def _as_assumed(frame: Frame, value: Value, targets: list[ast.expr]) -> Value:
+    """Of several tuples, those whose flags are what they are taken to be: `x, is_numpy = to_torch(x)`."""
+    flags = [
+        (index, Constant(not frame.assumed[target.id]))
+        for index, target in enumerate(targets)
+        if isinstance(target, ast.Name) and target.id in frame.assumed
+    ]
+    if not flags or not isinstance(value, Union):
+        return value
+    kept = [
+        member
+        for member in value.members
+        if not isinstance(member, Sequence)
+        or not any(same(item, flag) for index, flag in flags for item in (member.items or ())[index : index + 1])
+    ]
+    return join_all(kept) if kept else value
+
+
+def unpack(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:
+    """What each of the targets gets when the value is unpacked onto them."""
+    if isinstance(value, Union):
+        parts = [unpack(frame, member, targets) for member in value.members if not isinstance(member, Constant)]
+        return [join_all(values) for values in zip(*parts, strict=True)] if parts else [NOTHING] * len(targets)
+    if isinstance(value, Instance):
+        value = frame.analysis.classes.named_tuple_fields(value) or value
+    stars = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]
+    if isinstance(value, Sequence) and value.items is not None:
+        items = list(value.items)
+        if not stars and len(items) == len(targets):
+            return items
+        if len(stars) == 1 and len(items) >= len(targets) - 1:
+            first, rest = stars[0], len(targets) - stars[0] - 1
+            middle = items[first : len(items) - rest]
+            return [*items[:first], Sequence(tuple(middle), join_all(middle)), *items[len(items) - rest :]]
+    item = item_of(frame, value)
+    return [Sequence(None, item) if index in stars else item for index in range(len(targets))]
+
+
+def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:
+    path = path_of(target)
+    if path is None:
+        if target.attr == "requires_grad":
+            change_owner(frame, target)
+            known = settle(evaluate(frame, target.value))
+            if isinstance(known, Tensor):
+                frame.change_grad(known, with_grad_set(known, truth_of(value)))
+            if not same(value, Constant(False)):
+                thaw(frame, target.value)
+        return
+    owner, _, name = path.rpartition(".")
+    if name == "requires_grad":
+        _set_requires_grad(frame, target.value, owner, value)
+        return
+    if name in ("data", "grad"):
+        known = settle(evaluate(frame, target.value))
+        if isinstance(known, Tensor):
+            if name == "data":  # the tensor is still the same, and requires grad as before
+                dtype = value.dtype if isinstance(value, Tensor) else None
+                frame.change(owner, known._replace(on_cpu=tensor_facts(value)[0], dtype=dtype))
+            return
+    if _may_train(frame, value):
+        thaw_owners(frame, path)
+    holder = frame.env.get(owner)
+    if _is_set_by_library(frame, target, holder, value):
+        frame.forget(path)
+        return
+    if isinstance(holder, Instance):
+        if frame.analysis.classes.is_property(holder.cls, name):
+            frame.forget(path)  # what its setter makes of the value is what its class says
+            return
+        value = frame.analysis.classes.kept(holder, value)
+        if holder.cls == frame.owner and frame.analysis.classes.is_written_within(holder.cls, name):
+            value = join(value, frame.analysis.attribute_of_instance(holder, name))
+    frame.bind(path, value)
+    for member in members(frame.env.get(path) or value):
+        if isinstance(member, Tensor):
+            frame.put_into_objects |= member.origins
+    if isinstance(holder, Instance) and holder.cls != frame.owner:
+        frame.refine(owner, holder._replace(written=holder.written | {name}))
+
+
+def _is_set_by_library(frame: Frame, target: ast.Attribute, holder: Value | None, value: Value) -> bool:
+    """Whether a class out of sight may make something else of what its attribute is set to: GPyTorch's make a parameter
+    of it (`kernel.lengthscale = 1.0`). Torch's own modules keep it, and what is no module does so with a tensor."""
+    holders = members(holder or settle(evaluate(frame, target.value)))
+    others = [each for each in holders if isinstance(each, LibraryObject) and not each.name.startswith("torch.")]
+    if isinstance(value, Constant) and type(value.value) in (int, float):
+        return bool(others) or any(isinstance(each, Unknown) for each in holders)
+    return libraries.is_module([each.name for each in others])
+
+
+def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -> None:
+    known = settle(evaluate(frame, node))
+    if isinstance(known, (Instance, LibraryObject)):
+        return  # to a module an attribute like any other: its parameters stay as they are
+    truth = truth_of(value)
+    after = with_unknown_grad(known) if truth is None else with_facts(known, requires_grad=truth)
+    if isinstance(known, Tensor):
+        after = with_grad_set(known, truth)
+        frame.change_grad(known, after)
+    frame.change(owner, after)
+    thaw_owners(frame, owner)
+
+
+def thaw_owners(frame: Frame, path: str) -> None:
+    """A frozen module is no longer known to be so when one of its parameters has been set by itself."""
+    owner, dot, _ = path.rpartition(".")
+    while dot:
+        _thaw(frame, owner)
+        owner, dot, _ = owner.rpartition(".")
+
+
+def thaw(frame: Frame, part: ast.expr) -> None:
+    """Nor is one that is read where something requires grad from there on: `list(net.parameters())[-1]`."""
+    for name in names_in(part):
+        _thaw(frame, name)
+
+
+def _thaw(frame: Frame, name: str) -> None:
+    value = frame.env.get(name)
+    if isinstance(value, (LibraryObject, Instance)) and value.requires_grad is False:
+        frame.change_all(name, value, value._replace(requires_grad=None))
+
+
+def _may_train(frame: Frame, value: Value) -> bool:
+    """Whether it is a module that is not known to be frozen, or a parameter."""
+    if isinstance(value, LibraryObject):
+        return value.requires_grad is not False and libraries.is_module([value.name])
+    if isinstance(value, Instance):
+        return value.requires_grad is not False and frame.analysis.classes.is_module(value.cls)
+    return isinstance(value, Tensor) and value.requires_grad is not False
+
+
+def change_owner(frame: Frame, part: ast.expr) -> None:
+    """A part of a module has been moved, frozen or thawed by itself: `net[-1].requires_grad_()`."""
+    owner = root_name(part)
+    value = None if owner is None else frame.env.get(owner)
+    if owner is not None and isinstance(value, (LibraryObject, Sequence, Mapping)):
+        frame.change(owner, loosened(value))
+
+
+def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
+    """`container[key] = value`: a dict or list gains a value, a tensor is written in place."""
+    inner: ast.expr = target
+    keys: list[ast.expr] = []
+    while isinstance(inner, ast.Subscript):
+        keys.append(inner.slice)
+        inner = inner.value
+    path = path_of(inner)
+    if path is None:
+        return
+    if _may_train(frame, value):
+        thaw_owners(frame, path)
+    nested = len(keys) > 1
+    element = None if nested else element_path(path, target.slice)
+    if element is not None and frame.env.get(element) is not None:
+        frame.bind(element, value)  # the loop over the container's keys takes it from there
+        return
+    container = evaluate(frame, inner)
+    if isinstance(target.slice, ast.Slice) and isinstance(container, Sequence):
+        value = item_of(frame, value)
+    place = None if nested else key_path(path, target.slice)
+    value = with_origin(value, place or f"{path}[]")
+    after = _stored_at(container, [evaluate(frame, key) for key in reversed(keys)], value, frame)
+    if place is None or libraries.is_container(container):
+        frame.env.forget_keys(path)
+    else:
+        frame.bind(place, value)
+    if isinstance(container, Tensor) and isinstance(after, Tensor):
+        frame.change_grad(container, after)
+        frame.bind(path, after)
+    else:
+        frame.change_all(path, container, after)
+
+
+def _stored_at(container: Value, keys: list[Value], value: Value, frame: Frame) -> Value:
+    """What a container is after `container[a][b] = value`: the one under `a` has been changed and is still there."""
+    if len(keys) == 1 or not isinstance(container, (Sequence, Mapping, Union)):
+        return stored(container, keys[0], value, frame)
+    if isinstance(container, Union):
+        return join_all(_stored_at(member, keys, value, frame) for member in container.members)
+    key, *rest = keys
+    if isinstance(container, Sequence):
+        inner = container.element
+    else:
+        inner = container.get(key.value) if isinstance(key, Constant) else join_all(container.values())
+    if isinstance(inner, Nothing):
+        inner = Mapping(())  # of a defaultdict
+    return stored(container, key, _stored_at(inner, rest, value, frame), frame)
+
+
+def stored(container: Value, key: Value, value: Value, frame: Frame) -> Value:
+    """What a container is after a value has been stored in it."""
+    if isinstance(container, Union):
+        return join_all(stored(member, key, value, frame) for member in container.members)
+    if isinstance(container, Mapping):
+        if isinstance(key, Constant):
+            kept = tuple((name, entry) for name, entry in container.entries if name != key.value)
+            return Mapping((*kept, (key.value, value)), container.other)
+        # The key may be one of those that are known.
+        entries = tuple((name, join(entry, value)) for name, entry in container.entries)
+        return Mapping(entries, join(container.other, value))
+    if isinstance(container, Sequence):
+        return Sequence(None, join(container.element, value))
+    if isinstance(container, Tensor):
+        return written(container, value, frame)
+    if isinstance(container, LibraryObject) and libraries.is_container(container):
+        return libraries.filled(container, "__setitem__", Arguments((key, value))) or container
+    if isinstance(container, Unknown):
+        cpu, grad = tensor_facts(value)
+        keeps_grad = container.requires_grad is False and grad is False
+        return Unknown(
+            container.why, container.on_cpu if cpu is container.on_cpu else None, False if keeps_grad else None
+        )
+    return container
+
+
+def written(tensor: Tensor, value: Value, frame: Frame) -> Tensor:
+    """A tensor after `tensor[...] = value`: it stays where it is, but takes part in the value's graph."""
+    grad = tensor_facts(value)[1]
+    if frame.grad_mode is False or grad is False or isinstance(value, (Constant, Symbol)) or is_integral(tensor.dtype):
+        return tensor
+    is_sure = grad and tensor.dtype is None
+    return tensor._replace(
+        requires_grad=True if is_sure else tensor.requires_grad or None, is_given=are_given((tensor, value))
+    )
+
+
+def augment(frame: Frame, statement: ast.AugAssign) -> None:
+    target = statement.target
+    value = operand_of(frame, statement.value)
+    if isinstance(target, ast.Subscript):
+        _assign_item(frame, target, value)
+        return
+    before = settle(evaluate(frame, target))
+    if isinstance(before, Sequence) and isinstance(value, (Sequence, Unknown)):
+        after = Sequence(None, join(before.element, item_of(frame, value)))
+        frame.change_others(before, after, path_of(target))
+        assign(frame, target, after)
+        return
+    if isinstance(before, Mapping):
+        changed = updated(before, value)
+        if (path := path_of(target)) is not None:
+            frame.env.forget_keys(path)
+            frame.change_all(path, before, changed)
+        return
+    parts = []
+    for member in members(before):
+        if isinstance(member, Tensor):
+            # In place: the device and dtype stay, the grad comes from both sides.
+            result = operate(statement.op, (member, value), frame.grad_mode)
+            grad = result.requires_grad if isinstance(result, Tensor) else None
+            if frame.grad_mode is not True and grad is not member.requires_grad:
+                grad = member.requires_grad if frame.grad_mode is False else None
+            grad = False if is_integral(member.dtype) else grad
+            is_given = isinstance(result, Tensor) and result.is_given
+            written_to = member._replace(requires_grad=grad, is_given=is_given)
+            frame.change_grad(member, written_to)
+            parts.append(written_to if not _may_replace(value) else result)
+        else:
+            parts.append(operate(statement.op, (member, value), frame.grad_mode))
+    assign(frame, target, join_all(parts))
+
+
+def _may_replace(value: Value) -> bool:
+    return isinstance(value, Instance)
+
+
+def _changes_mode(frame: Frame, mode: str) -> bool:
+    """Whether a context manager that makes this of grad mode changes it; then it is changed."""
+    if mode != "unchanged":
+        frame.set_grad_mode(None if mode == "unknown" else mode == "on")
+    return mode != "unchanged"
+
+
+def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
+    """What `with node as x` binds; grad mode is changed where the context manager does that."""
+    if _changes_mode(frame, grad_mode_of_context(frame, node)):
+        return Unknown("context")
+    if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and _name(node.func) == "device":
+        device = evaluate(frame, node)
+        if isinstance(device, Device):
+            frame.env.set(DEFAULT_DEVICE, device)
+        return device
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, (ast.Name, ast.Attribute))
+        and _name(node.func) == "autocast"
+    ):
+        autocast.enter(frame, frame, node)
+        return Unknown("context")
+    if evaluate_it or _is_of_repository(frame, node):
+        context = settle(evaluate(frame, node))
+        if _changes_mode(frame, mode_of_objects(context)):
+            return Unknown("context")
+        return join_all([_entered(frame, member) for member in members(context)])
+    return Unknown("context")
+
+
+def _is_of_repository(frame: Frame, node: ast.expr) -> bool:
+    """Whether the function or class of a context is one that can be entered, and so may set grad mode itself."""
+    if isinstance(node, ast.Name):
+        return True
+    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return False
+    return isinstance(evaluate(frame, node.func), (Function, BoundMethod, Class))
+
+
+def _entered(frame: Frame, context: Value) -> Value:
+    """What a context of the repository's own binds; it may set grad mode before it does."""
+    if isinstance(context, LibraryObject) and context.name == GENERATOR_CONTEXT and context.arguments is not None:
+        yielded, mode = context.arguments.positional
+        frame.set_grad_mode(mode.value if isinstance(mode, Constant) else None)
+        return yielded
+    method = frame.analysis.classes.method(context.cls, "__enter__") if isinstance(context, Instance) else None
+    if method is None or isinstance(method.node, ast.Lambda):
+        return context
+    result = frame.analysis.call_function(method, context, Arguments(()), frame.grad_mode)
+    if any(isinstance(node, ast.expr) and last_name(node) in GRAD_CONTEXTS for node in walk(method.node)):
+        frame.set_grad_mode(None)
+    return result
+
+
+def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
+    """What a context manager or decorator makes of grad mode: "on", "off", "unknown" or "unchanged"."""
+    if isinstance(node, ast.IfExp):
+        modes = {grad_mode_of_context(frame, node.body), grad_mode_of_context(frame, node.orelse)}
+        return modes.pop() if len(modes) == 1 else "unknown"
+    function = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(function, (ast.Name, ast.Attribute)):
+        return "unchanged"
+    if isinstance(node, ast.Name):
+        mode = mode_of_objects(evaluate(frame, node))
+        if mode != "unchanged":
+            return mode
+    if not _may_be_grad_context(function):
+        return "unchanged"
+    arguments = arguments_of(node) if isinstance(node, ast.Call) else []
+    given = evaluate(frame, arguments[0]) if arguments else None
+    modes = {_mode_of_function(member, _name(function), given) for member in members(evaluate(frame, function))}
+    return modes.pop() if len(modes) == 1 else "unknown"
+
+
+def _mode_of_function(value: Value, written: str, given: Value | None) -> str:
+    """What a function that is called for a context manager, or is used as a decorator, makes of grad mode."""
+    name = value.name.rpartition(".")[2] if isinstance(value, Symbol) else written
+    if isinstance(value, Foreign) or name not in GRAD_CONTEXTS:
+        return "unchanged"
+    return mode_of_context(name, given)
+
+
+def _name(node: ast.Name | ast.Attribute) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id
+
+
+def _may_be_grad_context(node: ast.Name | ast.Attribute) -> bool:
+    return isinstance(node, ast.Name) or node.attr in GRAD_CONTEXTS

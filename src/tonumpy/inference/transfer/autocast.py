@@ -1,0 +1,67 @@
+"""An operation and its result in; the result with the dtype that `torch.autocast` gives it out.
+
+Of the blocks that cast to bfloat16 only: NumPy has float16. Which operations autocast makes narrow is one list for all
+devices; which it makes wide depends on the device, so of those nothing is said.
+"""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.environment import AUTOCAST
+from tonumpy.inference.lattice.values import NOTHING, Constant, Symbol, Tensor, Value, dtype_of
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable
+
+    from tonumpy.inference.lattice.values import Arguments
+    from tonumpy.inference.transfer.frame import Frame
+
+_CONTEXTS = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast")
+
+# Operators, functions and methods, and modules that call them.
+NARROW = frozenset(
+    "@ matmul mm bmm addmm addbmm baddbmm einsum linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d"
+    " conv_transpose3d multi_dot scaled_dot_product_attention Linear Conv1d Conv2d Conv3d ConvTranspose1d"
+    " ConvTranspose2d ConvTranspose3d".split()
+)
+# Those that autocast leaves alone on every device; views and moves among them.
+_KEEPING = frozenset(
+    "bfloat16 type relu clone contiguous detach cpu cuda to view reshape flatten squeeze unsqueeze transpose permute"
+    " expand narrow select chunk split unbind t + - * /".split()
+)
+
+
+def enter(frame: Frame, outer: Frame, node: ast.Call) -> None:
+    """`with torch.autocast(...)`, or that as a decorator, which is evaluated in the frame around the function."""
+    from tonumpy.inference.transfer.call_chains import evaluate_arguments
+    from tonumpy.inference.transfer.expressions import evaluate
+
+    function = evaluate(outer, node.func)
+    if isinstance(function, Symbol) and function.name in _CONTEXTS:
+        _enter(frame, function.name, evaluate_arguments(outer, node))
+
+
+def _enter(frame: Frame, context: str, arguments: Arguments) -> None:
+    is_of_one_device = context.endswith("amp.autocast") and context != "torch.amp.autocast"
+    enabled = arguments.named_value("enabled")
+    dtype = arguments.get(1, "dtype")
+    device = Constant(context.split(".")[1]) if is_of_one_device else arguments.get(0, "device_type")
+    is_narrow = dtype_of(dtype) == "bfloat16" if dtype is not None else device == Constant("cpu")
+    is_on = enabled is None or enabled == Constant(True)
+    if is_of_one_device and arguments.positional:
+        is_on = arguments.positional[0] == Constant(True)
+    frame.env.set(AUTOCAST, Symbol("torch.bfloat16") if is_narrow and is_on and not arguments.has_star else NOTHING)
+
+
+def cast(frame: Frame, operation: str, operands: Iterable[Value], result: Value) -> Value:
+    """The result of an operation by its own name, without the module's or class's."""
+    if not isinstance(result, Tensor) or not isinstance(frame.env.get(AUTOCAST), Symbol):
+        return result
+    dtypes = {operand.dtype for operand in operands if isinstance(operand, Tensor)}
+    if operation in NARROW:
+        is_left = any(is_integral(dtype) or dtype in ("float64", "double") for dtype in dtypes)
+        return result if is_left else result._replace(dtype="bfloat16")
+    is_kept = operation in _KEEPING or not dtypes or result.dtype != "bfloat16"
+    return result if is_kept else result._replace(dtype=None)

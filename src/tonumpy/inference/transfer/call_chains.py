@@ -1,0 +1,260 @@
+"""A chain of calls, attributes and subscripts in; its value out. What calls change is left to mutations.py."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.habits.conventions import (
+    holder_of_data,
+    learnt_from_function,
+    learnt_from_key,
+    may_hold_data,
+)
+from tonumpy.inference.index.bindings import SELF, element_path, is_super, key_path
+from tonumpy.inference.knowledge import libraries, torch_api
+from tonumpy.inference.knowledge.libraries.moved import moved
+from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.values import (
+    NOTHING,
+    Annotation,
+    Arguments,
+    Class,
+    Constant,
+    Instance,
+    LibraryObject,
+    Mapping,
+    ModuleValue,
+    Nothing,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    held_in,
+    mapped,
+    tensor_facts,
+)
+from tonumpy.inference.transfer.annotations import makes_annotation
+from tonumpy.inference.transfer.calls import call_method, call_value
+from tonumpy.inference.transfer.frame import Observation
+from tonumpy.inference.transfer.members import attribute_of, item_of, settle, subscript_of
+from tonumpy.inference.transfer.mutations import change_arguments, change_receiver, give_away_modules
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.chains import last_name
+
+if TYPE_CHECKING:
+    from tonumpy.inference.transfer.frame import Frame
+
+
+_UNREAD = Unknown("result that nobody reads")
+
+
+def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript) -> Value:
+    """`a.b[0].c(x).d()` from the inside out, in a loop: a chain may be longer than Python's stack is deep."""
+    from tonumpy.inference.transfer.expressions import evaluate
+
+    links: list[ast.Call | ast.Attribute | ast.Subscript] = []
+    inner: ast.expr = node
+    while True:
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            links.append(inner)
+            inner = inner.func.value
+        elif isinstance(inner, (ast.Attribute, ast.Subscript)):
+            links.append(inner)
+            inner = inner.value
+        else:
+            break
+    value = _call_of_expression(frame, inner) if isinstance(inner, ast.Call) else evaluate(frame, inner)
+    path = inner.id if isinstance(inner, ast.Name) else None
+    seen: list[tuple[int, Value]] = [(id(inner), value)]
+    owner: ast.expr = inner
+    for link in reversed(links):
+        if not isinstance(link, ast.Call) or _gets_part(link):
+            value = settle(value)
+            if isinstance(value, Unknown) or (isinstance(value, Union) and may_hold_data(last_name(owner))):
+                value = _part_of_data(frame, value, owner, link)
+        owner = link
+        if isinstance(link, ast.Attribute):
+            path = None if path is None else f"{path}.{link.attr}"
+            known = frame.env.get(path) if path is not None else None
+            value = attribute_of(frame, value, link.attr) if known is None else known
+        elif isinstance(link, ast.Subscript):
+            element = None if path is None else element_path(path, link.slice) or key_path(path, link.slice)
+            known = None if element is None else frame.env.get(element)
+            if known is None and makes_annotation(value):
+                known = Annotation(frame.analysis.annotated(frame, link))
+            elif known is None:
+                index = evaluate(frame, link.slice)
+                known = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
+                if isinstance(known, Unknown) or isinstance(value, Mapping):
+                    known = learnt_from_key(known, last_name(link.slice))
+            value = known
+            path = None
+        else:
+            assert isinstance(link.func, ast.Attribute)
+            known = frame.env.get(f"{path}.{link.func.attr}") if path is not None else None
+            arguments = evaluate_arguments(frame, link)
+            receiver = _as_what_has(frame, settle(value), link.func.attr)
+            if id(link) in frame.targets.calls:
+                frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode, frame.autocast))
+                if id(link) in frame.not_followed:
+                    return _UNREAD
+            called = Symbol(f"{receiver.name}.{link.func.attr}") if isinstance(receiver, Symbol) else receiver
+            give_away_modules(frame, link, called)
+            change_arguments(frame, link, _method_of(frame, receiver, link.func.attr), arguments)
+            stored = _stored(frame, path, link)
+            if stored is not None:
+                value = stored
+            elif known is not None:
+                value = call_value(frame, known, arguments)
+            else:
+                value = call_method(frame, receiver, link.func.attr, arguments)
+                if inner is link.func.value and is_super(inner) and _gives_itself(receiver, link.func.attr, value):
+                    value = _moved_itself(frame, value, link.func.attr, arguments)
+                value = learnt_from_function(value, link.func, arguments)
+                change_receiver(frame, link, receiver, path, arguments, value)
+            if known is not None or not _gives_itself(receiver, link.func.attr, value):
+                path = None
+        seen.append((id(link), value))
+    return value
+
+
+def _as_what_has(frame: Frame, receiver: Value, method: str) -> Value:
+    """A value as what has this method. An object of a class that extends torch's Tensor is a tensor where the class has
+    none of its own; of a value that may be several things, objects of the repository's own classes that have no such
+    method are left out: whoever calls it means one of the others."""
+    classes = frame.analysis.classes
+    if isinstance(receiver, Instance):
+        is_tensor = frame.analysis.makes_tensors(receiver.cls) and classes.method(receiver.cls, method) is None
+        return Tensor() if is_tensor else receiver
+    if not isinstance(receiver, Union):
+        return receiver
+    members = [_as_what_has(frame, each, method) for each in receiver.members]
+    kept = [each for each in members if not (isinstance(each, Instance) and classes.lacks(each.cls, method))]
+    is_same = all(one is other for one, other in zip(kept, receiver.members, strict=False))
+    return receiver if is_same and len(kept) == len(members) else join_all(kept or members)
+
+
+def _gives_itself(receiver: Value, method: str, result: Value) -> bool:
+    """Whether a method has given the module that it was called on: `net.eval().requires_grad_(False)`."""
+    if isinstance(receiver, Union):  # whichever it is
+        return all(_gives_itself(member, method, member) for member in receiver.members)
+    if method not in ("eval", "train") and not libraries.changes_module_in_place(method):
+        return False
+    if isinstance(receiver, Instance):
+        return isinstance(result, Instance) and result.cls == receiver.cls
+    if not isinstance(result, LibraryObject) or not libraries.is_module([result.name]):
+        return False
+    return isinstance(receiver, Unknown) or (isinstance(receiver, LibraryObject) and receiver.name == result.name)
+
+
+def _moved_itself(frame: Frame, result: Value, method: str, arguments: Arguments) -> Value:
+    """What `super().to(device)` gives: not an object of the base class, but the one at hand."""
+    own = frame.env.get("self")
+    return moved(own, method, arguments) if isinstance(own, Instance) else result
+
+
+def _gets_part(call: ast.Call) -> bool:
+    return last_name(call.func) == "get" and bool(call.args)
+
+
+def _stored(frame: Frame, path: str | None, call: ast.Call) -> Value | None:
+    """What has been put where `batch.get("image")` takes it from."""
+    element = key_path(path, call.args[0]) if path is not None and _gets_part(call) else None
+    return None if element is None else frame.env.get(element)
+
+
+def _part_of_data(frame: Frame, value: Value, owner: ast.expr, link: ast.Attribute | ast.Subscript | ast.Call) -> Value:
+    """What a part is taken from, by its name or number; `batch.T` is none, as that is a tensor's."""
+    if isinstance(value, Union):
+        return mapped(value, lambda member: _part_of_data(frame, member, owner, link))
+    if not isinstance(value, Unknown):
+        return value
+    if isinstance(link, ast.Attribute):
+        is_tensor = torch_api.tensor_attribute(link.attr) is not None
+        return value if is_tensor else holder_of_data(value, last_name(owner), has_names=True)
+    key = link.args[0] if isinstance(link, ast.Call) else link.slice
+    name = frame.env.get(key.id) if isinstance(key, ast.Name) else key  # `data[field]`, called with a field's name
+    has_names = isinstance(name, (ast.Constant, Constant)) and isinstance(name.value, str)
+    return holder_of_data(value, last_name(owner), has_names=has_names)
+
+
+def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
+    from tonumpy.inference.transfer.expressions import evaluate
+
+    positional: list[Value] = []
+    has_star = hides_names = False
+    frame.lambdas_given.update(id(each) for each in call.args if isinstance(each, ast.Lambda))
+    frame.lambdas_given.update(id(each.value) for each in call.keywords if isinstance(each.value, ast.Lambda))
+    hidden: Value = NOTHING
+    for argument in call.args:
+        if isinstance(argument, ast.Starred):
+            starred = settle(evaluate(frame, argument.value))
+            if isinstance(starred, Sequence) and starred.items is not None:
+                positional.extend(starred.items)
+            else:
+                has_star = True
+                hidden = join(hidden, item_of(frame, starred))
+        elif not has_star:
+            positional.append(settle(evaluate(frame, argument)))
+        else:
+            hidden = join(hidden, settle(evaluate(frame, argument)))
+    named: list[tuple[str, Value]] = []
+    under_names: Value = NOTHING
+    for keyword in call.keywords:
+        value = evaluate(frame, keyword.value)
+        if keyword.arg is not None:
+            named.append((keyword.arg, settle(value)))
+        elif isinstance(value, Mapping) and isinstance(value.other, Nothing):
+            named.extend((key, entry) for key, entry in value.entries if isinstance(key, str))
+        else:
+            under_names = _under_names(value) if not hides_names else NOTHING
+            has_star = hides_names = True
+    return Arguments(tuple(positional), tuple(named), has_star, hidden, hides_names, under_names)
+
+
+def _under_names(given: Value) -> Value:
+    """What a `**given` hides, where it is known that it holds tensors on the CPU: the batch of a tokenizer."""
+    cpu, grad = tensor_facts(given)
+    has_tensors = any(isinstance(each, (Tensor, Unknown, LibraryObject)) for each in held_in(given))
+    return Unknown("argument", cpu, grad) if cpu is True and has_tensors else NOTHING
+
+
+def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
+    """A call whose function is no attribute: `f(x)`, `fs[0](x)`, `(lambda y: y)(x)`."""
+    from tonumpy.inference.transfer.expressions import evaluate
+
+    function = evaluate(frame, call.func)
+    if function == Symbol("builtins.super"):
+        return _super(frame)
+    arguments = evaluate_arguments(frame, call)
+    if id(call) in frame.targets.calls:
+        frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode, frame.autocast))
+        if id(call) in frame.not_followed:
+            return _UNREAD
+    result = learnt_from_function(call_value(frame, function, arguments), call.func, arguments)
+    give_away_modules(frame, call, function)
+    change_arguments(frame, call, function, arguments)
+    return result
+
+
+def _method_of(frame: Frame, receiver: Value, name: str) -> Value:
+    return (
+        attribute_of(frame, receiver, name)
+        if isinstance(receiver, (Instance, Class, ModuleValue, Symbol))
+        else receiver
+    )
+
+
+def _super(frame: Frame) -> Value:
+    if frame.owner is None:
+        return Unknown("super")
+    classes = frame.analysis.classes
+    bases = classes.ancestors(frame.owner)[1:]
+    if bases:
+        itself = frame.lookup(SELF)
+        if isinstance(itself, Instance) and frame.owner in classes.ancestors(itself.cls):
+            return Instance(bases[0], real=itself)
+        return Instance(bases[0])
+    return libraries.object_of_bases(classes.library_bases(frame.owner))

@@ -1,0 +1,490 @@
+"""A function, class or method, and its arguments in; what calling it gives out."""
+
+from __future__ import annotations
+
+from tonumpy.inference.habits.conventions import (
+    LOADER,
+    asked_for_as,
+    generates_tokens,
+    held_by_dataset,
+    is_collating,
+    left_on_cpu,
+    speaks_of_model,
+    taken_for_data,
+    was_given,
+)
+from tonumpy.inference.index.bindings import Import
+from tonumpy.inference.knowledge import libraries, torch_api
+from tonumpy.inference.knowledge.frameworks import IMPORTING
+from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_objects, under_context
+from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
+from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.environment import GRAD_CONTEXTS
+from tonumpy.inference.lattice.joins import KEPT_CALLS, join_all
+from tonumpy.inference.lattice.values import (
+    DATASET,
+    NONE,
+    NOTHING,
+    SAVED,
+    Arguments,
+    BoundMethod,
+    Class,
+    Constant,
+    Device,
+    Foreign,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Method,
+    ModuleValue,
+    Nothing,
+    Plain,
+    Sent,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    held_in,
+    mapped,
+    may_be,
+    stronger,
+    symbol,
+    tensor_facts,
+    with_facts,
+)
+from tonumpy.inference.transfer import autocast, python_builtins, representation
+from tonumpy.inference.transfer.annotations import made_by_typing
+from tonumpy.inference.transfer.devices import cpu_of_device, keeps_device
+from tonumpy.inference.transfer.members import attribute_of, item_of, under_key
+from tonumpy.inference.transfer.torch_operators import (
+    TORCH_WORDS,
+    call_tensor_method,
+    call_torch_function,
+    combine,
+    on_default_device,
+    result_facts,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.transfer.frame import Frame
+
+
+def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
+    """What calling a value gives."""
+    if isinstance(function, Union):
+        return join_all(call_value(frame, member, arguments) for member in function.members if member != NONE)
+    if isinstance(function, (Function, BoundMethod, Instance)):
+        other = asked_for_as(arguments)
+        if other is not None:
+            return other
+        before, frame.analysis.autocast = frame.analysis.autocast, frame.autocast
+        try:
+            result = _left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))
+            return _left_by_test(result) if frame.module.is_test_on_cpu else result
+        finally:
+            frame.analysis.autocast = before
+    if isinstance(function, Class):
+        return _construct(frame, function, arguments)
+    if isinstance(function, Symbol):
+        return call_symbol(frame, function.name, arguments)
+    if isinstance(function, Method):
+        return call_method(frame, function.receiver, function.name, arguments)
+    if isinstance(function, LibraryObject) and function.name.rpartition(".")[2] in GRAD_CONTEXTS:
+        return under_context(mode_of_objects(function), arguments) or _fresh("call", frame, arguments)
+    if isinstance(function, LibraryObject) and function.name in KEPT_CALLS:
+        return python_builtins.call_kept(frame, function, arguments)
+    if isinstance(function, LibraryObject):
+        result = _left_where_it_was(frame, arguments, libraries.call_object(frame, function, "__call__", arguments))
+        return autocast.cast(frame, function.name.rpartition(".")[2], arguments.values(), result)
+    if isinstance(function, (Foreign, Plain)):
+        return function
+    if isinstance(function, Nothing):
+        return NOTHING
+    if isinstance(function, Unknown):
+        why = f"call of {function.why}" if not function.why.startswith("call") else function.why
+        return _fresh(why, frame, arguments)
+    if isinstance(function, Tensor) and function.certainty != "tensor":
+        return call_value(frame, _as_module(function), arguments)
+    return _fresh("call", frame, arguments)
+
+
+def _as_module(value: Tensor) -> LibraryObject:
+    """What only its words made a tensor, `load(path).requires_grad_(False)`, and what is used as no tensor can be."""
+    return LibraryObject("torch.nn.Module", value.on_cpu, value.requires_grad)
+
+
+def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instance, arguments: Arguments) -> Value:
+    if isinstance(function, Function):
+        return frame.analysis.call_function(function, None, arguments, frame.grad_mode)
+    if isinstance(function, BoundMethod):
+        result = frame.analysis.call_function(function.function, function.receiver, arguments, frame.grad_mode)
+        return _in_company(arguments, _made_by(frame, function.receiver, arguments, result))
+    for name in ("__call__", "forward"):
+        method = frame.analysis.classes.method(function.cls, name)
+        if method is not None:
+            result = frame.analysis.call_function(method, function, arguments, frame.grad_mode)
+            return _made_by(frame, function, arguments, result)
+    return _made_by(frame, function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
+
+
+def _in_company(arguments: Arguments, result: Value) -> Value:
+    """What a method makes of data on the CPU and of what its object was given before: torch would have refused that
+    elsewhere."""
+    if arguments.has_star and not isinstance(arguments.starred, Nothing):
+        return result
+    # A number mixes with what is on any device.
+    tensors = [each for each in held_in(*arguments.values()) if isinstance(each, Tensor) and not each.is_number]
+    is_data = bool(tensors) and all(tensor_facts(each) == (True, False) for each in tensors)
+    return _made_of_data(result) if is_data else result
+
+
+def _made_of_data(value: Value) -> Value:
+    """Also what an object was made with that is given back: `Output(sample=x)`."""
+    if isinstance(value, Tensor):
+        return taken_for_data(value)
+    if isinstance(value, Instance) and value.arguments is not None:
+        return value._replace(arguments=value.arguments.mapped(_made_of_data))
+    return mapped(value, _made_of_data)
+
+
+def _made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -> Value:
+    """What a module makes of its arguments, where nothing else is known of the result: a module on the CPU makes it
+    there of what is there, and a frozen one without grad of what has none."""
+    if not isinstance(module, Instance) or arguments.has_star:
+        return result
+    is_frozen = module.requires_grad is False and frame.analysis.classes.is_module(module.cls)
+    if is_frozen and result_facts(arguments.values(), True)[1] is False:
+        result = unless_it_requires_grad(result)
+    if module.on_cpu and tensor_facts(result)[0] is None and result_facts(arguments.values(), None, mixes=True)[0]:
+        return with_facts(result, on_cpu=True)
+    return result
+
+
+def _fresh(why: str, frame: Frame, arguments: Arguments) -> Value:
+    """The result of a call of which nothing is known: what is computed while grad mode is off does not require grad."""
+    return _left_where_it_was(frame, arguments, Unknown(why, None, False if frame.grad_mode is False else None))
+
+
+def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Value:
+    """What a call gives, on the CPU where it is told to be (`to_device(x, "cpu")`), or where nobody speaks of any other
+    device and it is made of what is there."""
+    if tensor_facts(result)[0] is not None:
+        return result
+    if any(isinstance(value, (Constant, Device)) and cpu_of_device(value) for value in arguments.values()):
+        return left_on_cpu(result)
+    given = arguments.all_values()
+    if given is None or frame.module.names_other_devices:
+        return result
+    held = [each for each in held_in(*given) if may_be(each, (Tensor, Unknown))]
+    # Not so of a tensor that may be elsewhere, nor of what is a tensor on the CPU or something unknown.
+    if any(tensor_facts(each)[0] is not True for each in held if may_be(each, Tensor)):
+        return result
+    return left_on_cpu(result) if any(tensor_facts(each)[0] for each in held) else result
+
+
+def _left_by_test(result: Value) -> Value:
+    """What the code under test gives where the test names no device but the CPU, but for what it has sent to one."""
+    if isinstance(result, Unknown):
+        return result  # it was not followed, and may have chosen a device by itself
+    return left_on_cpu(result) if isinstance(result, Tensor) else mapped(result, _left_by_test)
+
+
+def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
+    root = frame.analysis.classes.is_foreign(cls)
+    if root is not None and frame.analysis.classes.method(cls, "numpy") is None:
+        return Foreign(root)
+    if frame.analysis.makes_tensors(cls):
+        return Tensor()
+    declared = frame.analysis.classes.typed_dict(cls)
+    if declared is not None:
+        return _typed(frame, declared, python_builtins.call(frame, "dict", arguments))
+    known = None if arguments.has_star else without_origins(arguments)
+    if not frame.analysis.classes.is_module(cls):
+        return Instance(cls, known)
+    device = on_default_device(arguments, frame.default_on_cpu).named_value("device")
+    is_obscure = arguments.has_star or frame.analysis.classes.moves_itself(cls)
+    is_frozen = frame.analysis.classes.freezes_itself(cls)
+    return Instance(cls, known, None if is_obscure else cpu_of_device(device), False if is_frozen else None)
+
+
+def _typed(frame: Frame, declared: Mapping, made: Value) -> Mapping:
+    """A dict of a TypedDict: what it was made of, with the kinds that the class says."""
+    entries = dict(declared.entries)
+    for key, value in made.entries if isinstance(made, Mapping) else ():
+        entries[key] = frame.analysis.combine_annotation(value, entries.get(key, value))
+    return Mapping(tuple(entries.items()))
+
+
+_OPERATORS = frozenset(f"operator.{name}" for name in ("add", "matmul", "mul", "sub", "truediv"))
+
+
+def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
+    """A call of a library's function or class."""
+    if name == "builtins.__import__":
+        return _imported(frame, arguments.get(0, "name"), is_root=True)
+    if name.startswith("builtins."):
+        return python_builtins.call(frame, name[len("builtins.") :], arguments)
+    if name == "functools.reduce":
+        return python_builtins.reduced(frame, arguments)
+    if name in _OPERATORS:
+        return combine(arguments.positional, frame.grad_mode)
+    promised = libraries.call_function(frame, name, arguments)
+    if promised is not None:
+        return held_by_dataset(promised) if _is_loaded_by_dataset(frame, promised) else promised
+    if name.rpartition(".")[2] in IMPORTING:
+        return _imported(frame, arguments.get(0, "name"))
+    if name == "pytest.param":
+        return python_builtins.parameter_set(arguments)
+    if name == "parameterized.param" and not arguments.has_star:
+        return LibraryObject(name, arguments=arguments)
+    if name == "torch.device":
+        return _device(arguments.get(0, "type"))
+    if name == "torch.is_grad_enabled" and frame.grad_mode is not None:
+        return Constant(frame.grad_mode)
+    if name == "torch.is_inference_mode_enabled" and frame.grad_mode:
+        return Constant(False)  # where it is, grad mode is off
+    if name.startswith("torch."):
+        if name.startswith("torch.Tensor.") and arguments.positional:
+            rest = arguments._replace(positional=arguments.positional[1:])
+            return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
+        result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu)
+        if result is not None:
+            result = representation.in_default_dtype(name, arguments, frame.default_dtype, result)
+            return autocast.cast(frame, name.rpartition(".")[2], arguments.values(), result)
+    annotation = made_by_typing(name, arguments)
+    if annotation is not None:
+        return annotation
+    short = name.rpartition(".")[2]
+    if name.startswith("torch.") and short in GRAD_CONTEXTS:
+        wrapped = under_context(mode_of_context(short, None), arguments)
+        return wrapped or LibraryObject(name, arguments=None if arguments.has_star else arguments)
+    if name in KEPT_CALLS:
+        return LibraryObject(name, arguments=None if arguments.has_star else arguments)
+    if name.startswith("collections."):
+        return python_builtins.collection(frame, name[len("collections.") :], arguments)
+    if libraries.gives_plain_values(name):
+        return Plain(name)
+    if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
+        made = libraries.construct(name, arguments, frame.default_on_cpu)
+        return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
+    result = _fresh(f"call of {name}", frame, arguments)
+    return unless_it_requires_grad(result) if _is_made_of_data(short, arguments) else result
+
+
+def _is_loaded_by_dataset(frame: Frame, value: Value) -> bool:
+    """Whether it is what a Dataset's own method has loaded, which it then holds, be it for this item only."""
+    if frame.owner is None or not isinstance(value, Unknown) or value.why != SAVED:
+        return False
+    return frame.analysis.classes.is_dataset(frame.owner)
+
+
+def _is_made_of_data(function: str, arguments: Arguments) -> bool:
+    """Whether a function of others is given numbers that do not require grad, and nothing that might.
+
+    It has nothing to learn, unless it is called after a model; of integers alone it may look up what was learnt.
+    """
+    if arguments.has_star or speaks_of_model(function):
+        return False
+    is_data = any(
+        not was_given(each) if isinstance(each, Unknown) else isinstance(each, Tensor) and not is_integral(each.dtype)
+        for each in held_in(*arguments.values())
+    )
+    return is_data and result_facts(arguments.values(), True, mixes=True)[1] is False
+
+
+def _imported(frame: Frame, name: Value | None, *, is_root: bool = False) -> Value:
+    """The module that a call imports by its name, or the package that it is in."""
+    if isinstance(name, Constant) and isinstance(name.value, str) and not name.value.startswith("."):
+        module = name.value.partition(".")[0] if is_root else name.value
+        return frame.analysis.names.import_value(frame.module, Import(module, 0, None))
+    return Unknown("import")
+
+
+def _device(given: Value | None) -> Value:
+    """`torch.device(given)`."""
+    if isinstance(given, Device):
+        return given
+    if isinstance(given, Constant) and isinstance(given.value, str):
+        kind = given.value.partition(":")[0]
+        return Device(kind == "cpu", kind)
+    is_cpu = None if given is None else cpu_of_device(given)
+    return Device(is_cpu, sent=Sent.AS_TOLD if is_cpu is None else Sent.NOWHERE)
+
+
+def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
+    """What `receiver.name(...)` gives."""
+    result = _call_method(frame, receiver, name, arguments)
+    if isinstance(result, Unknown):
+        # Whatever it is that has been brought there, or detached.
+        if name == "cpu":
+            return result._replace(on_cpu=True)
+        if name == "detach":
+            return result._replace(requires_grad=False)
+    return result
+
+
+def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
+    if isinstance(receiver, Union):
+        return join_all(call_method(frame, member, name, arguments) for member in _members_with_method(receiver, name))
+    if isinstance(receiver, Tensor):
+        result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
+        if result is None and receiver.certainty != "tensor":
+            return call_method(frame, _as_module(receiver), name, arguments)
+        if result is None:
+            return _fresh(f"method {name} of a tensor", frame, arguments)
+        if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.shared_words:
+            result = result._replace(certainty=stronger(result.certainty, "likely"))
+        return autocast.cast(frame, name, (receiver, *arguments.values()), result)
+    if isinstance(receiver, Unknown):
+        return _call_unknown(frame, receiver, name, arguments)
+    if isinstance(receiver, Symbol):
+        return call_value(frame, symbol(f"{receiver.name}.{name}"), arguments)
+    if isinstance(receiver, Class) and name == "apply" and frame.analysis.classes.is_operator(receiver):
+        return _apply_operator(frame, receiver, arguments)
+    if isinstance(receiver, (ModuleValue, Class)):
+        return call_value(frame, attribute_of(frame, receiver, name), arguments)
+    if isinstance(receiver, Instance):
+        method = attribute_of(frame, receiver, name)
+        if isinstance(method, Method):
+            return libraries.call_inherited(frame, receiver, name, arguments)
+        return call_value(frame, method, arguments)
+    if isinstance(receiver, (Sequence, Mapping)):
+        return python_builtins.call_container_method(receiver, name, arguments)
+    if isinstance(receiver, LibraryObject):
+        return _left_where_it_was(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
+    if isinstance(receiver, Foreign):
+        if receiver.root == "keras" and name == "detach":
+            return Tensor(None, False, None, "likely")  # of Keras's backends, only torch has such a method
+        return receiver
+    if isinstance(receiver, Constant):
+        return python_builtins.call_constant_method(receiver, name, arguments)
+    if isinstance(receiver, Plain):
+        if "." in receiver.what:  # what a library's object gives is the library's too: `figure.add_subplot()`
+            return receiver
+        if name in TORCH_WORDS:  # a key, most often, taken for a text or number: they have no such method
+            return _call_unknown(frame, Unknown(receiver.what), name, arguments)
+        return Plain(f"result of {name}")
+    if isinstance(receiver, Nothing):
+        return NOTHING
+    if name in ("__next__", "next"):
+        return item_of(frame, receiver)
+    return _fresh(f"method {name}", frame, arguments)
+
+
+def _apply_operator(frame: Frame, operator: Class, arguments: Arguments) -> Value:
+    """An operator of one's own is run without grad; what it gives requires grad if a tensor does that it is given.
+
+    https://docs.pytorch.org/docs/stable/notes/extending.html#extending-torch-autograd
+    """
+    classes = frame.analysis.classes
+    forward = classes.method(operator, "forward")
+    if forward is None:
+        return _fresh("method apply", frame, arguments)
+    has_context = classes.method(operator, "setup_context") is None
+    positional = (Unknown("context"), *arguments.positional) if has_context else arguments.positional
+    made = frame.analysis.call_function(forward, None, arguments._replace(positional=positional), False)
+    given = [*arguments.values(), *([arguments.starred] if arguments.has_star else [])]
+    are_known = not arguments.hides_names and not any(isinstance(each, Nothing) for each in given)
+    if frame.grad_mode is False or (are_known and all(tensor_facts(each)[1] is False for each in given)):
+        return unless_it_requires_grad(made)
+    return with_unknown_grad(made)
+
+
+def _members_with_method(receiver: Union, method: str) -> list[Value]:
+    """The members of a union that have the method: None has none, and a list, dict, text or number has not what tensors
+    have.
+
+    A tensor has not what arrays alone have. Nor has torch's DataLoader any to be called, so that beside an object of
+    the repository's own it is not the one.
+    """
+    given = [member for member in receiver.members if member != NONE]
+    if any(isinstance(member, Instance) for member in given):
+        given = [each for each in given if not (isinstance(each, LibraryObject) and each.name == LOADER)]
+    if method in _OF_ARRAYS_ALONE:
+        return [each for each in given if not isinstance(each, Tensor)] or given
+    if method not in TORCH_WORDS and torch_api.tensor_method(method) is None:
+        return given
+    without: tuple[type, ...] = tuple(kind for kind, methods in _OF_CONTAINERS.items() if method not in methods)
+    if method in TORCH_WORDS:
+        without += (Plain,)
+    return [member for member in given if not isinstance(member, without)] or given
+
+
+_OF_ARRAYS_ALONE = frozenset("astype byteswap dump dumps fill setfield setflags tobytes tofile".split())
+# Methods of tensors that these have as well; a batch of texts, which is read as a dict, can be moved.
+_OF_CONTAINERS: dict[type, tuple[str, ...]] = {Sequence: ("add", "sort"), Mapping: ("values", "to")}
+
+
+_PLAIN_METHODS = frozenset(
+    "numpy item tolist size dim numel nelement stride data_ptr keys strip lower upper startswith endswith splitlines"
+    " astype".split()
+)
+
+
+def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
+    """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
+    if name in _PLAIN_METHODS:
+        return Plain(f"result of {name}")
+    if name in ("items", "values", "get", "pop", "setdefault", "copy", "popitem"):
+        inner = Unknown(f"{name} of an unknown value", receiver.on_cpu, receiver.requires_grad)
+        if receiver.why == SAVED and name != "copy":
+            inner = receiver._replace(requires_grad=False)
+        if name == "copy":
+            inner = inner._replace(is_no_tensor=True)  # which has no such method
+        if name == "items":
+            return Sequence(None, Sequence((Plain("key"), inner), inner))
+        if name in ("get", "pop") and arguments.positional:
+            if any(map(python_builtins.is_option, arguments.positional[1:])):
+                return Plain("number")
+            return under_key(frame, inner, inner, arguments.positional[0])
+        return Sequence(None, inner) if name == "values" else inner
+    if name == "split" and _is_of_text(arguments):
+        return Sequence(None, Plain("str"))
+    if is_collating(name):
+        return Unknown("batch", True, False)
+    if generates_tokens(name, (keyword for keyword, _ in arguments.named)):
+        return Unknown("generated tokens", None, False)
+    if name in ("eval", "train") and not arguments.values() and frame.module.only_torch_says:
+        return LibraryObject("torch.nn.Module", receiver.on_cpu)
+    if name == "state_dict" and frame.module.only_torch_says:
+        return Mapping((), Tensor(receiver.on_cpu, False))  # detached, unless keep_vars asks otherwise
+    if receiver.is_no_tensor and torch_api.tensor_method(name) is not None:
+        return Unknown(receiver.why, None, None, is_no_tensor=True)  # a method that is called as one of a tensor's
+    if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
+        why = f"method {name} of {receiver.why}" if "method" not in receiver.why else receiver.why
+        is_data = receiver.why == DATASET and result_facts(arguments.values(), True, mixes=True)[1] is False
+        made = _fresh(why, frame, arguments)
+        return unless_it_requires_grad(made) if is_data else made
+    result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
+    if result is None:
+        return _fresh(f"method {name}", frame, arguments)
+    if isinstance(result, Tensor):
+        speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
+        if (name == "cpu" and not frame.module.speaks_of_torch) or (
+            name in ("cpu", "cuda", "detach") and frame.module.hands_out_wrappers
+        ):
+            speaks_torch = False  # wrappers of results have a `cpu` and a `numpy` too
+        if speaks_torch and frame.module.only_torch_says:
+            is_shared = name in frame.module.shared_words and not _is_in_a_module(frame)
+            return result._replace(certainty="possible" if is_shared else "likely")
+        is_obscure = receiver.why == DATASET or (name == "to" and not keeps_device(arguments))
+        why = f"method {name}" if is_obscure else receiver.why
+        return Unknown(why, result.on_cpu, result.requires_grad)
+    return result
+
+
+def _is_of_text(arguments: Arguments) -> bool:
+    """`split()`, `split(",")`: that of a tensor is told a size."""
+    separator = arguments.get(0, "sep")
+    if separator is None:
+        return not arguments.has_star and arguments.named_value("split_size") is None
+    return isinstance(separator, Constant) and (separator == NONE or isinstance(separator.value, str))
+
+
+def _is_in_a_module(frame: Frame) -> bool:
+    """Whether a method of a torch.nn.Module is being looked at: it works on torch's tensors."""
+    return frame.owner is not None and frame.analysis.classes.is_module(frame.owner)

@@ -1,0 +1,86 @@
+"""A condition in; whether it is known to hold, or not to, out."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import path_of
+from tonumpy.inference.lattice.values import NONE, Constant, Instance, same
+from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.inference.transfer.narrowing import decided_by_class
+from tonumpy.inference.transfer.python_builtins import METHODS_OF_TEXT
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.chains import last_name
+
+if TYPE_CHECKING:
+    from tonumpy.inference.transfer.frame import Frame
+
+
+_ASKING_FOR_GRAD_MODE = frozenset(("is_grad_enabled", "is_inference_mode_enabled"))
+
+
+def constant_test(frame: Frame, test: ast.expr) -> bool | None:
+    """Whether a condition is known to hold, or not to: a literal, TYPE_CHECKING, a flag whose value is in sight."""
+    if isinstance(test, ast.Constant):
+        return bool(test.value)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        known = constant_test(frame, test.operand)
+        return None if known is None else not known
+    if (
+        isinstance(test, (ast.Name, ast.Attribute))
+        and (test.id if isinstance(test, ast.Name) else test.attr) == "TYPE_CHECKING"
+    ):
+        return False
+    if isinstance(test, ast.Name):
+        value = frame.env.get(test.id)
+        if isinstance(value, Constant) and isinstance(value.value, bool):
+            return value.value
+    if isinstance(test, (ast.Name, ast.Attribute)) and not frame.targets.calls:
+        # What a call does not give, or the object was made without, is not there: `if self.transform:`.
+        return False if same(evaluate(frame, test), NONE) else None
+    if isinstance(test, ast.BoolOp):
+        decisive = isinstance(test.op, ast.Or)
+        parts = [constant_test(frame, part) for part in test.values]
+        return decisive if decisive in parts else None if None in parts else not decisive
+    if isinstance(test, ast.Call) and last_name(test.func) in _ASKING_FOR_GRAD_MODE:
+        value = evaluate(frame, test)
+        return value.value if isinstance(value, Constant) else None
+    if isinstance(test, ast.Call) and (answer := _constant_in_sight(frame, test)) is not None:
+        return bool(answer.value)
+    if isinstance(test, ast.Call) and not frame.targets.calls:
+        # Where a call is followed its arguments are believed; a function by itself may guard against others.
+        return decided_by_class(frame, test)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _constant_comparison(frame, test)
+    return None
+
+
+def _constant_comparison(frame: Frame, test: ast.Compare) -> bool | None:
+    """`device == "auto"` where the device is a literal that the caller passed; `mode is None` where it is one."""
+    operator = test.ops[0]
+    is_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+    if not isinstance(operator, (ast.Eq, ast.NotEq)) and not (is_none and isinstance(operator, (ast.Is, ast.IsNot))):
+        return None
+    right = _constant_in_sight(frame, test.comparators[0])  # most often a literal, or else no constant at all
+    left = None if right is None else _constant_in_sight(frame, test.left)
+    if left is None or right is None:
+        return None
+    return (left == right) is isinstance(operator, (ast.Eq, ast.Is))
+
+
+def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:
+    if isinstance(node, ast.Constant):
+        return Constant(node.value)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        if isinstance(node, ast.Attribute) and frame.env.get(path_of(node) or "") is None:
+            holder = evaluate(frame, node.value)
+            if isinstance(holder, Instance) and frame.analysis.classes.is_computed(holder, node.attr):
+                return None
+        value = evaluate(frame, node)
+        return value if isinstance(value, Constant) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS_OF_TEXT:
+        if _constant_in_sight(frame, node.func.value) is None:
+            return None
+        value = evaluate(frame, node)
+        return value if isinstance(value, Constant) else None
+    return None

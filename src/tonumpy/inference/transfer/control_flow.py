@@ -1,0 +1,420 @@
+"""Statements in; their effect on a frame out: branches, loops, `with`, `try`, `match`, and the others in between."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import (
+    bound_names,
+    is_false,
+    names_in,
+    path_of,
+    requires_grad_given,
+    rewritten_element,
+)
+from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
+from tonumpy.inference.knowledge.libraries.moved import changes_module_in_place
+from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
+from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.values import (
+    NOTHING,
+    Constant,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Unknown,
+    Value,
+    same,
+)
+from tonumpy.inference.transfer.assignment import assign, enter_context, grad_mode_of_context, thaw
+from tonumpy.inference.transfer.call_chains import evaluate_arguments
+from tonumpy.inference.transfer.calls import call_method
+from tonumpy.inference.transfer.constant_conditions import constant_test
+from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.inference.transfer.frame import Loop
+from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_without_accelerator
+from tonumpy.inference.transfer.members import EXCEPTION, item_of, settle, subscript_of
+from tonumpy.inference.transfer.narrowing import narrow, narrow_by_pattern, pattern_value, tells_of_tensor
+from tonumpy.inference.transfer.observation import observe_calls, observe_calls_of_targets
+from tonumpy.inference.transfer.simple_statements import HANDLERS, Continues, give_away, is_wanted, walruses
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.chains import last_name
+from tonumpy.text.syntax import blocks_of, statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from tonumpy.inference.transfer.frame import Frame
+
+# A loop's variables settle within two or three passes; what still changes after these is given up as unknown.
+MAX_PASSES = 6
+
+
+def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
+    kept = frame.kept
+    for statement in body:
+        if kept is not None and id(statement) not in kept:
+            continue
+        frame.analysis.spend()
+        if id(statement) in frame.targets.statements:
+            observe_calls_of_targets(frame, statement)
+        if id(statement) in frame.unread and isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
+            if statement.value is not None:
+                observe_calls(frame, statement.value)
+            if isinstance(statement, ast.Return):
+                return False
+            continue
+        if frame.flow.closures is not None and id(statement) in frame.flow.closures.given_away:
+            give_away(frame, statement, frame.flow.closures)
+        handler = _HANDLERS.get(type(statement))
+        if handler is not None and not handler(frame, statement):
+            return False
+    return True
+
+
+def _branches(frame: Frame, runs: Sequence[Callable[[], Continues]], statement: ast.If | None = None) -> Continues:
+    """Run alternatives from the same start and go on with the join of those that reach their end.
+
+    Where it is an `if` that they are of, only those count that may lead to what is asked for.
+    """
+    base = frame.env
+    ends: list[dict[str, Value]] = []
+    for run in runs:
+        frame.env = Environment(base)
+        if run():
+            ends.append(frame.env.changes_since(base))
+    frame.env = base
+    if not ends:
+        return False
+    base.merge(ends if statement is None else _leading_to_targets(frame, statement, ends))
+    return True
+
+
+def _leading_to_targets(frame: Frame, statement: ast.If, ends: list[dict[str, Value]]) -> list[dict[str, Value]]:
+    """`if isinstance(x, np.ndarray): x, is_numpy = torch.from_numpy(x), True`: what stands under `if is_numpy:` below
+    was made there, for the flag is off at the other ends, and nowhere below is it switched on."""
+    for name, truth in frame.awaited.items():
+        is_settled = not frame.loops and frame.flow.switched[name, truth] <= (statement.end_lineno or 0)
+        if is_settled:
+            switched = [end for end in ends if (end.get(name) or frame.env.get(name)) != Constant(not truth)]
+            ends = switched or ends
+    return ends
+
+
+def _if(frame: Frame, statement: ast.If) -> Continues:
+    if id(statement) in frame.targets.statements or walruses(frame, statement.test):
+        evaluate(frame, statement.test)
+    known = constant_test(frame, statement.test)
+    uses_accelerator = asks_for_accelerator(frame, statement.test)
+
+    def then() -> Continues:
+        narrow(frame, statement.test, True)
+        if uses_accelerator is False:
+            enter_without_accelerator(frame, statement.test, statement.orelse)
+        return execute(frame, statement.body)
+
+    def otherwise() -> Continues:
+        narrow(frame, statement.test, False)
+        if uses_accelerator:
+            enter_without_accelerator(frame, statement.test, statement.body)
+        return execute(frame, statement.orelse)
+
+    if known is None:
+        return _branches(frame, (then, otherwise), statement)
+    taken, other, passed_over = (then, otherwise, statement.orelse) if known else (otherwise, then, statement.body)
+    targets = frame.targets.statements
+    if targets and any(id(each) in targets for each in statements_of(passed_over)):
+        # Whoever wrote a conversion there means it to be run some day; nothing that follows comes from there.
+        base = frame.env
+        frame.env = Environment(base)
+        other()
+        frame.env = base
+    return taken()
+
+
+def _loop(
+    frame: Frame,
+    statement: ast.For | ast.AsyncFor | ast.While,
+    start_pass: Callable[[], Continues],
+    end_pass: Callable[[], None] = lambda: None,
+) -> Continues:
+    """Run a loop's body until what comes round no longer changes what its head has seen.
+
+    Only the outermost loop repeats: an inner loop runs once a pass and remembers what came round it, so nesting costs
+    a sum and not a product.
+    """
+    key = id(statement)
+    outermost = not frame.loops
+    base = frame.env
+    for number in range(MAX_PASSES):
+        frame.env = Environment(base)
+        if outermost:
+            frame.back_edge_changed = False
+        loop = Loop(frame.env)
+        head = frame.env
+        for name, value in frame.back_edges.get(key, {}).items():
+            head.widen(name, value)
+        frame.loops.append(loop)
+        frame.env = Environment(head)
+        goes_on = start_pass() and execute(frame, statement.body)
+        end_pass()
+        rounds = [frame.env.changes_since(head)] if goes_on else []
+        frame.loops.pop()
+        for changes in (*rounds, *loop.continues):
+            for name, value in changes.items():
+                settled = Unknown("changes in a loop") if number == MAX_PASSES - 1 else value
+                if _remember(frame, key, name, settled):
+                    frame.back_edge_changed = True
+                head.widen(name, value)
+        if not outermost or not frame.back_edge_changed:
+            break
+    frame.env = Environment(head)
+    ends = []
+    if not (isinstance(statement, ast.While) and constant_test(frame, statement.test) is True):
+        if isinstance(statement, ast.While):
+            narrow(frame, statement.test, False)
+        if execute(frame, statement.orelse):
+            ends.append(frame.env.changes_since(base))
+    ends.extend({**head.values, **changes} for changes in loop.breaks)
+    frame.env = base
+    if not ends:
+        return False
+    base.merge(ends)
+    return True
+
+
+def _remember(frame: Frame, loop: int, name: str, value: Value) -> bool:
+    """Add to what came round a loop; whether it was new."""
+    memory = frame.back_edges.setdefault(loop, {})
+    before = memory.get(name)
+    joined = value if before is None else join(before, value)
+    memory[name] = joined
+    return not same(before, joined)
+
+
+def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
+    names = list(bound_names(statement.target))
+    wanted = is_wanted(frame, statement, names)
+    rewritten = rewritten_element(statement)
+
+    def start_pass() -> Continues:
+        if wanted:
+            assign(frame, statement.target, item_of(frame, evaluate(frame, statement.iter)), is_item=True)
+        if rewritten is not None:
+            container = frame.env.get(rewritten[0])
+            if container is not None:
+                frame.env.set(rewritten[1], subscript_of(frame, settle(container), Plain("key"), is_slice=False))
+        return True
+
+    if rewritten is None:
+        goes_on = _loop(frame, statement, start_pass)
+        _regrade_module(frame, statement)
+        _move_modules(frame, statement)
+        return goes_on
+    elements: list[Value] = []
+    goes_on = _loop(frame, statement, start_pass, lambda: elements.append(frame.env.get(rewritten[1]) or NOTHING))
+    if frame.env.get(rewritten[0]) is not None and elements and not isinstance(elements[-1], Nothing):
+        # Every element has been written, or there was none.
+        frame.bind(rewritten[0], Mapping((), elements[-1]))
+    return goes_on
+
+
+def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
+    """`for p in module.parameters(): p.requires_grad = False` freezes the module, as `requires_grad_(False)` does.
+
+    What a loop goes through is no longer known to be frozen where it leaves anything set to what is not False.
+    """
+    if not frame.module.speaks_of_grad:
+        return
+    if _leaves_thawed(loop.body):
+        thaw(frame, loop.iter)
+    found = all_set(loop)
+    is_frozen = found is not None and all(map(is_false, found[1]))
+    if found is not None:
+        node = found[0]
+    elif isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute):
+        given = (node for statement in statements_of(loop.body) for node in requires_grad_given(statement))
+        if loop.iter.func.attr not in OF_ALL_PARAMETERS or not any(given):
+            return
+        node = loop.iter.func.value  # some of its parameters
+    else:
+        return
+    path = path_of(node)
+    module = None if path is None else frame.env.get(path)
+    if is_frozen and isinstance(module, Unknown) and frame.module.only_torch_says:
+        module = LibraryObject("torch.nn.Module", module.on_cpu)  # what else has parameters
+    if path is not None and isinstance(module, (Instance, LibraryObject)):
+        frame.change_all(path, module, module._replace(requires_grad=False if is_frozen else None))
+
+
+def _move_modules(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
+    """`for net in (actor, critic): net.to(device)` moves each of them."""
+    if not isinstance(loop.iter, (ast.Tuple, ast.List)) or not isinstance(loop.target, ast.Name):
+        return
+    for statement in statements_of(loop.body):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        name = call.func.attr
+        if path_of(call.func.value) != loop.target.id or not changes_module_in_place(name):
+            continue
+        for path in filter(None, map(path_of, loop.iter.elts)):
+            module = settle(frame.env.get(path) or NOTHING)
+            if isinstance(module, (Instance, LibraryObject)):
+                after = call_method(frame, module, name, evaluate_arguments(frame, call))
+                frame.change_all(path, module, after if statement in loop.body else join(module, after))
+
+
+def _leaves_thawed(block: Sequence[ast.stmt]) -> bool:
+    """Whether something is set to what is not False in a block, and not to False again further down in it."""
+    is_thawed = False
+    for statement in block:
+        for node in requires_grad_given(statement):
+            is_thawed = not is_false(node)
+        is_thawed = is_thawed or any(_leaves_thawed(inner) for inner in blocks_of(statement))
+    return is_thawed
+
+
+def _while(frame: Frame, statement: ast.While) -> Continues:
+    def start_pass() -> Continues:
+        if id(statement) in frame.targets.statements or walruses(frame, statement.test):
+            evaluate(frame, statement.test)
+        narrow(frame, statement.test, True)
+        return True
+
+    return _loop(frame, statement, start_pass)
+
+
+def _break(frame: Frame, _: ast.Break) -> Continues:
+    if frame.loops:
+        frame.loops[-1].breaks.append(frame.env.changes_since(frame.loops[-1].base))
+    return False
+
+
+def _continue(frame: Frame, _: ast.Continue) -> Continues:
+    if frame.loops:
+        frame.loops[-1].continues.append(frame.env.changes_since(frame.loops[-1].base))
+    return False
+
+
+def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
+    before = {state: frame.env.get(state) or NOTHING for state in (GRAD_MODE, DEFAULT_DEVICE, AUTOCAST)}
+    loop = frame.loops[-1] if frame.loops else None
+    left = (len(loop.breaks), len(loop.continues)) if loop is not None else (0, 0)
+    suppresses = False
+    for item in statement.items:
+        target = item.optional_vars
+        names = list(bound_names(target)) if target is not None else []
+        suppresses = suppresses or last_name(getattr(item.context_expr, "func", item.context_expr)) == "suppress"
+        entered = enter_context(frame, item.context_expr, evaluate_it=is_wanted(frame, statement, names))
+        if target is not None and is_wanted(frame, statement, names):
+            assign(frame, target, entered)
+    if before[GRAD_MODE] is frame.env.get(GRAD_MODE) and not _restores_grad_mode(frame, statement):
+        del before[GRAD_MODE]
+    if suppresses:
+        handler = ast.ExceptHandler(None, None, [])
+        goes_on = _try(frame, ast.Try(statement.body, [handler], [], []))
+    else:
+        goes_on = execute(frame, statement.body)
+    for state, value in before.items():
+        frame.env.set(state, value)
+    if loop is not None:
+        for changes in (*loop.breaks[left[0] :], *loop.continues[left[1] :]):
+            changes.update(before)
+    return goes_on
+
+
+def _restores_grad_mode(frame: Frame, statement: ast.With | ast.AsyncWith) -> bool:
+    """Whether a context sets grad mode, if only to what it was: then it undoes what is set within its block."""
+    nodes = [item.context_expr for item in statement.items]
+    return any(
+        grad_mode_of_context(frame, node) != "unchanged"
+        or last_name(getattr(node, "func", node)) in ("ExitStack", "AsyncExitStack")
+        for node in nodes
+    )
+
+
+def _try(frame: Frame, statement: ast.Try) -> Continues:
+    base = frame.env
+    journal: dict[str, Value] = {}
+    found: dict[str, Value] = {}  # what an exception may leave behind
+    frame.journals.append(journal)
+
+    def body() -> Continues:
+        goes_on = execute(frame, statement.body)
+        frame.journals.pop()  # not remove(): the journals of nested `try` bodies may be equal
+        found.update((name, join(base.get(name) or NOTHING, value)) for name, value in journal.items())
+        return goes_on and execute(frame, statement.orelse)
+
+    def handling(handler: ast.ExceptHandler) -> Callable[[], Continues]:
+        def run() -> Continues:
+            frame.env.values.update(found)
+            if id(statement) in frame.targets.statements and handler.type is not None:
+                evaluate(frame, handler.type)
+            if handler.name:
+                frame.bind(handler.name, EXCEPTION)
+            return execute(frame, handler.body)
+
+        return run
+
+    goes_on = _branches(frame, (body, *(handling(handler) for handler in statement.handlers)))
+    if statement.finalbody and not frame.is_interrupted:
+        after, frame.env, frame.is_interrupted = frame.env, Environment(frame.env), True
+        frame.env.values.update(found)
+        execute(frame, statement.finalbody)
+        frame.env, frame.is_interrupted = after, False
+    ends_here = not execute(frame, statement.finalbody)
+    return goes_on and not ends_here
+
+
+def _match(frame: Frame, statement: ast.Match) -> Continues:
+    subject_names = names_in(statement.subject)
+    subject = (
+        evaluate(frame, statement.subject)
+        if frame.relevant is None or id(statement) in frame.targets.statements or subject_names & frame.relevant
+        else Unknown("match")
+    )
+
+    # What tells nothing of a tensor may have thousands of cases, which would be passed for each of them.
+    tells = tells_of_tensor(statement.subject)
+
+    def matching(number: int, case: ast.match_case) -> Callable[[], Continues]:
+        def run() -> Continues:
+            for earlier in statement.cases[:number] if tells else ():
+                if earlier.guard is None:
+                    narrow_by_pattern(frame, statement.subject, earlier.pattern, False)
+            narrow_by_pattern(frame, statement.subject, case.pattern, True)
+            pattern_value(frame, statement.subject, subject, case.pattern)
+            if case.guard is not None:
+                if id(statement) in frame.targets.statements:
+                    evaluate(frame, case.guard)
+                narrow(frame, case.guard, True)
+            return execute(frame, case.body)
+
+        return run
+
+    last = statement.cases[-1]
+    exhaustive = last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
+    runs = [matching(number, case) for number, case in enumerate(statement.cases)]
+    return _branches(frame, runs if exhaustive else [*runs, lambda: True])
+
+
+# Each handler takes the statements that it stands for, which a dict's type cannot say.
+_HANDLERS: dict[type[ast.stmt], Callable[[Frame, Any], Continues]] = {
+    **HANDLERS,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Match: _match,
+}
+if hasattr(ast, "TryStar"):
+    _HANDLERS[ast.TryStar] = _try

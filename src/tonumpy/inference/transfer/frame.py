@@ -1,0 +1,308 @@
+"""One activation of a function, class or module body: where it stands, what its names hold, what is observed in it."""
+
+from __future__ import annotations
+
+from tonumpy.inference.habits.conventions import left_on_cpu
+from tonumpy.inference.lattice.aliases import after_change, after_container_changed, after_part_changed, with_origin
+from tonumpy.inference.lattice.environment import (
+    AUTOCAST,
+    DEFAULT_DEVICE,
+    DEFAULT_DTYPE,
+    GRAD_MODE,
+    NO_ACCELERATOR,
+    Environment,
+)
+from tonumpy.inference.lattice.joins import join, join_arguments
+from tonumpy.inference.lattice.values import (
+    NOTHING,
+    Arguments,
+    Class,
+    Constant,
+    Device,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Unknown,
+    Value,
+    dtype_of,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Fact
+    from tonumpy.inference.index.dependencies import Flow
+    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.slices import Slice
+    from tonumpy.inference.summaries.analysis import Analysis
+
+
+class Observation(NamedTuple):
+    """What a call of interest was found to work on, joined over every time the flow passed it."""
+
+    receiver: Value
+    links: tuple[tuple[int, Value], ...]  # id of each node of the receiver's chain, with its value
+    arguments: Arguments
+    grad_mode: Fact
+    autocast: Value = NOTHING
+
+
+class Targets(NamedTuple):
+    """The calls to observe, by the id of their nodes, and the statements that hold them."""
+
+    calls: frozenset[int] = frozenset()
+    statements: frozenset[int] = frozenset()
+
+
+NO_TARGETS = Targets()
+
+
+class Loop:
+    """The environments in which the innermost loop was left or started anew from its middle."""
+
+    def __init__(self, base: Environment) -> None:
+        self.base = base
+        self.breaks: list[dict[str, Value]] = []
+        self.continues: list[dict[str, Value]] = []
+
+
+class Frame:
+    """The state of the flow through one body. Created, run and dropped by Analysis."""
+
+    def __init__(
+        self,
+        analysis: Analysis,
+        module: Module,
+        flow: Flow,
+        owner: Class | None,
+        closure: Frame | None,
+        grad_mode: Fact,
+        asked: Slice | None,
+        targets: Targets,
+        assumed: dict[str, bool] | None = None,
+        *,
+        is_body_of_module: bool = False,
+    ) -> None:
+        self.number = len(analysis.frames)
+        analysis.frames.append(self)
+        self.analysis = analysis
+        self.module = module
+        self.flow = flow
+        self.owner = owner
+        self.closure = closure
+        self.class_body: Class | None = None  # in which what is evaluated stands
+        self.relevant = None if asked is None else asked.names  # None: every name
+        self.kept = None if asked is None else asked.statements  # the statements to be run; None: every one
+        self.wants_result = asked is None or asked.wants_result
+        self.unread: frozenset[int] = frozenset() if asked is None else asked.unread
+        self.not_followed: set[int] = set()  # the ids of calls whose result nobody reads
+        self.targets = targets
+        self.is_body_of_module = is_body_of_module  # whose variables hold what functions leave in them as well
+        self.assumed: dict[str, bool] = {}  # what flags are taken to be, throughout
+        self.awaited: dict[str, bool] = {}  # what flags that are switched on and off are in the end
+        for name, truth in (assumed or {}).items():
+            (self.assumed if name in flow.times_bound else self.awaited)[name] = truth
+        self.env = Environment()
+        self.set_grad_mode(grad_mode)
+        if module.sets_default_dtype:
+            dtype = module.default_dtype
+            self.env.set(DEFAULT_DTYPE, Unknown("default dtype") if dtype is None else Symbol(f"torch.{dtype}"))
+        self.observations: dict[int, Observation] = {}
+        self.bound: dict[str, Value] = {}  # the join of everything that a name ever held: what a closure may see
+        self.returned: Value = NOTHING
+        self.yielded: Value = NOTHING
+        self.is_generator = False
+        self.modes_of_yields: set[Fact] = set()
+        self.journals: list[dict[str, Value]] = []  # one for each `try` body being run: what an exception may find
+        self.is_interrupted = False  # in a `finally` that an exception has led to: one within it is run only once
+        self.loops: list[Loop] = []
+        self.back_edges: dict[int, dict[str, Value]] = {}  # what came round each loop so far
+        self.back_edge_changed = False
+        self.path_roots: set[str] = set()
+        self.lambdas_given: set[int] = set()  # to a call that stands around them, which calls them there and then
+        self.lambdas_called: set[int] = set()  # by their names, and nothing else is done with these, or by who has them
+        self.lambdas_guessed: dict[int, list[int]] = {}  # what is observed in those that nobody has been seen to call
+        self.put_into_objects: set[str] = set()  # the origins of tensors that are attributes as well
+        self.regraded: set[str] = set()  # the origins of tensors that got or lost a grad in place
+
+    @property
+    def grad_mode(self) -> Fact:
+        mode = self.env.get(GRAD_MODE)
+        return mode.value if isinstance(mode, Constant) else None
+
+    @property
+    def default_on_cpu(self) -> Fact:
+        """Whether what is made without a `device` is on the CPU: nobody is assumed to change that elsewhere."""
+        device = self.env.get(DEFAULT_DEVICE)
+        if device is None:
+            return None if self.module.changes_default_device else True
+        return device.is_cpu if isinstance(device, Device) else None
+
+    @property
+    def default_dtype(self) -> str | None:
+        """The dtype of what is made without a `dtype`, where the module sets it."""
+        return dtype_of(self.env.get(DEFAULT_DTYPE))
+
+    @property
+    def autocast(self) -> Value:
+        """The dtype of the block of autocast that one is in; NOTHING in none."""
+        return self.env.get(AUTOCAST) or NOTHING
+
+    def set_grad_mode(self, mode: Fact) -> None:
+        self.env.set(GRAD_MODE, Unknown("grad mode") if mode is None else Constant(mode))
+
+    def is_relevant(self, name: str | None) -> bool:
+        return self.relevant is None or name in self.relevant
+
+    def bind(self, name: str, value: Value) -> None:
+        """Give a name (or an attribute path) a new value."""
+        if name in self.assumed and isinstance(value, (Unknown, Constant, Plain, Nothing)):
+            value = Constant(self.assumed[name])
+        if self.is_body_of_module and name in self.flow.local_names:
+            value = self.analysis.names.with_what_functions_leave(self.module, name, value)
+        value = with_origin(value, name)
+        self.env.set(name, value)
+        if name in self.path_roots:
+            self.env.forget_paths(name)
+        root, dot, _ = name.partition(".")
+        while dot:
+            self.path_roots.add(root)
+            rest = name[len(root) + 1 :]
+            part, dot, _ = rest.partition(".")
+            root = f"{root}.{part}"
+        before = self.bound.get(name)
+        self.bound[name] = value if before is None else join(before, value)
+        for journal in self.journals:
+            journal[name] = join(journal.get(name, NOTHING), value)
+
+    def forget(self, path: str) -> None:
+        """What an attribute holds has been written out of sight: what the class says of it counts again."""
+        if self.env.get(path) is not None:
+            self.env.set(path, NOTHING)
+            for journal in self.journals:
+                journal[path] = NOTHING
+        self.env.forget_paths(path)
+
+    def refine(self, name: str, value: Value) -> None:
+        """What a test has shown of a name; the name still holds the same object, so its attributes stay known."""
+        self.env.set(name, value)
+        root, dot, _ = name.rpartition(".")
+        while dot:
+            self.path_roots.add(root)
+            root, dot, _ = root.rpartition(".")
+
+    def change(self, name: str, value: Value) -> None:
+        """The object that a name holds has been changed: a handler of an exception, and a closure, may find it so."""
+        self.refine(name, value)
+        self.bound[name] = join(self.bound.get(name, NOTHING), value)
+        for journal in self.journals:
+            journal[name] = join(journal.get(name, NOTHING), value)
+
+    def change_all(self, path: str, before: Value, after: Value) -> None:
+        """As `change`; another name that holds the very same object may find it changed as well."""
+        self.change_others(before, after, path)
+        self.change(path, after)
+
+    def change_others(self, before: Value, after: Value, path: str | None = None) -> None:
+        """What other names than `path` hold of an object that has been changed."""
+        for name, value in self.env.items():
+            if value is before and name != path:
+                self.change(name, join(value, after))
+                self.env.forget_keys(name)
+            elif isinstance(before, (LibraryObject, Instance)) and name != path:
+                changed = after_part_changed(value, before)
+                if changed is not value:
+                    self.change(name, changed)
+            elif isinstance(before, (Sequence, Mapping)) and name != path and isinstance(value, (Sequence, Mapping)):
+                changed = after_container_changed(value, before, after)
+                if changed is not value:
+                    self.change(name, changed)
+
+    def change_from_within(self, path: str, value: Value) -> None:
+        """An inner function has left this in a variable of the frame, or in an attribute of one."""
+        owner, dot, name = path.rpartition(".")
+        if name.startswith("["):
+            self.env.forget_keys(owner)
+        elif dot:
+            before = self.env.get(path)
+            if before is None or isinstance(before, Nothing):
+                self.forget(path)
+            else:
+                self.change_all(path, before, join(before, value))
+            holder = self.env.get(owner)
+            if isinstance(holder, Instance) and holder.cls != self.owner:
+                self.refine(owner, holder._replace(written=holder.written | {name}))
+        elif (before := self.env.get(path)) is not None:
+            after = join(before, value)
+            if isinstance(before, Tensor) and isinstance(after, Tensor):
+                self.change_grad(before, after)
+            self.change_all(path, before, after)
+            self.env.forget_keys(path)
+
+    def change_grad(self, before: Tensor, after: Tensor) -> None:
+        """A tensor got or lost its grad in place, or may have: so may those that are the same, or view it."""
+        may_have = before.requires_grad is not after.requires_grad or after.requires_grad is None
+        if may_have and after.origins:
+            self.regraded |= after.origins
+            for name, value in self.env.items():
+                changed = after_change(value, after)
+                if changed is not value:
+                    self.change(name, changed)
+
+    def lookup(self, name: str) -> Value:
+        if name in self.flow.local_names:
+            value = self.env.get(name)
+            if value is not None:
+                return self._as_shared(name, value)
+            if self.loops and name in self.flow.times_bound and self.is_relevant(name) and not self._is_shared(name):
+                return NOTHING  # it is bound later in the loop: until then nobody can read it
+            return Unknown(f"variable {name}")
+        value = self.env.get(name)  # a comprehension's own variable, or a test's refinement of a global
+        if value is not None:
+            return value
+        if self.class_body is not None:
+            value = self.analysis.classes.bound_in_body(self.class_body, name)
+            if value is not None:
+                return value
+        frame = self.closure
+        while frame is not None:
+            if name in frame.flow.local_names:
+                return frame._as_shared(name, frame.bound.get(name) or frame.lookup(name))
+            frame = frame.closure
+        return self.analysis.names.global_value(self.module, name)
+
+    def _as_shared(self, name: str, value: Value) -> Value:
+        """A variable that an inner function declares nonlocal holds, after any call, what that function wrote."""
+        if not self._is_shared(name):
+            return value
+        return join(value, Unknown(f"variable {name} that an inner function writes"))
+
+    def _is_shared(self, name: str) -> bool:
+        return name in self.flow.shared_names
+
+    def observe(self, call: int, observation: Observation) -> None:
+        if self.env.get(NO_ACCELERATOR) is not None:
+            observation = observation._replace(receiver=left_on_cpu(observation.receiver))
+        before = self.observations.get(call)
+        self.observations[call] = observation if before is None else _join_observations(before, observation)
+
+    def forget_guesses(self, given: int) -> None:
+        """A lambda that was given to a call is called there by code in sight, which says what it is given."""
+        for call in self.lambdas_guessed.pop(given, ()):
+            self.observations.pop(call, None)
+        self.lambdas_called.add(given)
+
+
+def _join_observations(first: Observation, second: Observation) -> Observation:
+    links = tuple((node, join(one, other)) for (node, one), (_, other) in zip(first.links, second.links, strict=True))
+    return Observation(
+        join(first.receiver, second.receiver),
+        links,
+        join_arguments(first.arguments, second.arguments),
+        first.grad_mode if first.grad_mode is second.grad_mode else None,
+        first.autocast if first.autocast == second.autocast else NOTHING,
+    )

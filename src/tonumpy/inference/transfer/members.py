@@ -1,0 +1,289 @@
+"""A value in; its attributes, its items and what iterating over it yields out."""
+
+from __future__ import annotations
+
+from tonumpy.inference.habits.conventions import item_of_dataset, learnt_from_name, was_given
+from tonumpy.inference.knowledge import libraries, torch_api
+from tonumpy.inference.lattice.environment import KEPT_WITHOUT_GRAD
+from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.values import (
+    DATASET,
+    GIVEN,
+    ITEM_OF_GIVEN,
+    NONE,
+    NOTHING,
+    SAVED,
+    SENT,
+    Arguments,
+    Class,
+    Constant,
+    Device,
+    Foreign,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Method,
+    ModuleValue,
+    Nothing,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    same,
+    symbol,
+    tensor_facts,
+)
+from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of_tensor
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from tonumpy.conversions import Fact
+    from tonumpy.inference.transfer.frame import Frame
+
+    _Layer = TypeVar("_Layer", Unknown, LibraryObject)
+
+
+def attribute_of(frame: Frame, value: Value, name: str) -> Value:
+    """What `value.name` is."""
+    if isinstance(value, Union):
+        found = [attribute_of(frame, member, name) for member in _members_with_attribute(value, name)]
+        return join_all(found) if found else Unknown(f"attribute {name}")
+    if isinstance(value, Tensor):
+        if name == "grad":
+            return join(Tensor(value.on_cpu, _grad_of_gradients(frame), value.dtype, value.certainty), NONE)
+        known = attribute_of_tensor(value, name)
+        return Method(value, name) if known is None else known
+    if isinstance(value, Symbol):
+        return symbol(f"{value.name}.{name}")
+    if isinstance(value, ModuleValue):
+        return frame.analysis.names.member_of_module(value.module, name)
+    if isinstance(value, Instance):
+        return frame.analysis.attribute_of_instance(value, name)
+    if isinstance(value, Class):
+        if name == "apply" and frame.analysis.classes.is_operator(value):
+            return Method(value, name)
+        return frame.analysis.attribute_of_class(value, name)
+    if isinstance(value, Foreign):
+        return value
+    if isinstance(value, Sequence) and value.items is not None and name in value.fields:
+        return value.items[value.fields.index(name)]
+    if isinstance(value, LibraryObject):
+        return libraries.attribute(frame, _of_last(frame, value, name), name)
+    if isinstance(value, Device) and name == "type":
+        return Constant(value.type) if value.type else Plain("str")
+    if name == "grad" and isinstance(value, (Plain, Unknown)) and frame.module.speaks_of_torch:
+        on_cpu = value.on_cpu if isinstance(value, Unknown) else None  # what is taken out of an array of objects
+        return Unknown("attribute grad", on_cpu, _grad_of_gradients(frame))
+    if isinstance(value, Unknown):
+        # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
+        if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
+            return Plain(name)
+        if name == "device" and value.on_cpu is not None:
+            return Device(value.on_cpu)
+        if name == "data" and frame.module.speaks_of_torch:
+            return Unknown("attribute data", value.on_cpu, False)  # of a tensor, as it is wherever a chain has it
+        return libraries.known_by_term(frame.module, value, f".{name}") or Method(_of_last(frame, value, name), name)
+    return NOTHING if isinstance(value, Nothing) else Method(value, name)
+
+
+def _of_last(frame: Frame, layer: _Layer, name: str) -> _Layer:
+    """What may be a layer, that keeps something of its last forward pass under a name: not `layer.weight`."""
+    if frame.env.get(KEPT_WITHOUT_GRAD) is None or name.partition("_")[0] in ("weight", "bias"):
+        return layer
+    # Not what a model has made meanwhile, and of torch's own layers more is known.
+    is_other = was_given(layer) if isinstance(layer, Unknown) else not layer.name.startswith("torch.")
+    return layer._replace(requires_grad=False) if is_other and layer.requires_grad is None else layer
+
+
+def _members_with_attribute(value: Union, attribute: str) -> list[Value]:
+    """The members of a union that have the attribute: None has none, and a list or dict has not what tensors have."""
+    given: list[Value] = [member for member in value.members if not isinstance(member, Constant)]
+    if torch_api.tensor_attribute(attribute) is None:
+        return given
+    return [each for each in given if not isinstance(each, (Sequence, Mapping)) or _has_field(each, attribute)] or given
+
+
+def _has_field(value: Sequence | Mapping, name: str) -> bool:
+    return isinstance(value, Sequence) and name in value.fields
+
+
+def _grad_of_gradients(frame: Frame) -> Fact:
+    """Gradients have no graph of their own, unless one is asked for."""
+    return None if frame.module.makes_graphs_of_gradients else False
+
+
+def settle(value: Value) -> Value:
+    """An attribute that is not called is a value, no method: what is known of its owner's tensors holds for it too."""
+    if isinstance(value, Union):
+        is_settled = not any(isinstance(member, Method) for member in value.members)
+        return value if is_settled else join_all(settle(member) for member in value.members)
+    if isinstance(value, Method):
+        if isinstance(value.receiver, Unknown):
+            owner = value.receiver
+            if owner.why == SAVED:
+                # A module may have been saved, whose parameters are as ever; what has a `T` is a tensor.
+                is_tensor = torch_api.tensor_attribute(value.name) is not None
+                owner = owner._replace(requires_grad=False if is_tensor else None)
+            elif owner.why == DATASET:
+                owner = owner._replace(on_cpu=True)
+            return learnt_from_name(Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad), value.name)
+        if isinstance(value.receiver, Tensor) and not _tensors_have(value.name):
+            # Somebody has put it there; or it is no tensor after all, and its parts are where it has been sent.
+            facts = (None, None) if value.receiver.certainty == "tensor" else tensor_facts(value.receiver)
+            return learnt_from_name(Unknown(f"attribute {value.name} of a tensor", *facts), value.name)
+        if isinstance(value.receiver, LibraryObject):
+            why = f"attribute {value.name} of {value.receiver.name}"
+            facts = tensor_facts(value.receiver)
+            # What a module on the CPU is given may be elsewhere, and so may the dataset of a loader of torch.
+            on_cpu = True if facts == (True, False) and not value.receiver.name.startswith("torch.") else None
+            return learnt_from_name(Unknown(why, on_cpu, facts[1]), value.name)
+        if isinstance(value.receiver, Plain) and not same(value.receiver, EXCEPTION):
+            return Plain("attribute")
+        if isinstance(value.receiver, (Instance, Plain)):
+            return learnt_from_name(Unknown(f"attribute {value.name}"), value.name)
+    return value
+
+
+def _tensors_have(name: str) -> bool:
+    return torch_api.is_of_tensors(name) or name in TORCH_WORDS or name.startswith("__")
+
+
+_SHAPE = Plain("Size")  # of a tensor
+EXCEPTION = Plain("exception")  # which may bring a tensor, as `StopIteration` does in `value`
+
+
+def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Value:
+    """What `value[index]` is."""
+    if isinstance(value, Union):
+        parts = [member for member in value.members if not isinstance(member, Constant)]
+        parts = [member for member in parts if not _lacks(member, index)] or parts
+        return join_all(subscript_of(frame, member, index, is_slice) for member in parts)
+    if isinstance(value, Sequence):
+        if is_slice:
+            return Sequence(None, value.element)
+        if value.items is not None and isinstance(index, Constant) and type(index.value) is int:
+            if -len(value.items) <= index.value < len(value.items):
+                return value.items[index.value]
+            return value.element
+        return value.element
+    if isinstance(value, Mapping):
+        if isinstance(index, Constant):
+            found = value.get(index.value)
+            if isinstance(found, Nothing):
+                found = Unknown("value of a dict")
+            is_stored = any(key == index.value for key, _ in value.entries)
+            return found if is_stored else learnt_from_name(found, str(index.value))
+        return join_all(value.values())
+    if isinstance(value, Tensor):
+        is_number = value.is_number or _is_position(index)
+        is_item = isinstance(index, Plain) and not is_slice
+        return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number)
+    if isinstance(value, Unknown):
+        if value.why == DATASET and isinstance(index, Constant) and isinstance(index.value, str):
+            value = Unknown("part of a dataset", True, False)  # which may be another dataset, or anything
+        item = _item_of_unknown(value)
+        return under_key(frame, value, item, index)
+    if isinstance(value, Instance):
+        from tonumpy.inference.transfer.calls import call_value
+
+        getter = frame.analysis.attribute_of_instance(value, "__getitem__")
+        given = _item_of_object(frame, value, call_value(frame, getter, Arguments((index,))))
+        if isinstance(index, Constant) and isinstance(index.value, str):
+            return learnt_from_name(given, index.value)
+        return given
+    if isinstance(value, (Foreign, Plain, Nothing)):
+        return Plain("int") if same(value, _SHAPE) and not is_slice else value
+    if isinstance(value, LibraryObject):
+        return libraries.item(frame, value, None if is_slice else index)
+    if isinstance(value, Symbol) and libraries.gives_plain_values(value.name):
+        return Plain(value.name)
+    return Unknown("item")
+
+
+def _lacks(value: Value, key: Value) -> bool:
+    """Whether it is a dict in which nothing has been put under a key: of several values it is not the one meant."""
+    return isinstance(value, Mapping) and isinstance(key, Constant) and isinstance(value.get(key.value), Nothing)
+
+
+def under_key(frame: Frame, holder: Unknown, item: Unknown, key: Value) -> Value:
+    """What is taken out of something unknown, by its key: `batch["labels"]`, `batch.get("labels")`."""
+    if not isinstance(key, Constant) or not isinstance(key.value, str):
+        return item
+    return libraries.known_by_term(frame.module, holder, f"[{key.value}]") or learnt_from_name(item, key.value)
+
+
+def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
+    """A view of the tensor, which keeps its grad under no_grad too, or a copy, which does not."""
+    grad = tensor.requires_grad if frame.grad_mode or tensor.requires_grad is False else None
+    return tensor._replace(requires_grad=grad, layout=None)  # an item of a sparse vector is dense
+
+
+def _is_position(index: Value) -> bool:
+    """Whether an index takes one dimension or several away, and leaves a vector none."""
+    if isinstance(index, Sequence):
+        return index.items is not None and all(_is_position(item) for item in index.items)
+    return (isinstance(index, Constant) and type(index.value) is int) or (
+        isinstance(index, Plain) and index.what == "int"
+    )
+
+
+def item_of(frame: Frame, value: Value) -> Value:
+    """What iterating over a value yields."""
+    value = settle(value)
+    if isinstance(value, Union):
+        return join_all(item_of(frame, member) for member in value.members if not isinstance(member, Constant))
+    if isinstance(value, Instance):
+        return _item_of_instance(frame, value)
+    if isinstance(value, Sequence):
+        return value.element
+    if isinstance(value, Mapping):
+        return Plain("key")
+    if isinstance(value, Unknown):
+        return _item_of_unknown(value)
+    if isinstance(value, Nothing):
+        return NOTHING
+    if isinstance(value, Tensor):
+        return _item_of_tensor(frame, value)._replace(is_item=True, is_number=True)
+    if isinstance(value, (Foreign, Plain)):
+        return Plain("int") if same(value, _SHAPE) else value
+    if isinstance(value, LibraryObject):
+        return libraries.item(frame, value)
+    if isinstance(value, Constant):
+        return Constant(value.value) if not isinstance(value.value, str) else Plain("str")
+    return Unknown("item")
+
+
+def _item_of_unknown(value: Unknown) -> Unknown:
+    """What is known of the tensors in a value holds for its items too; what is saved under a key is detached."""
+    if value.why == SAVED:
+        return value._replace(requires_grad=False)
+    if value.why == DATASET:
+        return Unknown("item of a dataset", True, False)
+    if value.why.startswith(GIVEN):
+        return value._replace(why=ITEM_OF_GIVEN)
+    keeps_why = "item" in value.why or value.why == SENT
+    return Unknown(value.why if keeps_why else "item of an unknown value", value.on_cpu, value.requires_grad)
+
+
+def _item_of_instance(frame: Frame, value: Instance) -> Value:
+    classes = frame.analysis.classes
+    for name in ("__next__", "__iter__", "__getitem__"):
+        method = classes.method(value.cls, name)
+        if method is not None:
+            arguments = Arguments((Plain("int"),) if name == "__getitem__" else ())
+            found = frame.analysis.call_function(method, value, arguments, frame.grad_mode)
+            is_item = name != "__iter__" or found == value
+            return _item_of_object(frame, value, found if is_item else item_of(frame, found))
+    fields = classes.named_tuple_fields(value)
+    return libraries.inherited_item(frame, value) if fields is None else fields.element
+
+
+def _item_of_object(frame: Frame, owner: Instance, item: Value) -> Value:
+    if not isinstance(item, Plain) and frame.analysis.classes.is_dataset(owner.cls):
+        return item_of_dataset(item)
+    return item

@@ -1,0 +1,313 @@
+"""A call in; what it does to its receiver and arguments left in the frame: `items.append(x)`, `t.detach_()`."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import (
+    SELF,
+    arguments_of,
+    defaults_of,
+    given_to,
+    is_false,
+    parameter_names,
+    path_of,
+)
+from tonumpy.inference.index.freezing import frozen_by
+from tonumpy.inference.knowledge import libraries
+from tonumpy.inference.lattice.aliases import with_unknown_grad
+from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.values import (
+    NOTHING,
+    Arguments,
+    BoundMethod,
+    Class,
+    Constant,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    held_in,
+    mapped,
+    same,
+)
+from tonumpy.inference.transfer import python_builtins
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.transfer.frame import Frame
+
+
+def change_receiver(
+    frame: Frame, call: ast.Call, receiver: Value, path: str | None, arguments: Arguments, result: Value
+) -> None:
+    """What a method call does to the variable it is called on: `items.append(x)`, `t.detach_()`, `model.cuda()`."""
+    from tonumpy.inference.transfer.assignment import change_owner, thaw, thaw_owners
+
+    assert isinstance(call.func, ast.Attribute)
+    name = call.func.attr
+    if name == "requires_grad_" and not same(arguments.get(0, "requires_grad"), Constant(False)):
+        thaw(frame, call.func.value)
+    if name == "apply" and frame.module.may_thaw:  # what it is given may do so to each part of a module
+        thaw(frame, call.func.value)
+    if path is not None and name in _REPLACES_KEYS:
+        frame.env.forget_keys(path)
+    if isinstance(receiver, Instance):
+        receiver = _regraded(frame, call.func.value, receiver, path, name)
+    if isinstance(receiver, Union):
+        _change_members(frame, call, receiver, path, arguments)
+    elif isinstance(receiver, (Sequence, Mapping)):
+        changed = python_builtins.changed_container(frame, receiver, name, arguments)
+        if changed is not None and path is not None:
+            frame.change_all(path, receiver, changed)
+        elif changed is not None:
+            _store_back(frame, call.func.value, path, changed)
+            frame.change_others(receiver, changed)
+    elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
+        # One that is read from an object may be any that has been put into one.
+        origins = receiver.origins or frozenset(frame.put_into_objects)
+        frame.change_grad(receiver, result._replace(origins=origins))
+        if path is None or path.endswith(".data"):
+            return  # each time that it is read, `.data` is another tensor
+        frame.change(path, result)
+        if name == "requires_grad_":
+            thaw_owners(frame, path)
+    elif isinstance(receiver, Unknown) and frame.put_into_objects and name.endswith("_"):
+        frame.change_grad(Tensor(), Tensor(origins=frozenset(frame.put_into_objects)))
+    elif isinstance(receiver, LibraryObject) and libraries.is_container(receiver) and path is not None:
+        filled = libraries.filled(receiver, name, arguments)
+        if filled is not None or libraries.changes_module_in_place(name):
+            frame.change_all(path, receiver, result if filled is None else filled)
+    elif path is None:
+        if isinstance(receiver, (LibraryObject, Instance)) and libraries.changes_module_in_place(name):
+            change_owner(frame, call.func.value)
+            frame.change_others(receiver, result)
+        elif isinstance(receiver, Instance) and receiver.real is not None:
+            _forget_what_is_written(frame, SELF, receiver, name)
+    elif isinstance(receiver, Tensor) and name == "backward":
+        frame.refine(path, receiver._replace(requires_grad=True))  # or it would have raised
+    elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
+        if libraries.changes_module_in_place(name):
+            frame.change_all(path, receiver, result)
+            if isinstance(receiver, Instance):
+                _change_parts(frame, path, receiver, name, arguments)
+    elif isinstance(receiver, Instance) and path in frame.path_roots:
+        _forget_what_is_written(frame, path, receiver, name)
+    elif isinstance(receiver, Nothing) and name in ("append", "add", "extend"):
+        first = Sequence((), NOTHING)
+        _store_back(
+            frame, call.func.value, path, python_builtins.changed_container(frame, first, name, arguments) or first
+        )
+
+
+_REPLACES_KEYS = frozenset("update clear pop popitem setdefault to cpu cuda".split())
+
+
+def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | None, arguments: Arguments) -> None:
+    """Whichever of several tensors, modules and containers a name holds: `x = a if flag else b`, `x.to(device)`."""
+    from tonumpy.inference.transfer.calls import call_method
+
+    assert isinstance(call.func, ast.Attribute)
+    method = call.func.attr
+    changed: list[type] = [Tensor] if method.endswith("_") or method == "backward" else []
+    if libraries.changes_module_in_place(method):
+        changed += [LibraryObject, Instance]
+    held = None if path is None else frame.env.get(path)
+    after: list[Value] = []
+    for member in receiver.members:
+        left: Value | None = None
+        if isinstance(member, (Sequence, Mapping)):
+            left = python_builtins.changed_container(frame, member, method, arguments)
+        elif isinstance(member, tuple(changed)):
+            if path is not None:
+                frame.env.set(path, member)
+            change_receiver(frame, call, member, path, arguments, call_method(frame, member, method, arguments))
+            left = None if path is None else frame.env.get(path)
+        elif isinstance(member, Instance):
+            grad = frame.analysis.classes.grad_left_by(member, method)
+            left = None if grad is member.requires_grad else member._replace(requires_grad=grad)
+        after.append(member if left is None else left)
+    if path is not None:
+        frame.env.set(path, held or NOTHING)
+    if all(one is other for one, other in zip(after, receiver.members, strict=True)):
+        return
+    if path is not None:
+        frame.change_all(path, receiver, join_all(after))
+    else:
+        _store_back(frame, call.func.value, path, join_all(after))
+
+
+def _regraded(frame: Frame, node: ast.expr, module: Instance, path: str | None, method: str) -> Instance:
+    """A module once a method of its class has frozen or thawed it: `net.freeze()`."""
+    from tonumpy.inference.transfer.assignment import change_owner
+
+    grad = frame.analysis.classes.grad_left_by(module, method)
+    if grad is module.requires_grad:
+        return module
+    after = module._replace(requires_grad=grad)
+    if path is None:
+        change_owner(frame, node)
+        frame.change_others(module, after)
+    else:
+        frame.change_all(path, module, after)
+        _change_parts(frame, path, after, "requires_grad_", Arguments((Constant(grad is not False),)))
+    return after
+
+
+def _change_parts(frame: Frame, path: str, module: Instance, method: str, arguments: Arguments) -> None:
+    """The parameters, buffers and layers of a module go with it: `self.to(device)`."""
+    from tonumpy.inference.transfer.calls import call_method
+
+    for name, value in frame.env.items():
+        owner, _, attribute = name.rpartition(".")
+        if owner == path and frame.analysis.classes.may_move(module, attribute, value):
+            after = call_method(frame, value, method, arguments)
+            # A tensor may be a parameter, or one that is only kept there.
+            frame.change(name, join(value, after) if isinstance(value, Tensor) else after)
+        elif owner.startswith(f"{path}."):
+            frame.forget(name)
+
+
+def _forget_what_is_written(frame: Frame, path: str, receiver: Instance, method: str) -> None:
+    for attribute in frame.analysis.classes.written_by(receiver.cls, method):
+        frame.forget(f"{path}.{attribute}")
+
+
+def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) -> None:
+    from tonumpy.inference.transfer.assignment import assign
+
+    if path is not None and path_of(node) == path:
+        frame.change(path, changed)
+    elif isinstance(node, ast.Subscript):
+        assign(frame, node, changed)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
+        for key in node.args[:1]:  # `groups.setdefault(key, []).append(x)`
+            assign(frame, ast.Subscript(node.func.value, key, ast.Store()), changed)
+
+
+def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: Arguments) -> None:
+    """What a call leaves in the lists and dicts that it is given: `collect(model, outputs)`."""
+    from tonumpy.inference.transfer import argument_mutations
+
+    places: list[tuple[int | str, ast.expr]] = list(enumerate(call.args))
+    places += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
+    for place, node in places:
+        path = path_of(node)
+        container = None if path is None else frame.env.get(path)
+        if path is not None and container is not None and isinstance(function, _OF_THE_REPOSITORY):
+            _change_tensors(frame, path, container, function, arguments, place)
+        if path is None or not isinstance(container, (Sequence, Mapping)):
+            continue
+        filled = (
+            libraries.filled_list(function.name, place, arguments)
+            if isinstance(function, Symbol)
+            else argument_mutations.filled_argument(frame.analysis, function, arguments, place, frame.grad_mode)
+        )
+        if filled is None and container in _EMPTY and _may_fill(frame, function, place):
+            inner = Unknown("filled by a call")
+            filled = Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner)
+        if filled is not None:
+            frame.env.forget_keys(path)
+            after = join_all((container, filled))
+            frame.change_others(container, after, path)
+            _store_back(frame, node, path, after)
+
+
+_OF_THE_REPOSITORY = (BoundMethod, Class, Function, Instance)
+_EMPTY = (Sequence((), NOTHING), Mapping((), NOTHING))
+
+
+def _may_fill(frame: Frame, function: Value, place: int | str) -> bool:
+    """Why else would somebody be given an empty list?"""
+    from tonumpy.inference.transfer import argument_mutations
+
+    if isinstance(function, Symbol):
+        harmless = function.name.startswith(("torch.", "builtins.", "typing."))
+        return not harmless and not libraries.gives_plain_values(function.name)
+    if isinstance(function, (Unknown, LibraryObject)):
+        return True
+    return argument_mutations.may_keep(frame.analysis, function, place)
+
+
+def _change_tensors(
+    frame: Frame, path: str, value: Value, function: Value, arguments: Arguments, place: int | str
+) -> None:
+    """Tensors that are given, by themselves or in a list, to a function which calls `requires_grad_()` on them, or
+    writes to them."""
+    from tonumpy.inference.transfer import argument_mutations
+
+    tensors = [each for each in held_in(value) if isinstance(each, Tensor) and not is_integral(each.dtype)]
+    if tensors and argument_mutations.changes_grad_of(frame.analysis, function, arguments, place, frame.grad_mode):
+        for tensor in tensors:
+            frame.change_grad(tensor, tensor._replace(requires_grad=None))
+        frame.change(path, with_unknown_grad(value))
+
+
+def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
+    """Who is given a module may move it, or thaw it: `trainer.fit(model)`, `accelerator.prepare(model)`.
+
+    The functions of torch itself do not, but who holds a module may: `nn.Sequential(model)`.
+    """
+    name = function.name if isinstance(function, Symbol) else ""
+    if name.startswith(("torch", "builtins", "copy.")) and not libraries.is_module([name]):
+        return
+    from tonumpy.inference.transfer.assignment import thaw
+
+    frozen = _frozen_by(call, function)
+    does_thaw = _does_thaw(function)
+    for argument in arguments_of(call) if does_thaw else ():
+        thaw(frame, argument)
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]  # of a `**batch` only its values
+    while given:
+        argument = given.pop()
+        if isinstance(argument, (ast.List, ast.Tuple)):
+            given.extend(argument.elts)
+        elif isinstance(argument, ast.Name):
+            value = frame.env.get(argument.id)
+            after = None if value is None else _given_away(value)
+            if after is not None and after is not value:
+                frame.refine(argument.id, after)
+    for node in frozen:
+        path = path_of(node)
+        module = None if path is None else frame.env.get(path)
+        if path is not None and isinstance(module, (Instance, LibraryObject)):
+            frame.change_all(path, module, module._replace(requires_grad=False))
+
+
+def _frozen_by(call: ast.Call, function: Value) -> list[ast.expr]:
+    """The modules that are given to a function of the repository which freezes them: `freeze(net)`."""
+    called = function.function if isinstance(function, BoundMethod) else function
+    if not isinstance(called, Function) or isinstance(called.node, ast.Lambda) or not called.module.speaks_of_grad:
+        return []
+    names = parameter_names(called.node.args)[1 if isinstance(function, BoundMethod) else 0 :]
+    given = given_to(names, call, arguments_of(call))
+    defaults = dict(defaults_of(called.node.args))
+    return [
+        given[name]
+        for name, flag in called.module.derived(frozen_by, called.node).items()
+        if name in given and (flag is None or is_false(given.get(flag, defaults.get(flag, given[name]))))
+    ]
+
+
+def _does_thaw(function: Value) -> bool:
+    """Whether what is called is code of the repository that may thaw the modules that it is given, now or later."""
+    called = function.function if isinstance(function, BoundMethod) else function
+    owner = called.cls if isinstance(called, Instance) else called
+    return isinstance(owner, (Function, Class)) and owner.module.may_thaw
+
+
+def _given_away(value: Value) -> Value:
+    if isinstance(value, Union):
+        return mapped(value, _given_away)
+    if not isinstance(value, (Instance, LibraryObject)) or (value.on_cpu, value.requires_grad) == (None, None):
+        return value
+    grad = None if libraries.is_module([getattr(value, "name", "")]) else value.requires_grad
+    return value._replace(on_cpu=None, requires_grad=grad)

@@ -1,0 +1,506 @@
+"""A condition and whether it holds in; what it shows of the names in it written to the frame."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+
+from tonumpy.inference.index.bindings import element_path, key_path, path_of
+from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.values import (
+    NONE,
+    Class,
+    Constant,
+    Foreign,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    dtype_of,
+    is_number,
+    may_be,
+    members,
+    tensor_facts,
+    with_facts,
+)
+from tonumpy.inference.transfer.annotations import value_of_class
+from tonumpy.inference.transfer.devices import cpu_of_device
+from tonumpy.inference.transfer.members import settle
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.chains import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonumpy.conversions import Fact
+    from tonumpy.inference.transfer.frame import Frame
+
+
+def narrow(frame: Frame, test: ast.expr, holds: bool) -> None:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        narrow(frame, test.operand, not holds)
+    elif isinstance(test, ast.BoolOp):
+        if isinstance(test.op, ast.And) is holds:
+            for part in test.values:
+                narrow(frame, part, holds)
+    elif isinstance(test, ast.Call):
+        _narrow_by_call(frame, test, holds)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        _narrow_by_comparison(frame, test, holds)
+    elif isinstance(test, ast.Attribute):
+        _narrow_by_attribute(frame, test, holds)
+    elif isinstance(test, ast.NamedExpr):
+        narrow(frame, test.value, holds)
+        narrow(frame, test.target, holds)
+    elif isinstance(test, ast.Name) and holds:
+        _drop(frame, test, NONE)
+
+
+def _current(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
+    """The path of a subject that a test may refine, with what is known of it."""
+    from tonumpy.inference.transfer.expressions import evaluate
+
+    if isinstance(subject, ast.NamedExpr):
+        subject = subject.target
+    path = path_of(subject)
+    if path is None and isinstance(subject, ast.Subscript):
+        container = path_of(subject.value)
+        path = None if container is None else element_path(container, subject.slice)
+        known = None if path is None else frame.env.get(path)
+        if path is not None and known is not None:
+            return path, known
+        path = None if container is None else key_path(container, subject.slice)
+    if path is None or not _is_relevant(frame, path):
+        return None
+    return path, settle(evaluate(frame, subject))
+
+
+def _is_relevant(frame: Frame, path: str) -> bool:
+    return frame.is_relevant(path.partition(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2]))
+
+
+def _keep(frame: Frame, path: str, kept: list[Value]) -> None:
+    if kept:
+        frame.refine(path, join_all(kept))
+
+
+def _narrow_to_whole_numbers(frame: Frame, subject: ast.expr) -> None:
+    """Integers and truth values never require grad. Nobody asks like this about complex numbers."""
+    current = _current(frame, subject)
+    if current is not None:
+        frame.refine(current[0], with_facts(current[1], requires_grad=False))
+
+
+def _drop(frame: Frame, subject: ast.expr, dropped: Value) -> None:
+    current = _current(frame, subject)
+    if current is not None and isinstance(current[1], Union):
+        _keep(frame, current[0], [member for member in current[1].members if member != dropped])
+
+
+def _narrow_by_call(frame: Frame, test: ast.Call, holds: bool) -> None:
+    from tonumpy.inference.transfer.expressions import evaluate
+
+    name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", None)
+    if name == "isinstance" and len(test.args) == 2:
+        current = _current(frame, test.args[0])
+        if current is not None:
+            classes = _classes(frame, test.args[1])
+            _narrow_by_classes(frame, *current, classes, holds)
+    elif name in ("is_tensor", "is_torch_tensor") and len(test.args) == 1:
+        current = _current(frame, test.args[0])
+        if current is not None and isinstance(evaluate(frame, test.func), Symbol):
+            _narrow_by_classes(frame, *current, [Symbol("torch.Tensor")], holds)
+    elif name == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
+        _narrow_by_hasattr(frame, test.args[0], test.args[1].value, holds)
+    elif name == "is_floating_point" and not holds:
+        subject = test.args[0] if test.args else getattr(test.func, "value", None)
+        if subject is not None:
+            _narrow_to_whole_numbers(frame, subject)
+
+
+def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
+    """Whether a test of its class is known to hold, or not to, for every value that its subject may be."""
+    from tonumpy.inference.transfer.expressions import evaluate
+
+    if getattr(test.func, "id", None) == "hasattr" and len(test.args) == 2:
+        return True if _tensors_have(frame, *test.args) else None
+    if not asks_for_class(test):
+        return None
+    value = settle(evaluate(frame, test.args[0]))
+    if not all(isinstance(member, _PROVED) for member in members(value)):
+        return None
+    if len(test.args) == 2:
+        classes = _classes(frame, test.args[1])
+    elif isinstance(evaluate(frame, test.func), Symbol):
+        classes = [Symbol("torch.Tensor")]
+    else:
+        return None
+    verdicts = {_any([_is_instance(frame, member, cls) for cls in classes]) for member in members(value)}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _tensors_have(frame: Frame, subject: ast.expr, name: ast.expr) -> bool:
+    """Whether the subject is surely a tensor, and has an attribute or method of this name as tensors have."""
+    from tonumpy.inference.transfer.expressions import evaluate
+
+    if not isinstance(name, ast.Constant) or not _is_of_tensors(name.value):
+        return False
+    return isinstance(settle(evaluate(frame, subject)), Tensor)
+
+
+def _is_of_tensors(name: object) -> bool:
+    return isinstance(name, str) and torch_api.is_of_tensors(name)
+
+
+def asks_for_class(test: ast.expr) -> bool:
+    """`isinstance(x, np.ndarray)`, `torch.is_tensor(x)`."""
+    if not isinstance(test, ast.Call):
+        return False
+    name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", None)
+    return (name == "isinstance" and len(test.args) == 2) or (name == "is_tensor" and len(test.args) == 1)
+
+
+_PROVED = (Tensor, Sequence, Mapping, Plain, Constant, Instance)
+
+
+def _any(verdicts: list[Fact]) -> Fact:
+    return True if True in verdicts else None if None in verdicts else False
+
+
+def _classes(frame: Frame, node: ast.expr) -> list[Value]:
+    from tonumpy.inference.transfer.expressions import evaluate
+
+    if isinstance(node, ast.Tuple):
+        return [value for part in node.elts for value in _classes(frame, part)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _classes(frame, node.left) + _classes(frame, node.right)
+    value = evaluate(frame, node)
+    found = value.items if isinstance(value, Sequence) and value.items is not None else members(value)
+    return [Symbol("torch.Tensor") if each in _VARIABLES else each for each in found]
+
+
+# What tensors were called before torch 0.4; every tensor is an instance of it.
+_VARIABLES = (Symbol("torch.autograd.Variable"), Symbol("torch.autograd.variable.Variable"))
+
+
+def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value], holds: bool) -> None:
+    kept: list[Value] = []
+    for member in members(value):
+        verdicts = [_is_instance(frame, member, cls) for cls in classes]
+        if holds:
+            if True in verdicts:
+                kept.append(member)
+            elif None in verdicts:
+                # An object of the class asked for, with what was known of its tensors.
+                for cls, verdict in zip(classes, verdicts, strict=True):
+                    if verdict is None:
+                        kept.append(_as_instance(frame, member, cls))
+        elif True not in verdicts:
+            rules_out_tensors = any(isinstance(cls, Symbol) and cls.name == "torch.Tensor" for cls in classes)
+            if rules_out_tensors and isinstance(member, Unknown):
+                member = member._replace(is_no_tensor=True)
+            kept.append(member)
+    if not holds and not kept and may_be(value, Tensor):
+        kept = [Plain("what no tensor is")]  # whoever asks expects others, whatever is declared
+    if holds and not kept:
+        kept = [_as_instance(frame, Unknown("isinstance"), cls) for cls in classes]
+    _keep(frame, path, kept)
+
+
+def _as_instance(frame: Frame, value: Value, cls: Value) -> Value:
+    if isinstance(value, Tensor) and isinstance(cls, Class) and frame.analysis.extends_tensor(cls):
+        return value
+    found = Tensor() if isinstance(cls, Class) and frame.analysis.makes_tensors(cls) else value_of_class(cls)
+    if isinstance(value, Unknown):
+        if isinstance(found, Unknown):
+            return value
+        return with_facts(found, value.on_cpu, value.requires_grad)
+    if isinstance(value, LibraryObject) and isinstance(found, LibraryObject):
+        return with_facts(found, value.on_cpu, value.requires_grad)
+    return value if isinstance(found, Unknown) else found
+
+
+def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
+    name = cls.name if isinstance(cls, Symbol) else ""
+    is_tensor_class = name.startswith("torch.") and name.endswith("Tensor")
+    if isinstance(value, Unknown):
+        return None
+    if isinstance(value, Nothing):
+        return False
+    if isinstance(value, Tensor):
+        if is_tensor_class:
+            return True if name == "torch.Tensor" else None
+        if isinstance(cls, Class) and _extends_nothing_else(frame, cls):
+            return False
+        return None if name.startswith("torch.") or isinstance(cls, (Class, Unknown)) else False
+    if isinstance(value, Plain):
+        if is_tensor_class or isinstance(cls, (Class, Foreign)):
+            return False
+        if value.what.startswith("numpy"):
+            return False if name.startswith("builtins.") else name.startswith("numpy.") or None
+        return False if is_number(value) and name in _WITHOUT_NUMBERS else None
+    if isinstance(value, Constant):
+        return _is_literal_of(value.value, name)
+    if isinstance(value, Sequence):
+        return (
+            name.rpartition(".")[2] in ("list", "tuple", "set", "Sequence", "Iterable", "Collection") or None
+            if not is_tensor_class
+            else False
+        )
+    if isinstance(value, Mapping):
+        return name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping", "OrderedDict") or (
+            False if is_tensor_class or "list" in name or "tuple" in name else None
+        )
+    if isinstance(value, Foreign):
+        return bool(isinstance(cls, Foreign))
+    if isinstance(value, Instance):
+        if isinstance(cls, Class):
+            return True if frame.analysis.is_subclass(value.cls, cls) else None
+        if name.startswith(("builtins.", "numpy.", "torch.")) and _extends_nothing_else(frame, value.cls):
+            return name == "builtins.object"
+        return False if is_tensor_class and not frame.analysis.extends_tensor(value.cls) else None
+    if isinstance(value, LibraryObject):
+        return True if value.name == name else None if not is_tensor_class else False
+    return None
+
+
+# What no number of Python is.
+_WITHOUT_NUMBERS = frozenset(f"builtins.{name}" for name in ("str", "bytes", "list", "tuple", "dict", "set"))
+
+
+def _is_literal_of(value: object, name: str) -> Fact:
+    """Whether a literal is of the class of this name, "" for one of the repository or of nobody known."""
+    if name.startswith("builtins."):
+        asked = getattr(builtins, name.removeprefix("builtins."), None)
+        return isinstance(value, asked) if isinstance(asked, type) else None
+    is_abstract = name.startswith(("numbers.", "collections.", "typing."))
+    return None if is_abstract and value is not None else False
+
+
+def _extends_nothing_else(frame: Frame, cls: Class) -> bool:
+    """Whether all that a class extends is in sight."""
+    return set(frame.analysis.classes.library_bases(cls)) <= {"builtins.object", "abc.ABC", "typing.Generic"}
+
+
+def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: bool) -> None:
+    current = _current(frame, subject)
+    if current is None:
+        return
+    path, value = current
+    torch_only = name in ("detach", "requires_grad", "is_cuda", "cpu")
+    tensors_have = torch_only or _is_of_tensors(name)
+    kept: list[Value] = []
+    for member in members(value):
+        if isinstance(member, Tensor):
+            has = True if tensors_have else None
+        else:
+            others_may = isinstance(member, (Unknown, Foreign, Instance, LibraryObject))
+            has = False if torch_only and not others_may else None
+        if has is None or has is holds:
+            if not isinstance(member, Unknown) or not tensors_have or member.is_no_tensor:
+                kept.append(member)
+            elif not holds:
+                kept.append(member._replace(is_no_tensor=True))
+            elif torch_only and frame.module.only_torch_says and name not in frame.module.shared_words:
+                kept.append(Tensor(member.on_cpu, member.requires_grad, None, "likely"))
+            else:
+                kept.append(member)
+    _keep(frame, path, kept)
+
+
+def _narrow_by_attribute(frame: Frame, test: ast.Attribute, holds: bool) -> None:
+    if test.attr in ("is_cuda", "is_cpu", "requires_grad", "is_mps"):
+        current = _current(frame, test.value)
+        if current is None:
+            return
+        path, value = current
+        if test.attr == "requires_grad":
+            frame.refine(path, with_facts(value, requires_grad=holds))
+        elif test.attr == "is_cpu":
+            frame.refine(path, with_facts(value, on_cpu=holds))
+        elif not (test.attr == "is_mps" and not holds):
+            frame.refine(path, with_facts(value, on_cpu=not holds))
+    elif test.attr == "is_floating_point" and isinstance(test.value, ast.Attribute) and test.value.attr == "dtype":
+        if not holds:
+            _narrow_to_whole_numbers(frame, test.value.value)
+    elif holds:
+        _drop(frame, test, NONE)
+
+
+_COMPARED: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
+    left, comparison, right = test.left, test.ops[0], test.comparators[0]
+    if isinstance(comparison, (ast.In, ast.NotIn)):
+        _narrow_by_membership(frame, left, right, isinstance(comparison, ast.In) is holds)
+        return
+    if isinstance(left, ast.Call) and last_name(left.func) == "get_device":
+        _narrow_by_number_of_device(frame, left, comparison, right, holds)
+        return
+    positive = isinstance(comparison, (ast.Is, ast.Eq))
+    if not positive and not isinstance(comparison, (ast.IsNot, ast.NotEq)):
+        return
+    if isinstance(right, ast.Constant) and right.value is None:
+        current = _current(frame, left)
+        if current is not None:
+            path, value = current
+            if positive is holds:
+                if any(member == NONE or isinstance(member, Unknown) for member in members(value)):
+                    frame.refine(path, NONE)
+            else:
+                _keep(frame, path, [member for member in members(value) if member != NONE])
+        return
+    if isinstance(left, ast.Call) and getattr(left.func, "id", None) == "type" and len(left.args) == 1:
+        current = _current(frame, left.args[0])
+        if current is not None:
+            _narrow_by_classes(frame, *current, _classes(frame, right), positive is holds)
+        return
+    if isinstance(right, ast.Constant) and isinstance(right.value, str) and positive is holds:
+        _narrow_to_string(frame, left, right.value)
+    _narrow_by_one_of(frame, left, [right], positive is holds)
+
+
+def _narrow_by_membership(frame: Frame, left: ast.expr, right: ast.expr, is_in: bool) -> None:
+    """`x.device.type in ("cuda", "mps")`, `x.dtype not in (torch.int32, torch.int64)`"""
+    if isinstance(right, (ast.Tuple, ast.List, ast.Set)) and right.elts:
+        _narrow_by_one_of(frame, left, right.elts, is_in)
+
+
+def _narrow_by_one_of(frame: Frame, left: ast.expr, choices: list[ast.expr], is_one: bool) -> None:
+    """What a device or dtype, which is or is not one of these, shows of its tensor."""
+    from tonumpy.inference.transfer.expressions import evaluate
+
+    if isinstance(left, ast.Attribute) and left.attr == "dtype":
+        if is_one and all(is_integral(dtype_of(evaluate(frame, each))) for each in choices):
+            _narrow_to_whole_numbers(frame, left.value)
+        return
+    subject = _subject_of_device(left)
+    current = None if subject is None else _current(frame, subject)
+    kinds = {cpu_of_device(evaluate(frame, each)) for each in choices} if current is not None else set()
+    if current is None or len(kinds) > 1:
+        return
+    (is_cpu,) = kinds
+    if not is_one and is_cpu is False:
+        # Not on this accelerator says nothing, as it may be another one; but where it may be on the CPU, nobody thinks
+        # of others than "cuda".
+        is_cuda = any(isinstance(each, ast.Constant) and each.value == "cuda" for each in choices)
+        if not is_cuda or tensor_facts(current[1])[0] is False:
+            return
+    if is_cpu is not None:
+        _refine_device(frame, current, on_cpu=is_cpu is is_one)
+
+
+def _narrow_by_number_of_device(
+    frame: Frame, asked: ast.Call, comparison: ast.cmpop, right: ast.expr, holds: bool
+) -> None:
+    """`x.get_device() >= 0`: it is -1 for a tensor on the CPU."""
+    compare = _COMPARED.get(type(comparison))
+    try:
+        number = ast.literal_eval(right)
+    except (ValueError, TypeError):
+        return
+    if not isinstance(asked.func, ast.Attribute) or not isinstance(number, int) or compare is None:
+        return
+    on_cpu, on_first, on_second = (compare(device, number) for device in (-1, 0, 1))
+    current = _current(frame, asked.func.value) if on_first == on_second != on_cpu else None
+    if current is not None:
+        _refine_device(frame, current, on_cpu=on_cpu is holds)
+
+
+def _refine_device(frame: Frame, current: tuple[str, Value], *, on_cpu: bool) -> None:
+    frame.refine(current[0], with_facts(current[1], on_cpu=on_cpu))
+
+
+def _narrow_to_string(frame: Frame, subject: ast.expr, text: str) -> None:
+    """An attribute that no statement has set is not asked for what it was before: that may run a whole constructor."""
+    path = path_of(subject) if isinstance(subject, ast.Attribute) else None
+    if path is not None and frame.env.get(path) is None:
+        if _is_relevant(frame, path):
+            frame.refine(path, Constant(text))
+        return
+    current = _current(frame, subject)
+    if current is not None and all(isinstance(each, (Unknown, Plain, Constant)) for each in members(current[1])):
+        frame.refine(current[0], Constant(text))
+
+
+def tells_of_tensor(node: ast.expr) -> bool:
+    """Whether it is the device or the dtype of something, which is compared with some of these."""
+    return _subject_of_device(node) is not None or (isinstance(node, ast.Attribute) and node.attr == "dtype")
+
+
+def _subject_of_device(node: ast.expr) -> ast.expr | None:
+    """`x` for `x.device`, `x.device.type` and `str(x.device)`."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "str" and len(node.args) == 1:
+        node = node.args[0]
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        node = node.value
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
+
+
+def narrow_by_pattern(frame: Frame, subject: ast.expr, pattern: ast.pattern, holds: bool) -> None:
+    """What a `case` shows that compares its subject with one value, or with several: `case "cuda" | "mps"`."""
+    if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
+        pattern = pattern.pattern
+    patterns = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
+    values = [each.value for each in patterns if isinstance(each, ast.MatchValue)]
+    if len(values) == len(patterns):
+        _narrow_by_one_of(frame, subject, values, holds)
+
+
+def pattern_value(frame: Frame, node: ast.expr, subject: Value, pattern: ast.pattern) -> None:
+    """Bind the names of a `case` pattern, and refine the subject by its class."""
+    if isinstance(pattern, ast.MatchAs):
+        if pattern.pattern is not None:
+            pattern_value(frame, node, subject, pattern.pattern)
+        if pattern.name is not None:
+            current = _current(frame, node)
+            frame.bind(pattern.name, subject if current is None else current[1])
+    elif isinstance(pattern, ast.MatchClass):
+        classes = _classes(frame, pattern.cls)
+        current = _current(frame, node)
+        if current is not None:
+            _narrow_by_classes(frame, *current, classes, True)
+        for part in (*pattern.patterns, *pattern.kwd_patterns):
+            _bind_unknown(frame, part)
+    elif isinstance(pattern, ast.MatchOr):
+        for part in pattern.patterns:
+            _bind_unknown(frame, part)
+    elif isinstance(pattern, ast.MatchSequence):
+        for index, part in enumerate(pattern.patterns):
+            items = subject.items if isinstance(subject, Sequence) else None
+            if (
+                items is not None
+                and len(items) == len(pattern.patterns)
+                and isinstance(part, ast.MatchAs)
+                and part.name
+            ):
+                frame.bind(part.name, items[index])
+            else:
+                _bind_unknown(frame, part)
+    else:
+        _bind_unknown(frame, pattern)
+
+
+def _bind_unknown(frame: Frame, pattern: ast.pattern) -> None:
+    for inner in ast.walk(pattern):
+        for name in (getattr(inner, "name", None), getattr(inner, "rest", None)):
+            if isinstance(name, str):
+                frame.bind(name, Unknown("part of a matched value"))

@@ -1,0 +1,302 @@
+"""Python's own functions and containers: arguments in, result out."""
+
+from __future__ import annotations
+
+from tonumpy.inference.habits.conventions import learnt_from_name
+from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
+from tonumpy.inference.lattice.values import (
+    NONE,
+    NOTHING,
+    SOME_CLASS,
+    Arguments,
+    Constant,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Sequence,
+    Unknown,
+    Value,
+    is_number,
+    members,
+)
+from tonumpy.inference.transfer.members import attribute_of, item_of, settle
+from tonumpy.inference.transfer.torch_operators import combine
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.transfer.frame import Frame
+
+_COPIES = frozenset("list tuple set frozenset sorted reversed iter".split())
+_PLAIN = frozenset(
+    "len int float str bool bytes repr isinstance issubclass hasattr id hash round divmod ord"
+    " chr hex oct bin callable print input open format all any complex bytearray memoryview dir slice"
+    " object".split()
+)
+
+
+_OF_TEXT = frozenset("lower upper casefold strip".split())
+_TESTS_OF_TEXT = frozenset("startswith endswith".split())
+METHODS_OF_TEXT = _OF_TEXT | _TESTS_OF_TEXT
+MAX_PASSES = 4  # of functools.reduce, whose function may wrap what it was given again and again
+
+
+def call(frame: Frame, name: str, arguments: Arguments) -> Value:
+    """A builtin function or class."""
+    from tonumpy.inference.transfer.calls import call_value
+
+    given = arguments.positional
+    first = given[0] if given else None
+    if name in _PLAIN:
+        return NONE if name == "print" else Plain(name)
+    if name == "range":
+        return Sequence(None, Plain("int"))
+    if name == "dict":
+        return _dict(frame, arguments)
+    if name == "zip" and first is None and arguments.has_star:
+        return _transposed(frame, arguments.starred)
+    if first is None:
+        return Sequence((), NOTHING) if name in _COPIES else Unknown(f"call of {name}")
+    if name in _COPIES:
+        if isinstance(first, Sequence):
+            keeps_order = name in ("list", "tuple", "iter")
+            return Sequence(first.items if keeps_order else None, first.element)
+        return Sequence(None, item_of(frame, first))
+    if name == "staticmethod":
+        return first
+    if name in ("next", "min", "max"):
+        values = [item_of(frame, first)] if len(given) == 1 or name == "next" else list(given)
+        if name == "next":
+            values += given[1:]
+        return join_all(value for value in values if value != NONE)
+    if name == "zip":
+        items = tuple(item_of(frame, value) for value in given)
+        return Sequence(None, Sequence(items, join_all(items)))
+    if name == "enumerate":
+        pair = (Plain("int"), item_of(frame, first))
+        return Sequence(None, Sequence(pair, join_all(pair)))
+    if name == "map":
+        if len(given) == 2 and isinstance(given[1], Sequence) and given[1].items is not None:
+            return sequence_of([call_value(frame, first, Arguments((item,))) for item in given[1].items])
+        items = tuple(item_of(frame, value) for value in given[1:])
+        return Sequence(None, call_value(frame, first, Arguments(items)))
+    if name == "filter" and len(given) == 2:
+        return Sequence(None, item_of(frame, given[1]))
+    if name == "sum":
+        return combine((item_of(frame, first), *given[1:2]), frame.grad_mode)
+    if name in ("abs", "pow"):
+        return combine(given, frame.grad_mode)
+    if name == "getattr" and len(given) >= 2 and (names := list(filter(str.isidentifier, _words(given[1])))):
+        return _instead_of(join_all(settle(attribute_of(frame, first, each)) for each in names), *given[2:3])
+    if name == "type" and len(given) == 1:
+        return first.cls if isinstance(first, Instance) else SOME_CLASS
+    if name == "vars":
+        return Mapping((), Unknown("attribute"))
+    return Unknown(f"call of {name}", None, False if frame.grad_mode is False else None)
+
+
+def _words(value: Value) -> list[str]:
+    """The strings, one of which a value is; none where it may be something else."""
+    found = [each.value for each in members(value) if isinstance(each, Constant) and isinstance(each.value, str)]
+    return found if len(found) == len(members(value)) else []
+
+
+def is_option(default: Value) -> bool:
+    """Whether what it stands in for is a number: `options.get("steps", 1000)`. Sums of tensors begin with nought."""
+    return isinstance(default, Constant) and is_number(default) and default.value != 0
+
+
+def _instead_of(found: Value, default: Value = NOTHING) -> Value:
+    return Plain("number") if is_option(default) and isinstance(found, Unknown) else join(found, default)
+
+
+def reduced(frame: Frame, arguments: Arguments) -> Value:
+    """`functools.reduce(function, items, start)`: one item, or what the function makes of that and another."""
+    from tonumpy.inference.transfer.calls import call_value
+
+    if arguments.has_star or len(arguments.positional) < 2:
+        return Unknown("call of functools.reduce")
+    function, items, *start = arguments.positional
+    item = item_of(frame, items)
+    result = join_all(start) if start else item
+    for _ in range(MAX_PASSES):
+        further = join(result, call_value(frame, function, Arguments((result, item))))
+        if further == result:
+            return result
+        result = further
+    return Unknown("call of functools.reduce")
+
+
+def _transposed(frame: Frame, row: Value) -> Value:
+    """`zip(*rows)`: a sequence for each place in a row."""
+    if isinstance(row, Sequence) and row.items is not None:
+        return sequence_of([Sequence(None, item) for item in row.items])
+    return Sequence(None, Sequence(None, item_of(frame, row)))
+
+
+def _pairs(value: Sequence) -> list[tuple[object, Value]] | None:
+    """The keys of a list of pairs with what stands under them; None where one is not in sight."""
+    found: list[tuple[object, Value]] = []
+    for pair in (None,) if value.items is None else value.items:
+        if not isinstance(pair, Sequence) or pair.items is None or len(pair.items) != 2:
+            return None
+        key, entry = pair.items
+        if not isinstance(key, Constant):
+            return None
+        found.append((key.value, entry))
+    return found
+
+
+def _dict(frame: Frame, arguments: Arguments) -> Value:
+    other: Value = NOTHING
+    entries: list[tuple[object, Value]] = []
+    for value in arguments.positional:
+        if isinstance(value, Mapping):
+            entries, other = list(value.entries), value.other
+        elif isinstance(value, Sequence) and (pairs := _pairs(value)) is not None:
+            entries += pairs
+        elif isinstance(value, Sequence):
+            pair = value.element
+            other = join(
+                other,
+                pair.items[1]
+                if isinstance(pair, Sequence) and pair.items and len(pair.items) == 2
+                else item_of(frame, pair),
+            )
+        else:
+            other = join(other, item_of(frame, value) if isinstance(value, Unknown) else Unknown("value of a dict"))
+    if arguments.has_star:
+        other = join(other, Unknown("value of a dict"))
+    return updated(Mapping(tuple(entries), other), Mapping(arguments.named))
+
+
+def collection(frame: Frame, name: str, arguments: Arguments) -> Value:
+    """A class of the module collections."""
+    if name == "OrderedDict":
+        return _dict(frame, arguments)
+    if name == "defaultdict":
+        made = _made_for_missing(frame, arguments.get(0, "default_factory"))
+        return updated(Mapping((), made), _dict(frame, arguments._replace(positional=arguments.positional[1:])))
+    if name == "deque":
+        return call(frame, "list", Arguments(arguments.positional[:1]))
+    return Plain(name) if name == "Counter" else Unknown(f"call of collections.{name}")
+
+
+def _made_for_missing(frame: Frame, factory: Value | None) -> Value:
+    """What a defaultdict holds under a key that nothing was stored under."""
+    from tonumpy.inference.transfer.calls import call_value
+
+    return NOTHING if factory in (None, NONE) else settle(call_value(frame, factory, Arguments(())))
+
+
+def call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
+    """A call of `partial(f, x)`, or of `namedtuple("Point", "x y")`."""
+    from tonumpy.inference.transfer.calls import call_value
+
+    if made.arguments is None or not made.arguments.positional:
+        return Unknown(f"call of {made.name}")
+    first, *rest = made.arguments.positional
+    if made.name == "collections.namedtuple":
+        return _named_tuple(rest[0] if rest else made.arguments.named_value("field_names"), arguments)
+    given = dict((*made.arguments.named, *arguments.named))
+    merged = arguments._replace(positional=(*rest, *arguments.positional), named=tuple(given.items()))
+    return call_value(frame, first, merged)
+
+
+def _named_tuple(fields: Value | None, arguments: Arguments) -> Value:
+    names: list[object] = []
+    if isinstance(fields, Constant) and isinstance(fields.value, str):
+        names += fields.value.replace(",", " ").split()
+    elif isinstance(fields, Sequence) and fields.items is not None:
+        names += [field.value for field in fields.items if isinstance(field, Constant)]
+    items = [arguments.get(position, str(name)) for position, name in enumerate(names)]
+    known = tuple(Unknown("field of a named tuple") if item is None else item for item in items)
+    return Sequence(known, join_all(known), tuple(map(str, names))) if names else Unknown("named tuple")
+
+
+PARAMETER_SET = ("values", "marks", "id")
+
+
+def parameter_set(arguments: Arguments) -> Sequence:
+    """`pytest.param(1, 2, id="small")`."""
+    values = Unknown("parameter") if arguments.has_star else sequence_of(arguments.positional)
+    items = (values, Plain("marks"), Plain("str"))
+    return Sequence(items, join_all(items), PARAMETER_SET)
+
+
+def call_constant_method(receiver: Constant, name: str, arguments: Arguments) -> Value:
+    """`device.lower()`, `device.startswith("cuda")`."""
+    text, given = receiver.value, arguments.positional
+    if isinstance(text, str) and not arguments.named and not arguments.has_star:
+        if name in _OF_TEXT and not given:
+            return Constant(getattr(text, name)())
+        if name in _TESTS_OF_TEXT and len(given) == 1:
+            asked = given[0].items if isinstance(given[0], Sequence) else given
+            parts = [each.value for each in asked or () if isinstance(each, Constant)]
+            if asked and len(parts) == len(asked) and all(isinstance(part, str) for part in parts):
+                return Constant(any(getattr(text, name)(part) for part in parts))
+    return Plain(f"result of {name}")
+
+
+def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:
+    given = arguments.positional
+    if isinstance(receiver, Mapping):
+        inner = join_all(receiver.values())
+        if name == "items":
+            return Sequence(None, Sequence((Plain("key"), inner), join(Plain("key"), inner)))
+        if name == "values":
+            return Sequence(None, inner)
+        if name == "keys":
+            return Sequence(None, Plain("key"))
+        if name in ("get", "pop", "setdefault") and given:
+            found = receiver.get(given[0].value) if isinstance(given[0], Constant) else inner
+            if isinstance(found, Nothing) and (name != "setdefault" or len(given) == 1):
+                found = Unknown("value of a dict")
+            if isinstance(given[0], Constant) and all(key != given[0].value for key, _ in receiver.entries):
+                found = learnt_from_name(found, str(given[0].value))
+            return _instead_of(found, *given[1:2])
+        if name == "copy":
+            return receiver
+        if name in ("to", "cpu", "cuda"):
+            return Unknown(f"{name} of a dict")
+    else:
+        if name in ("pop", "popleft", "__getitem__", "__next__", "next"):  # iterators are read as what they go through
+            return receiver.element
+        if name in ("copy", "reverse", "sort"):
+            return Sequence(None, receiver.element)
+        if name in ("index", "count"):
+            return Plain("int")
+        if name == "numpy":
+            return Plain("numpy")
+    return NONE if name in _CHANGING else Unknown(f"method {name} of a container")
+
+
+_CHANGING = frozenset(
+    "append extend insert add update clear remove appendleft extendleft discard sort reverse pop".split()
+)
+
+
+def changed_container(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value | None:
+    """The container after a method that changes it; None where it stays as it was."""
+    given = arguments.positional
+    if isinstance(receiver, Sequence):
+        if name in ("append", "add", "appendleft") and len(given) == 1:
+            return Sequence(None, join(receiver.element, given[0]))
+        if name == "insert" and len(given) == 2:
+            return Sequence(None, join(receiver.element, given[1]))
+        if name in ("extend", "update", "extendleft") and len(given) == 1:
+            return Sequence(None, join(receiver.element, item_of(frame, given[0])))
+        if name == "clear":
+            return Sequence((), NOTHING)
+        return Sequence(None, receiver.element) if name in ("pop", "remove", "sort", "reverse", "popleft") else None
+    if name == "update":
+        for value in (*given, Mapping(arguments.named)):
+            receiver = updated(receiver, _dict(frame, Arguments((value,))))
+        return receiver
+    if name == "setdefault" and len(given) == 2:
+        if isinstance(given[0], Constant):
+            kept = tuple((key, value) for key, value in receiver.entries if key != given[0].value)
+            return Mapping((*kept, (given[0].value, join(receiver.get(given[0].value), given[1]))), receiver.other)
+        return Mapping(receiver.entries, join(receiver.other, given[1]))
+    return None

@@ -1,0 +1,557 @@
+"""Operands in; the result of a torch operator, method or attribute out, as torch_api.json says."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name, is_integral, is_real
+from tonumpy.inference.lattice.joins import join_all, sequence_of
+from tonumpy.inference.lattice.values import (
+    GIVEN,
+    NONE,
+    NOTHING,
+    Arguments,
+    Constant,
+    Device,
+    Foreign,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Sent,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    dtype_of,
+    is_number,
+    join_fact,
+    mapped,
+    may_be,
+    members,
+    most_sent,
+    same,
+    stronger,
+    tensor_facts,
+    truth_of,
+)
+from tonumpy.inference.transfer import representation
+from tonumpy.inference.transfer.devices import (
+    as_tensor,
+    cast_by_type,
+    cpu_of_device,
+    keeps_device,
+    moved,
+    sent_there,
+    sent_to,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.chains import ACCELERATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Sequence as Items
+
+    from tonumpy.conversions import Fact
+
+# Methods that only a torch tensor (or what mimics one closely enough to be repaired the same way) has.
+TORCH_WORDS = frozenset(
+    "cpu cuda detach detach_ requires_grad_ unsqueeze unsqueeze_ contiguous permute backward is_floating_point"
+    " type_as masked_fill masked_fill_ index_select new_zeros new_ones new_tensor new_full expand_as view_as"
+    " share_memory_ pin_memory to_dense coalesce to_sparse bfloat16 retain_grad data_ptr clamp_ zero_ fill_ add_"
+    " mul_ copy_ log_softmax softmax".split()
+)
+
+
+def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
+    """The result of arithmetic on the operands: a tensor if one of them is, on their device, with their grad."""
+    parts = list(operands)
+    for index, part in enumerate(parts):
+        if isinstance(part, Union):
+            return join_all(
+                combine([*parts[:index], member, *parts[index + 1 :]], grad_mode)
+                for member in part.members
+                if member != NONE
+            )
+    if any(isinstance(part, Nothing) for part in parts):
+        return NOTHING
+    tensors = [part for part in parts if isinstance(part, Tensor)]
+    if tensors:
+        cpu, grad = result_facts(parts, grad_mode)
+        certainty = reduce(stronger, (tensor.certainty for tensor in tensors))
+        sent = Sent.NOWHERE if cpu is True else most_sent(tensors)
+        return Tensor(
+            cpu,
+            grad,
+            _dtype_of_arithmetic(parts),
+            certainty,
+            is_number=_are_numbers(parts),
+            sent=sent,
+            is_given=are_given(parts),
+        )
+    foreign = next((part for part in parts if isinstance(part, Foreign)), None)
+    if foreign is not None:
+        return foreign
+    if all(map(is_number, parts)):
+        return Plain("number")
+    if all(isinstance(part, (Plain, Constant, Symbol, Sequence, Mapping, Device)) for part in parts):
+        return Plain("number or array")
+    cpu, grad = result_facts(parts, grad_mode)
+    unknown = [part for part in parts if isinstance(part, Unknown)]
+    is_no_tensor = bool(unknown) and all(part.is_no_tensor for part in unknown)
+    return Unknown(unknown[0].why if unknown else "operator of an object", cpu, grad, is_no_tensor)
+
+
+def _dtype_of_arithmetic(parts: Items[Value]) -> str | None:
+    """Complex if one operand is; what all tensors are if that is floating point and the others are real numbers."""
+    dtypes = {part.dtype for part in parts if isinstance(part, Tensor)}
+    if len(parts) > 1 and any(is_complex(dtype) for dtype in dtypes):
+        return "complex"
+    dtype = dtypes.pop() if len(dtypes) == 1 else None
+    if dtype is None or is_integral(dtype):
+        return None
+    numbers = [part for part in parts if not isinstance(part, Tensor)]
+    is_kept = all(isinstance(part, Constant) and isinstance(part.value, (int, float)) for part in numbers)
+    return dtype if is_kept else None
+
+
+def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False) -> tuple[Fact, Fact]:
+    """On which device a result made of the operands is, and whether it requires grad.
+
+    Torch's own operators refuse operands on different devices, so one that is on the CPU speaks for all; not so a
+    tensor without dimensions, which is taken to any device. What `mixes` holds all of them, each as it is.
+    """
+    cpus: list[Fact] = []
+    grads: list[Fact] = []
+    obscure: list[Fact] = []
+    speaks_for_all = is_data = False
+    waiting = list(operands)
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Sequence) and operand.items:
+            waiting.extend(operand.items)
+            continue
+        parts = [
+            each for each in members(operand) if each != NONE and not (isinstance(each, Unknown) and each.is_no_tensor)
+        ]
+        is_sure = len(parts) == 1  # of what is one thing or another, being off the CPU or having a grad is not
+        for value in parts:
+            if is_sure and isinstance(value, Tensor) and value.on_cpu is True and not value.is_number:
+                speaks_for_all = True
+                is_data |= value.requires_grad is False and not is_integral(value.dtype)
+            if isinstance(value, (Plain, Constant, Symbol, Device, Foreign, Nothing)):
+                continue
+            if isinstance(value, Instance):
+                cpu, grad = value.on_cpu, value.requires_grad
+            elif isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject)):
+                cpu, grad = tensor_facts(value)
+            else:
+                cpu, grad = None, None
+            cpus.append(cpu if is_sure else cpu or None)
+            (obscure if _is_obscure(value) else grads).append(grad if is_sure or not grad else None)
+    if not (speaks_for_all and is_data):  # what is worked on together with data on the CPU is taken for data too
+        grads += obscure
+    if mixes:
+        return _common(cpus or [True]), _common([*grads, *obscure] or [False])
+    cpu = False if False in cpus else True if speaks_for_all or all(each is True for each in cpus) else None
+    if grad_mode is False or all(each is False for each in grads):
+        return cpu, False
+    if _is_integer_arithmetic(operands):
+        return cpu, False
+    return cpu, True if grad_mode is True and True in grads else None
+
+
+def _common(facts: list[Fact]) -> Fact:
+    return facts[0] if len(set(facts)) == 1 else None
+
+
+def _is_obscure(value: Value) -> bool:
+    """A parameter or attribute of which nothing is known, so that its company speaks for it; no result of a module."""
+    return tensor_facts(value) == (None, None) and are_given((value,))
+
+
+def are_given(operands: Items[Value]) -> bool:
+    """Whether there is nothing in the operands but data and what the function or object was given."""
+    for operand in operands:
+        if isinstance(operand, Sequence) and operand.items:
+            if not are_given(operand.items):
+                return False
+            continue
+        for value in members(operand):
+            if isinstance(value, Tensor):
+                is_given = value.is_given or value.requires_grad is False
+            elif isinstance(value, Unknown):
+                is_given = value.why.startswith(GIVEN) or value.requires_grad is False
+            else:
+                is_given = isinstance(value, (Plain, Constant, Symbol, Device))
+            if not is_given:
+                return False
+    return True
+
+
+def _are_numbers(operands: Items[Value]) -> bool:
+    """Whether the tensors among the operands, if there are any, have no dimensions, so that their result has none."""
+    found = [value for operand in operands for value in members(operand)]
+    tensors = [value for value in found if isinstance(value, (Tensor, Unknown, Sequence))]
+    return bool(tensors) and all(isinstance(tensor, Tensor) and tensor.is_number for tensor in tensors)
+
+
+def _is_integer_arithmetic(operands: Items[Value]) -> bool:
+    """Integer tensors and what is not known to be a tensor: `indices + self.offset`. The unknown counts as a number.
+
+    A layer counts for no number: it has parameters.
+    """
+    values = [value for operand in operands for value in members(operand)]
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    has_layer = any(isinstance(value, LibraryObject) for value in values)
+    return bool(tensors) and not has_layer and all(is_integral(tensor.dtype) for tensor in tensors)
+
+
+def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
+    """What an attribute of a tensor is; None where the name is a method's, or not known."""
+    if name == "device":
+        return Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None)
+    if name == "dtype":
+        return Symbol(f"torch.{tensor.dtype}") if tensor.dtype and is_dtype_name(tensor.dtype) else Plain("dtype")
+    if name == "is_cuda":
+        return Plain("bool") if tensor.on_cpu is None else Constant(not tensor.on_cpu)
+    if name == "requires_grad":
+        return Plain("bool") if tensor.requires_grad is None else Constant(tensor.requires_grad)
+    known = torch_api.tensor_attribute(name)
+    if known is None:
+        return None
+    result = _viewing(known, _Call((tensor,), (tensor,), Arguments(()), (), None))
+    if name == "data" and isinstance(result, Tensor):
+        result = result._replace(origins=frozenset())  # what becomes of its grad is its own, as with `detach()`
+    return representation.of_method(tensor, name, Arguments(()), result)
+
+
+def grad_asked_for(arguments: Arguments) -> Fact:
+    """What `requires_grad_(...)` is told; True where it is told nothing."""
+    given = arguments.get(0, "requires_grad")
+    return True if given is None else truth_of(given)
+
+
+def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
+    """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
+    if name in ("cpu", "pin_memory") or name in ACCELERATORS:  # only memory of the CPU can be pinned
+        return moved(receiver, name not in ACCELERATORS, None, grad_mode)
+    if name == "to":
+        there = sent_to(receiver, arguments, grad_mode)
+        return there._replace(
+            sent=there.sent if there.on_cpu is not None else max(there.sent, sent_there(arguments.get(0, "device"))),
+            is_given=there.is_given and keeps_device(arguments),
+        )
+    if name == "type" and (arguments.positional or arguments.named):
+        return cast_by_type(receiver, arguments, grad_mode)
+    if name in ("detach", "detach_"):
+        tensor = as_tensor(receiver)
+        if name == "detach":
+            return tensor._replace(requires_grad=False, origins=frozenset())  # what becomes of it is its own
+        is_sure = grad_mode is not False or tensor.requires_grad is False  # under inference_mode it does nothing
+        return tensor._replace(requires_grad=False if is_sure else None)
+    if name == "requires_grad_":
+        truth = grad_asked_for(arguments)
+        after = with_grad_set(as_tensor(receiver), truth)
+        return after if truth is False else after._replace(is_given=False)
+    operator = torch_api.tensor_method(name)
+    if operator is None:
+        return None
+    if name == "type_as":
+        return sent_to(receiver, Arguments(arguments.positional[:1]), grad_mode)
+    gives_shape = name in ("view_as", "expand_as", "reshape_as")  # of the other tensor nothing else is taken
+    taken = Arguments(()) if gives_shape else arguments
+    result = _apply(operator, _call_of(operator, taken, grad_mode, receiver))
+    result = representation.of_method(receiver, name, arguments, result)
+    if name == "copy_" and isinstance(result, Tensor):
+        result = result._replace(on_cpu=receiver.on_cpu)  # it takes from any device
+    if name.endswith("_") and not name.endswith("__") and isinstance(receiver, Tensor) and isinstance(result, Tensor):
+        result = _written_in_place(receiver, result)
+    if "self" in operator.writes and isinstance(result, Tensor) and grad_mode is not True:
+        # What is written in place while grad mode is off stays the leaf, or the part of a graph, that it was.
+        grad = receiver.requires_grad if grad_mode is False else join_fact(result.requires_grad, receiver.requires_grad)
+        return result._replace(requires_grad=grad)
+    return result
+
+
+def _written_in_place(tensor: Tensor, result: Tensor) -> Tensor:
+    """What `tensor.set_(...)` gives: the tensor, which has kept its device and its dtype."""
+    grad = False if is_integral(tensor.dtype) else result.requires_grad
+    on_cpu = tensor.on_cpu if result.on_cpu is None else result.on_cpu
+    origins = tensor.origins | result.origins
+    return result._replace(on_cpu=on_cpu, dtype=tensor.dtype, requires_grad=grad, origins=origins)
+
+
+# The mark of a view that was made while grad mode was off: it has the grad of its base, and nothing changes that.
+UNALTERABLE = frozenset(("a view made without grad",))
+
+
+def with_grad_set(tensor: Tensor, truth: Fact) -> Tensor:
+    """The tensor after its `requires_grad` has been set."""
+    is_unsure = truth is False and tensor.origins >= UNALTERABLE
+    return tensor._replace(requires_grad=None if is_unsure else truth, is_given=truth is False and not is_unsure)
+
+
+def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, default_on_cpu: Fact = True) -> Value | None:
+    """The result of a function of torch; None where torch_api.json does not know it."""
+    if name in ("torch.broadcast_tensors", "torch.functional.broadcast_tensors"):
+        return _broadcast(arguments, grad_mode)
+    operator = torch_api.function(name)
+    if operator is None:
+        return representation.of_function(name, arguments, None)
+    call = _call_of(operator, arguments, grad_mode)
+    if operator.name in _FROM_DATA:
+        operands = tuple(value for value in call.operands if not isinstance(value, (Sequence, Mapping)))
+        if operator.name == "torch.tensor":
+            operands = tuple(value for value in operands if not _is_other_data(value))
+        call = call._replace(operands=operands, carriers=operands)
+    if operator.name in _BETWEEN_BOUNDS:
+        call = call._replace(operands=tuple(value for value in call.operands if isinstance(value, Tensor)))
+    if operator.name == "torch.normal" and arguments.get(2, "size") is not None:
+        call = call._replace(operands=(), carriers=())  # the overload with a size takes numbers
+    is_made_here = not any(isinstance(value, (Tensor, Unknown)) for each in call.operands for value in members(each))
+    is_made_here = is_made_here or operator.name in _FROM_DATA
+    if default_on_cpu is not True and is_made_here and "device" in operator.takes:
+        call = call._replace(arguments=on_default_device(arguments, default_on_cpu))
+    result = _apply(operator, call)
+    if operator.name in _FROM_DATA and isinstance(result, Tensor) and _is_number(arguments):
+        result = result._replace(is_number=True)
+    return representation.of_function(name, arguments, result)
+
+
+def on_default_device(arguments: Arguments, is_cpu: Fact) -> Arguments:
+    """The arguments of a call that makes something, with the device that it is made on where they name none."""
+    given = arguments.named_value("device")
+    if given is not None and not same(given, NONE):
+        return arguments
+    others = tuple(argument for argument in arguments.named if argument[0] != "device")
+    return arguments._replace(named=(*others, ("device", Device(is_cpu))))
+
+
+def _is_number(arguments: Arguments) -> bool:
+    data = arguments.get(0, "data")
+    return isinstance(data, Constant) and isinstance(data.value, (int, float, complex))
+
+
+# What they make of a list is on the default device, wherever the tensors in it are; under `with torch.device(...)` a
+# tensor is brought there too.
+_FROM_DATA = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
+
+
+def _is_other_data(value: Value) -> bool:
+    """Whether what torch.tensor is given is no tensor: it warns of one. Only who is called may be given anything."""
+    return isinstance(value, Unknown) and value.on_cpu is None and value.why != "parameter"
+
+
+# Their bounds are numbers where nothing else is known of them: tensors are accepted since torch 2.1, and hardly given.
+_BETWEEN_BOUNDS = frozenset(("torch.linspace", "torch.logspace"))
+
+
+def _broadcast(arguments: Arguments, grad_mode: Fact) -> Sequence:
+    """Views of the tensors given, each where its own tensor is: the one function that takes any devices together."""
+    views: list[Value] = [
+        value if grad_mode is True or value.requires_grad is False else value._replace(requires_grad=None)
+        for value in arguments.positional
+        if isinstance(value, Tensor)
+    ]
+    if len(views) < len(arguments.positional) or arguments.has_star:
+        return Sequence(None, Unknown("result of a torch function"))
+    return sequence_of(views)
+
+
+class _Call(NamedTuple):
+    """What the outputs of one call are worked out from.
+
+    `operands` are the arguments that may be tensors, a method's own tensor first, and `carriers` those of them whose
+    grad the result takes over; `first_position` is that of the first of the arguments.
+    """
+
+    operands: tuple[Value, ...]
+    carriers: tuple[Value, ...]
+    arguments: Arguments
+    takes: tuple[str, ...]
+    grad_mode: Fact
+    first_position: int = 0
+    may_reduce: bool = False
+
+
+# Products of vectors and matrices, convolutions and spectra: torch refuses them of tensors without dimensions.
+_OF_DIMENSIONS = frozenset(
+    "matmul mm bmm mv dot vdot outer ger conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
+    " stft istft".split()
+)
+
+
+# As those of a range, their bounds are numbers where nothing else is known of them.
+_CLAMPING = frozenset("clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_".split())
+
+
+def with_dimensions(operand: Value) -> Value:
+    """What has been taken for an operand of such an operator."""
+    return operand._replace(is_number=False) if isinstance(operand, Tensor) else mapped(operand, with_dimensions)
+
+
+def _call_of(
+    operator: torch_api.Callable, arguments: Arguments, grad_mode: Fact, receiver: Tensor | Unknown | None = None
+) -> _Call:
+    own: tuple[Value, ...] = () if receiver is None else (receiver,)
+    places: list[tuple[int | str, Value]] = [*enumerate(arguments.positional, len(own)), *arguments.named]
+    if not isinstance(arguments.starred, Nothing):
+        places.append((len(own) + len(arguments.positional), arguments.starred))
+    operands = tuple(value for place, value in places if operator.takes_tensor_at(place))
+    carriers = tuple(value for place, value in places if operator.takes_grad_at(place))
+    all_operands = (*own, *operands)
+    name = operator.name.rpartition(".")[2]
+    if name in _OF_DIMENSIONS:
+        all_operands = tuple(map(with_dimensions, all_operands))
+    elif name in _CLAMPING:
+        all_operands = (*all_operands[:1], *(each for each in all_operands[1:] if may_be(each, Tensor)))
+        carriers = tuple(value for value in carriers if value in all_operands)
+    return _Call(all_operands, (*own, *carriers), arguments, operator.takes, grad_mode, len(own), operator.may_reduce)
+
+
+def _apply(operator: torch_api.Callable, call: _Call) -> Value:
+    arguments = call.arguments
+    out = arguments.named_value("out")
+    if isinstance(out, Tensor):
+        return out
+    if any(isinstance(operand, Nothing) for operand in call.operands):
+        return NOTHING
+    given: set[str] = set()
+    unsure: set[str] = set()
+    for parameter, position, counts in operator.deciders:
+        value = (
+            arguments.get(position - call.first_position, parameter)
+            if position is not None
+            else arguments.named_value(parameter)
+        )
+        switched_off = isinstance(value, Tensor) or (
+            isinstance(value, Constant) and (value.value is None or value.value is False)
+        )
+        if value is None or (switched_off and counts != "any"):
+            if arguments.has_star and value is None:
+                unsure.add(parameter)
+            continue
+        (unsure if isinstance(value, (Unknown, Union)) else given).add(parameter)
+    results = operator.results_given(frozenset(given), frozenset(unsure)) or operator.results
+    return join_all(_result(result, call) for result in results)
+
+
+def _result(result: torch_api.Result, call: _Call) -> Value:
+    outputs = tuple(_viewing(output, call) for output in result.outputs)
+    if result.container == "tuple":
+        return Sequence(outputs, join_all(outputs), result.fields)
+    if result.container == "sequence":
+        return Sequence(None, join_all(outputs))
+    return outputs[0]
+
+
+def _viewing(output: torch_api.Output, call: _Call) -> Value:
+    """An output, with the names of the tensors that it may view or be."""
+    value = _output(output, call)
+    if not isinstance(value, Tensor) or output.memory not in ("view", "may view", "inplace"):
+        return value
+    operands = [
+        value
+        for operand in call.operands
+        for value in (operand.items or () if isinstance(operand, Sequence) else members(operand))
+    ]
+    held = [operand.origins for operand in operands if isinstance(operand, Tensor)]
+    if output.memory != "inplace" and call.grad_mode is not True and value.requires_grad is None:
+        held.append(UNALTERABLE)
+    return value._replace(origins=frozenset[str]().union(*held))
+
+
+def _output(output: torch_api.Output, call: _Call) -> Value:
+    if output.kind in ("unknown", "object", "tuple"):
+        return Unknown("result of a torch function")
+    if output.kind != "tensor":
+        return NONE if output.kind == "NoneType" else Plain(output.kind)
+    first = next(
+        (value for operand in call.operands for value in members(operand) if isinstance(value, (Tensor, Unknown))), None
+    )
+    cpu, grad = _device_of_output(output, call), _grad_of_output(output, call, first)
+    dtype = _dtype_of_output(output, call, first)
+    certainty = first.certainty if isinstance(first, Tensor) else "tensor"
+    bit = first.bit if isinstance(first, Tensor) else None
+    if bit and output.memory == "may view":
+        dtype = None  # whether the bit is still set is not known, nor then what another `.conj()` does to it
+    grad = False if is_integral(dtype) else grad
+    bit = bit if output.memory == "view" else None
+    sent = Sent.NOWHERE if cpu is True else _sent_of_output(call)
+    is_asked = grad is True or (grad is None and output.grad == "argument")
+    is_placed = cpu is None and call.arguments.named_value("device") is not None
+    is_given = not is_asked and not is_placed and are_given(call.operands)
+    is_number = call.may_reduce or _are_numbers(call.operands)
+    return Tensor(cpu, grad, dtype, certainty, is_number, bit=bit, sent=sent, is_given=is_given)
+
+
+def _sent_of_output(call: _Call) -> Sent:
+    parts = [operand.element if isinstance(operand, Sequence) else operand for operand in call.operands]
+    sent = most_sent(member for part in parts for member in members(part))
+    return max(sent, sent_there(call.arguments.named_value("device"))) if "device" in call.takes else sent
+
+
+def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:
+    given = call.arguments.named_value("device") if "device" in call.takes else None
+    if given is not None and given != NONE:
+        return cpu_of_device(given)
+    hides_tensors = output.device != "argument" and not _are_no_tensors(call.arguments.starred)  # a factory takes sizes
+    if "device" in call.takes and (call.arguments.hides_names or hides_tensors):
+        return None
+    if output.device == "cpu" or output.device == "argument":
+        return True  # nobody is assumed to change the default device
+    cpu = result_facts(call.operands, None)[0]
+    if output.device is None and call.arguments.named_value("device") is not None:
+        return None
+    # Whatever else an operator does with its operands, it takes nothing to an accelerator that is not told to.
+    return cpu if output.device == "same" or cpu is True else None
+
+
+def _grad_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unknown | None) -> Fact:
+    if "requires_grad" in call.takes:
+        asked = call.arguments.named_value("requires_grad")
+        if asked is not None:
+            return asked.value if isinstance(asked, Constant) and isinstance(asked.value, bool) else None
+    if output.grad in ("never", "argument"):
+        return False
+    if output.grad == "always":
+        return True
+    if call.grad_mode is False:
+        # What may hand its input back hands back its grad too, and so do views: a Parameter's `.view()` under no_grad.
+        own = tensor_facts(first)[1] if first is not None else None
+        return (False if own is False else None) if output.memory in ("view", "may view") else False
+    grad = result_facts(call.carriers, call.grad_mode)[1]
+    if output.grad == "inputs":
+        return grad
+    return False if output.grad == "some inputs" and grad is False else None
+
+
+def _are_no_tensors(hidden: Value) -> bool:
+    """Whether what a * hides is surely no tensor, as the sizes in `torch.zeros(*x.shape)`."""
+    return all(isinstance(value, (Plain, Constant, Nothing)) for value in members(hidden))
+
+
+def _dtype_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unknown | None) -> str | None:
+    if "dtype" in call.takes:
+        asked = call.arguments.named_value("dtype")
+        if asked is not None and asked != NONE:
+            return dtype_of(asked)
+    if output.dtype == "same" or (output.dtype == "same float" and isinstance(first, Tensor) and is_real(first.dtype)):
+        return first.dtype if isinstance(first, Tensor) and not _may_be_promoted(first, call.operands) else None
+    return output.dtype if output.dtype is not None and is_dtype_name(output.dtype) else None
+
+
+def _may_be_promoted(first: Tensor, operands: Items[Value]) -> bool:
+    """Whether another operand may make the result wider: what takes operands of one dtype keeps it, not of two."""
+    others = [value for operand in operands for value in members(operand) if value is not first]
+    if is_integral(first.dtype):
+        return any(isinstance(value, Tensor) and not is_integral(value.dtype) for value in others)
+    return any(
+        isinstance(value, (Unknown, Sequence)) or (isinstance(value, Tensor) and value.dtype != first.dtype)
+        for value in others
+    )

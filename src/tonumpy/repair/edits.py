@@ -1,0 +1,159 @@
+"""A repair in; its fix out: the text edits that perform it where its nodes stand, keeping the layout."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.findings import Edit, Fix, Position
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.repair.operations import AddLinks, Convert, CopyArray, DataToDetach, Operation, RemoveLink, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonumpy.findings import Applicability
+    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.source import Source
+
+# What may stand between an expression and the dot or bracket that follows it: space, brackets that close a group,
+# comments and line breaks, of which the group keeps the last with the backslash that continues the line.
+_GAP = re.compile(r"(?:[ \t\f)]|(?P<newline>\\?(?:\r\n|\r|\n))|#[^\r\n]*)*")
+_SPACE = " \t\f"
+
+
+class MisplacedError(Exception):
+    """The text is not what ast's positions promise."""
+
+
+def plan_fix(
+    conversion: Conversion | ImplicitConversion, operations: tuple[Operation, ...], source: Source
+) -> Fix | None:
+    """The fix that performs a repair; without edits where its place in the text is not certain.
+
+    None where there is nothing to perform.
+    """
+    if not operations:
+        return None
+    message = describe(operations)
+    try:
+        if not _is_placed(conversion, source):
+            raise MisplacedError
+        edits = plan_edits(operations, source)
+    except MisplacedError:
+        return Fix("display-only", message, ())
+    return Fix(_applicability(conversion, source), message, edits)
+
+
+def plan_edits(operations: Iterable[Operation], source: Source) -> tuple[Edit, ...]:
+    """The edits of operations that have been composed, in the order of the text."""
+    return tuple(sorted(edit for operation in operations for edit in _edits(operation, source)))
+
+
+def _is_placed(conversion: Conversion | ImplicitConversion, source: Source) -> bool:
+    if isinstance(conversion, ImplicitConversion):
+        return conversion.site.string is None
+    return source.is_placed(conversion.candidate)
+
+
+def _applicability(conversion: Conversion | ImplicitConversion, source: Source) -> Applicability:
+    if isinstance(conversion, ImplicitConversion):
+        return "safe" if conversion.keeps_value else "unsafe"
+    if _is_echoed(conversion.candidate, source):
+        return "display-only"
+    return "unsafe" if conversion.certainty == "possible" else "safe"
+
+
+def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
+    if isinstance(operation, AddLinks):
+        return (_add_links(operation, source),)
+    if isinstance(operation, DataToDetach):
+        start = _name_start(operation.data, source)
+        return (Edit(start, source.node_end(operation.data), "detach()"),)
+    if isinstance(operation, RemoveLink):
+        return (_remove_link(operation, source),)
+    if isinstance(operation, Convert):
+        return _convert(operation, source)
+    if isinstance(operation, CopyArray):
+        end = source.node_end(operation.call)
+        return (Edit(end, end, ".copy()"),)
+    return (_force(operation.call, source),)
+
+
+def _convert(operation: Convert, source: Source) -> tuple[Edit, ...]:
+    argument = operation.argument
+    start, end = source.node_start(argument), source.node_end(argument)
+    if isinstance(argument, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+        return (Edit(end, end, operation.links),)
+    return Edit(start, start, "("), Edit(end, end, f"){operation.links}")
+
+
+def _add_links(operation: AddLinks, source: Source) -> Edit:
+    """Just before the dot. A dot that starts a line makes a chain that stands one link a line, and it goes on so."""
+    text = source.text
+    base_end = source.offset(source.node_end(operation.before.value))
+    gap = _gap(text, base_end)
+    dot = gap.end()
+    name = source.offset(_name_start(operation.before, source))
+    if text[dot : dot + 1] != "." or _gap(text, dot + 1).end() != name:
+        raise MisplacedError
+    separator, newline = "", gap["newline"]
+    if newline:
+        indentation = text[gap.end("newline") : dot]
+        if not indentation.strip(_SPACE):
+            separator = (" " if newline.startswith("\\") else "") + newline + indentation
+    place = source.position_at(dot)
+    return Edit(place, place, "".join(f".{method}(){separator}" for method in operation.methods))
+
+
+def _remove_link(operation: RemoveLink, source: Source) -> Edit:
+    """With the line break before it, in a chain that stands one link a line; not where a comment would go with it."""
+    assert isinstance(operation.call.func, ast.Attribute)
+    base_end = source.offset(source.node_end(operation.call.func.value))
+    gap = _gap(source.text, base_end)[0]
+    kept = gap.rfind(")") + 1
+    if "#" in gap:
+        raise MisplacedError
+    return Edit(source.position_at(base_end + kept), source.node_end(operation.call), "")
+
+
+def _force(call: ast.Call, source: Source) -> Edit:
+    """`force=True` into the empty brackets, or in place of the one argument there."""
+    text = source.text
+    bracket = _gap(text, source.offset(source.node_end(call.func))).end()
+    if text[bracket : bracket + 1] != "(":
+        raise MisplacedError
+    if call.keywords:
+        value = call.keywords[0].value
+        return Edit(source.node_start(value), source.node_end(value), "True")
+    if call.args:
+        argument = call.args[0]
+        return Edit(source.node_start(argument), source.node_end(argument), "force=True")
+    place = source.position_at(bracket + 1)
+    return Edit(place, place, "force=True")
+
+
+def _is_echoed(candidate: Candidate, source: Source) -> bool:
+    """Whether the call stands in an `f"{x.numpy()=}"`, which prints its own source: an edit changes what it prints."""
+    if candidate.string is None:
+        return False
+    for field in ast.walk(candidate.string):
+        if isinstance(field, ast.FormattedValue) and any(node is candidate.call for node in ast.walk(field.value)):
+            after = _gap(source.text, source.offset(source.node_end(field.value))).end()
+            if source.text.startswith("=", after):
+                return True
+    return False
+
+
+def _name_start(attribute: ast.Attribute, source: Source) -> Position:
+    start = source.name_start(attribute)
+    if start is None:
+        raise MisplacedError
+    return start
+
+
+def _gap(text: str, offset: int) -> re.Match[str]:
+    match = _GAP.match(text, offset)
+    assert match is not None  # it matches nothing at all, too
+    return match

@@ -1,0 +1,223 @@
+"""A conversion in; the operations on its syntax tree that repair it out, how several go together, and their wording."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.chains import Chain, Link, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonumpy.conversions import Conversion, ImplicitConversion
+    from tonumpy.findings import Style
+
+
+class AddLinks(NamedTuple):
+    """`base.name` becomes `base.detach().cpu().name`."""
+
+    before: ast.Attribute
+    methods: tuple[str, ...]
+
+
+class DataToDetach(NamedTuple):
+    """`base.data` becomes `base.detach()`."""
+
+    data: ast.Attribute
+
+
+class Force(NamedTuple):
+    """`base.numpy(...)` becomes `base.numpy(force=True)`."""
+
+    call: ast.Call
+
+
+class RemoveLink(NamedTuple):
+    """`base.name()` becomes `base`."""
+
+    call: ast.Call
+
+    @property
+    def method(self) -> str:
+        assert isinstance(self.call.func, ast.Attribute)
+        return self.call.func.attr
+
+
+class Convert(NamedTuple):
+    """`argument` becomes `argument.detach().cpu().numpy()`, in brackets where it needs them."""
+
+    argument: ast.expr
+    methods: tuple[str, ...]
+    forced: bool
+
+    @property
+    def links(self) -> str:
+        calls = "".join(f".{method}()" for method in self.methods)
+        return f"{calls}.numpy({'force=True' if self.forced else ''})"
+
+
+class CopyArray(NamedTuple):
+    """`x.numpy()` becomes `x.numpy().copy()`."""
+
+    call: ast.Call
+
+
+Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | CopyArray
+
+# The order in which links that are added before one name stand. What copies to the CPU comes before what makes the
+# tensor larger (a dense one, of a wider dtype), so that less is moved and no accelerator needs memory for it.
+_ORDER = ("detach", "cpu", "to_dense", "dequantize", "float", "cfloat", "resolve_conj", "resolve_neg")
+
+
+def compose(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+    """The repairs of several findings as one: each once, and the links that go before one name put in order."""
+    links: dict[ast.Attribute, set[str]] = {}
+    others: dict[tuple[type, Operation], Operation] = {}  # named tuples of different classes may be equal
+    for operation in operations:
+        if isinstance(operation, AddLinks):
+            links.setdefault(operation.before, set()).update(operation.methods)
+        else:
+            others[type(operation), operation] = operation
+    added = (AddLinks(before, tuple(sorted(methods, key=_ORDER.index))) for before, methods in links.items())
+    return (*others.values(), *added)
+
+
+def completes_the_chain(operations: Iterable[Operation]) -> bool:
+    """Whether the chain must have both links once these are done."""
+    return any(
+        isinstance(each, Force) or (isinstance(each, AddLinks) and not {"detach", "cpu"}.isdisjoint(each.methods))
+        for each in operations
+    )
+
+
+def complete_chain(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
+    """What completes the chain of a conversion; nothing where it is complete already."""
+    candidate, chain = conversion.candidate, conversion.chain
+    if conversion.is_complete:
+        return ()
+    forced = force(conversion, style)
+    if forced:
+        return forced
+    numpy, cpu, detach = candidate.attribute, chain.cpu, chain.detach
+    if detach is None and cpu is not None:
+        # Before the copy, or the copy is recorded on the graph; but only where it is certain to be a tensor's.
+        early = cpu.attribute if _is_on_the_same_tensor(cpu, chain, candidate.receiver) else None
+        return (AddLinks(early or numpy, ("detach",)),)
+    if detach is None:
+        return (AddLinks(numpy, ("detach", "cpu")),)
+    if detach.role is Role.DATA and isinstance(detach.node, ast.Attribute):
+        if conversion.data_of_tensor:
+            return (DataToDetach(detach.node), AddLinks(numpy, ("cpu",)))
+        return (AddLinks(numpy, ("detach", "cpu")),)  # right whosever `.data` it is
+    return (AddLinks(numpy, ("cpu",)),)
+
+
+def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
+    """What moves `.detach()` from after `.cpu()` to before it; nothing where the two may be of different tensors."""
+    candidate, chain = conversion.candidate, conversion.chain
+    cpu, detach = chain.cpu, chain.detach
+    if cpu is None or detach is None or detach not in chain.after(cpu) or cpu.attribute is None:
+        return ()
+    if detach.role is not Role.DETACH or not _is_on_the_same_tensor(cpu, chain, candidate.receiver):
+        return ()
+    if any(link.role in (Role.DETACH, Role.DATA) for link in chain.links[: chain.links.index(cpu)]):
+        return ()
+    assert isinstance(detach.node, ast.Call)
+    return (RemoveLink(detach.node), AddLinks(cpu.attribute, ("detach",)))
+
+
+def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
+    """What makes an array of an argument before it is given away."""
+    argument, chain, cast = conversion.argument, conversion.chain, conversion.links
+    if cast is None:
+        return ()
+    if style == "force":
+        return (Convert(argument, cast, True),)
+    missing = {"detach": chain.detach, "cpu": chain.cpu}
+    cpu = chain.cpu
+    if chain.detach is None and cpu and cpu.attribute and _is_on_the_same_tensor(cpu, chain, argument):
+        return (AddLinks(cpu.attribute, ("detach",)), Convert(argument, cast, False))
+    links = tuple(method for method, link in missing.items() if link is None)
+    return (Convert(argument, (*links, *cast), False),)
+
+
+def force(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
+    """`force=True`, which detaches, copies to the CPU and resolves both bits, where that is the style and may stand."""
+    call = conversion.candidate.call
+    return (Force(call),) if style == "force" and _can_force(call) else ()
+
+
+def describe(operations: tuple[Operation, ...]) -> str:
+    """The repair in the words of a person: "Replace `.data` by `.detach()` and add `.cpu()`"."""
+    removed = {each.method for each in operations if isinstance(each, RemoveLink)}
+    moved = {each.before.attr for each in operations if isinstance(each, AddLinks) and removed & {*each.methods}}
+    if removed and moved:
+        return f"Move `.{removed.pop()}()` before `.{moved.pop()}()`"
+    in_order = sorted(operations, key=lambda each: isinstance(each, Convert))  # `.numpy()` stands behind all links
+    words = " and ".join(map(_words, in_order))
+    return words[:1].upper() + words[1:]
+
+
+def _words(operation: Operation) -> str:
+    if isinstance(operation, AddLinks):
+        return f"add `{''.join(f'.{method}()' for method in operation.methods)}`"
+    if isinstance(operation, Convert):
+        return f"add `{operation.links}`"
+    if isinstance(operation, CopyArray):
+        return "add `.copy()` after `.numpy()`"
+    if isinstance(operation, RemoveLink):
+        return f"remove `.{operation.method}()`"
+    return "replace `.data` by `.detach()`" if isinstance(operation, DataToDetach) else "use `.numpy(force=True)`"
+
+
+def _can_force(call: ast.Call) -> bool:
+    """Not where an argument would be lost that may matter: `force=flag`, `*args`, what torch does not know."""
+    return all(
+        keyword.arg == "force" and isinstance(keyword.value, ast.Constant) and not keyword.value.value
+        for keyword in call.keywords
+    )
+
+
+# What a later link must be for the earlier one to be proved a tensor's own: an object with a `.to("cpu")` of its own (a
+# batch, detection results) hands its tensors out by attributes, keys and methods other than these.
+_SHAPES_AND_TYPES = frozenset(
+    "bool byte char clone contiguous cpu cuda detach diagonal double expand expand_as flatten flip float half int long"
+    " moveaxis movedim narrow permute ravel repeat reshape roll select short squeeze swapaxes t tile to transpose type"
+    " type_as unflatten unfold unsqueeze view view_as".split()
+)
+_ARITHMETIC = frozenset(
+    "abs add all any argmax argmin argsort bitwise_not ceil clamp clip cos cumsum div eq exp floor ge gt le"
+    " log log10 log1p log2 log_softmax logical_not lt max mean median min mul ne neg norm pow prod relu round rsqrt"
+    " sigmoid sign sin softmax sqrt square std sub sum tanh trunc var".split()
+)
+_VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag"))
+
+
+def _is_on_the_same_tensor(link: Link, chain: Chain, end: ast.expr) -> bool:
+    """Whether every link from this one to the end of the chain works on one tensor and adds no grad to it."""
+    base: ast.expr = link.node
+    for later in chain.after(link):
+        if later.base is not base or not _keeps_a_tensor(later):  # an `await` between two links is no link
+            return False
+        base = later.node
+    return base is end
+
+
+def _keeps_a_tensor(link: Link) -> bool:
+    node = link.node
+    if isinstance(node, ast.Subscript):
+        return _is_tensor_index(node.slice)
+    if isinstance(node, ast.Attribute):
+        return node.attr in _VIEWS
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return name in _SHAPES_AND_TYPES or (name in _ARITHMETIC and not link.may_add_grad)
+
+
+def _is_tensor_index(index: ast.expr) -> bool:
+    """A slice, a number, `...`, or several at once; a name may hold the key of a mapping."""
+    if isinstance(index, ast.UnaryOp):
+        return _is_tensor_index(index.operand)
+    return isinstance(index, (ast.Slice, ast.Tuple)) or (
+        isinstance(index, ast.Constant) and not isinstance(index.value, (str, bytes))
+    )

@@ -1,0 +1,227 @@
+"""A source and the repairs of its conversions in; the new text out, verified against the old tree."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.findings import Edit, SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.repair.operations import (
+    AddLinks,
+    Convert,
+    CopyArray,
+    DataToDetach,
+    Force,
+    Operation,
+    RemoveLink,
+    completes_the_chain,
+)
+from tonumpy.text.chains import chain_of
+from tonumpy.text.deferred import look_into
+from tonumpy.text.source import Source, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class RewriteError(SourceError):
+    """A rewrite that failed its verification; nothing of it may be written."""
+
+    def __init__(self, filename: str, reason: str) -> None:
+        super().__init__(filename, f"not rewritten, a defect of tonumpy (please report it): {reason}")
+
+
+class Repair(NamedTuple):
+    """A conversion, what is to be done to its tree and the edits that are to do it."""
+
+    conversion: Conversion | ImplicitConversion
+    operations: tuple[Operation, ...]
+    edits: tuple[Edit, ...]
+
+
+def rewrite(source: Source, repairs: Sequence[Repair]) -> str:
+    """Apply the edits of the repairs; raises RewriteError where the new text is not exactly what they intend.
+
+    SourceError where the text cannot be parsed in full, or the encoding cannot promise that every byte outside the
+    edits stays as it is.
+    """
+    if not source.survives_encoding:
+        raise SourceError(source.filename, f"cannot be rewritten: {source.encoding} does not give the same bytes back")
+    parse(source.text, source.filename)  # the whole of it: nothing may have looked into some functions yet
+    edits = sorted({edit for repair in repairs for edit in repair.edits})
+    text = apply_edits(source, edits)
+    verify(source, text, repairs)
+    return text
+
+
+def apply_edits(source: Source, edits: Iterable[Edit]) -> str:
+    """`edits` are in the order of the text."""
+    pieces, at = [], 0
+    for edit in edits:
+        start, end = source.offset(edit.start), source.offset(edit.end)
+        if not at <= start <= end:
+            raise RewriteError(source.filename, f"edits overlap at {edit.start.row}:{edit.start.column}")
+        pieces += [source.text[at:start], edit.content]
+        at = end
+    return "".join((*pieces, source.text[at:]))
+
+
+def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
+    """Raises RewriteError unless
+
+    - every character outside the edits is the old one,
+    - the new text parses, and its tree is the old one with exactly the operations of the repairs applied,
+    - every chain that the repairs are to complete is complete in it.
+    """
+    try:
+        _compare_outside(source, text, repairs)
+        operations = [operation for repair in repairs for operation in repair.operations]
+        new_calls = match_trees(source.tree, parse(text, source.filename), operations)
+        for repair in repairs:
+            if isinstance(repair.conversion, Conversion) and completes_the_chain(repair.operations):
+                _check_complete(repair.conversion, new_calls)
+    except MismatchError as error:
+        raise RewriteError(source.filename, str(error)) from error
+    except SourceError as error:
+        place = f" (at {error.position.row}:{error.position.column} of the new text)" if error.position else ""
+        raise RewriteError(source.filename, f"the new text {error.reason}{place}") from error
+
+
+class MismatchError(Exception):
+    """Where and how a new text is not what was intended."""
+
+
+def _compare_outside(source: Source, text: str, repairs: Sequence[Repair]) -> None:
+    old_at = new_at = 0
+    edits = {edit for repair in repairs for edit in repair.edits}
+    for start, end, content in sorted((source.offset(e.start), source.offset(e.end), e.content) for e in edits):
+        kept = source.text[old_at:start]
+        if not text.startswith(kept + content, new_at):
+            raise MismatchError(f"the text changes outside the edits, before row {source.position_at(start).row}")
+        old_at, new_at = end, new_at + len(kept) + len(content)
+    if text[new_at:] != source.text[old_at:]:
+        raise MismatchError("the text changes outside the edits, after the last of them")
+
+
+def _check_complete(conversion: Conversion, new_calls: dict[ast.Call, ast.Call]) -> None:
+    call = new_calls[conversion.candidate.call]
+    assert isinstance(call.func, ast.Attribute)
+    candidate = conversion.candidate._replace(call=call, attribute=call.func)
+    if not conversion._replace(candidate=candidate, chain=chain_of(candidate.receiver)).is_complete:
+        raise MismatchError(f"the chain at row {conversion.candidate.call.lineno} is still not complete")
+
+
+def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> dict[ast.Call, ast.Call]:
+    """Walk both trees side by side; raises MismatchError where `new` is not `old` with the operations applied.
+
+    Gives the new call of every old one. No recursion: a tree may be deeper than Python's stack.
+    """
+    planned: dict[ast.AST, list[Operation]] = {}
+    # Two chains may have a link in common.
+    unique = {(type(operation), operation): operation for operation in operations}
+    for operation in sorted(unique.values(), key=_goes_around):
+        planned.setdefault(_subject(operation), []).append(operation)
+    calls: dict[ast.Call, ast.Call] = {}
+    waiting: list[tuple[object, object]] = [(old, new)]
+    while waiting:
+        was, now = waiting.pop()
+        if isinstance(was, ast.AST):
+            look_into(was)
+        if isinstance(was, ast.Call) and isinstance(now, ast.Call):
+            calls[was] = now
+        if not isinstance(was, ast.AST) or not isinstance(now, ast.AST):
+            if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+                waiting.extend(zip(was, now, strict=True))
+            elif type(was) is not type(now) or was != now:
+                raise MismatchError(f"the new tree has {now!r} for {was!r}")
+        elif was in planned:
+            around = planned[was].pop()
+            if not planned[was]:
+                del planned[was]
+            waiting.extend(_expected(around, now))
+        elif type(was) is not type(now):
+            raise MismatchError(f"{_name(now)} for {_name(was)}")
+        else:
+            waiting.extend((getattr(was, field, None), getattr(now, field, None)) for field in was._fields)
+    if planned:
+        raise MismatchError("a repair is of no part of this tree")
+    return calls
+
+
+def _goes_around(operation: Operation) -> bool:
+    """Whether it makes something around its node, and so is matched before another operation of that node."""
+    return isinstance(operation, CopyArray)
+
+
+def _subject(operation: Operation) -> ast.AST:
+    if isinstance(operation, AddLinks):
+        return operation.before
+    if isinstance(operation, Convert):
+        return operation.argument
+    return operation.data if isinstance(operation, DataToDetach) else operation.call
+
+
+def _expected(operation: Operation, now: ast.AST) -> list[tuple[object, object]]:
+    """The pairs that must match for `now` to be the outcome of an operation."""
+    if isinstance(operation, AddLinks):
+        old = operation.before
+        if not isinstance(now, ast.Attribute):
+            raise MismatchError(f"{_name(now)} for {_name(old)}")
+        value = now.value
+        for method in reversed(operation.methods):
+            value = _without_link(value, method)
+        return [(old.value, value), (old.attr, now.attr), (old.ctx, now.ctx)]
+    if isinstance(operation, DataToDetach):
+        return [(operation.data.value, _without_link(now, "detach"))]
+    if isinstance(operation, Convert):
+        value = _without_conversion(now, forced=operation.forced)
+        for method in reversed(operation.methods):
+            value = _without_link(value, method)
+        return [(operation.argument, value)]
+    if isinstance(operation, CopyArray):
+        return [(operation.call, _without_link(now, "copy"))]
+    if isinstance(operation, RemoveLink):
+        assert isinstance(operation.call.func, ast.Attribute)
+        return [(operation.call.func.value, now)]
+    assert isinstance(operation, Force)
+    if not isinstance(now, ast.Call) or now.args or [_force_value(keyword) for keyword in now.keywords] != [True]:
+        raise MismatchError(f"{_name(now)} for a call with `force=True`")
+    return [(operation.call.func, now.func)]
+
+
+def _without_link(node: ast.AST, method: str) -> ast.expr:
+    """`base` of `base.method()`."""
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == method
+        and not node.args
+        and not node.keywords
+    ):
+        return node.func.value
+    raise MismatchError(f"{_name(node)} for a call of `.{method}()`")
+
+
+def _without_conversion(node: ast.AST, *, forced: bool) -> ast.expr:
+    """`base` of `base.numpy()` or, where it is forced, of `base.numpy(force=True)`."""
+    if not forced:
+        return _without_link(node, "numpy")
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "numpy"
+        and not node.args
+        and [_force_value(keyword) for keyword in node.keywords] == [True]
+    ):
+        return node.func.value
+    raise MismatchError(f"{_name(node)} for a call of `.numpy(force=True)`")
+
+
+def _force_value(keyword: ast.keyword) -> object:
+    return keyword.value.value if keyword.arg == "force" and isinstance(keyword.value, ast.Constant) else None
+
+
+def _name(node: ast.AST) -> str:
+    row = getattr(node, "lineno", None)
+    return type(node).__name__ + (f" at row {row}" if row else "")

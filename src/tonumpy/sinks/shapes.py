@@ -1,0 +1,72 @@
+"""A call and what its module has imported in; whether it may convert a tensor, as far as the call itself says, out."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import path_of, root_name
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, methods_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Names = dict[str, str]  # what a module has imported of these libraries: its own name for it, and the full one
+
+
+def may_convert(call: ast.Call, names: Names) -> bool:
+    """Whether a call is of a consumer, as it seems, and given what may be a tensor where that would be converted."""
+    return any(
+        _may_be_a_tensor(argument.node, names)
+        for consumer in _consumers_spelt(call.func, names)
+        for argument in converting_arguments(call, consumer)
+        if "items" in argument.takes or not isinstance(argument.node, _SEQUENCES)
+    )
+
+
+def _consumers_spelt(function: ast.expr, names: Names) -> Iterator[Consumer]:
+    """The function under its imported name, and the methods of this name that the libraries' objects have."""
+    root, dot, rest = (path_of(function) or "").partition(".")
+    found = consumer_named(names[root] + dot + rest) if root in names else None
+    if found is not None:
+        yield found
+    if isinstance(function, ast.Attribute):
+        for library in roots_of(names):
+            method = consumer_of(library, function.attr) if function.attr in methods_of(library) else None
+            if method is not None:
+                yield method
+
+
+def consumer_named(full: str) -> Consumer | None:
+    library, _, name = full.rpartition(".")
+    return consumer_of(library, name)
+
+
+def roots_of(names: Names) -> set[str]:
+    return {full.partition(".")[0] for full in names.values()}
+
+
+_SEQUENCES = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
+_PLAIN_CALLS = frozenset("len range int float str round".split())
+
+
+def _may_be_a_tensor(node: ast.expr, names: Names) -> bool:
+    """By its spelling: no literal, nothing that one of these libraries gives, no shape."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return any(_may_be_a_tensor(item, names) for item in node.elts)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return _may_be_a_tensor(node.elt, names)
+    while isinstance(node, ast.BinOp):  # a long sum leans to the left
+        if _may_be_a_tensor(node.right, names):
+            return True
+        node = node.left
+    if isinstance(node, ast.UnaryOp):
+        return _may_be_a_tensor(node.operand, names)
+    if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "size"):
+        return False
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("numpy", "item", "tolist", "size"):
+            return False
+        root = root_name(node)
+        return root not in names and root not in _PLAIN_CALLS
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp, ast.BoolOp, ast.Await, ast.NamedExpr))

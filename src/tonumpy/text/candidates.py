@@ -1,0 +1,210 @@
+"""A source in; the calls `receiver.numpy(...)` out, each with its chain of links and the scopes that enclose it."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.prefilter import CANDIDATE
+from tonumpy.text.syntax import children_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonumpy.text.source import Source
+
+Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Guard(NamedTuple):
+    """`if flag:` (or `if not flag:`) around a candidate: the name of the flag and what it is there."""
+
+    name: str
+    truth: bool
+
+
+class Candidate(NamedTuple):
+    """A call `receiver.numpy(...)`.
+
+    `scopes` are the module, classes and functions around it, outermost first, without lambdas and comprehensions.
+    `guards` are the flags that the code has tested before it comes here, within the innermost function.
+    `statement` is the innermost statement that holds it (for a condition, the whole `if` or loop).
+    `string` is the f-string that holds the call: before Python 3.12 the positions inside it cannot be trusted.
+    """
+
+    call: ast.Call
+    attribute: ast.Attribute
+    scopes: tuple[Scope, ...]
+    guards: tuple[Guard, ...]
+    statement: ast.stmt
+    string: ast.JoinedStr | None
+
+    @property
+    def receiver(self) -> ast.expr:
+        return self.attribute.value
+
+    @property
+    def is_forced(self) -> bool:
+        """`x.numpy(force=True)` detaches and copies to the CPU by itself."""
+        given = [keyword.value for keyword in self.call.keywords if keyword.arg == "force"]
+        return any(isinstance(value, ast.Constant) and value.value is True for value in given)
+
+
+class Site(NamedTuple):
+    """A call of any function, with what is said of its place under Candidate."""
+
+    call: ast.Call
+    scopes: tuple[Scope, ...]
+    guards: tuple[Guard, ...]
+    statement: ast.stmt
+    string: ast.JoinedStr | None
+
+
+class _Search(NamedTuple):
+    """What is looked for, in which rows, and what has been found so far."""
+
+    is_wanted: Callable[[ast.Call], bool]
+    rows: list[int]
+    found: list[Site]
+
+
+def find_candidates(source: Source) -> list[Candidate]:
+    """Every candidate of the file in the order of the text."""
+    sites = find_calls(source, candidate_rows(source), _may_convert)
+    return [
+        Candidate(site.call, site.call.func, site.scopes, site.guards, site.statement, site.string)
+        for site in sites
+        if isinstance(site.call.func, ast.Attribute)
+    ]
+
+
+def find_calls(source: Source, rows: list[int], is_wanted: Callable[[ast.Call], bool]) -> list[Site]:
+    """The calls that are wanted, in the order of the text.
+
+    Only statements that span one of the rows (ascending) are entered: a walk over the whole tree costs two thirds as
+    much again as the parse.
+    """
+    search = _Search(is_wanted, rows, [])
+    if rows:
+        _search_block(source.tree.body, (source.tree,), (), search)
+    return search.found
+
+
+def candidate_rows(source: Source) -> list[int]:
+    """The rows (from 1, ascending) that hold the text `.numpy(`."""
+    return source.rows_with(CANDIDATE.decode())
+
+
+def spans_any(statement: ast.stmt, rows: list[int]) -> bool:
+    """Whether a statement stands, or goes on, in one of the rows (ascending)."""
+    return is_any_between(rows, first_row(statement), last_row(statement))
+
+
+def is_any_between(rows: list[int], first: int, last: int) -> bool:
+    """Whether one of the rows (ascending) is none before the first and none after the last."""
+    at = bisect_left(rows, first)
+    return at < len(rows) and rows[at] <= last
+
+
+def _search_block(
+    statements: list[ast.stmt],
+    scopes: tuple[Scope, ...],
+    guards: tuple[Guard, ...],
+    search: _Search,
+) -> None:
+    for statement in statements:
+        if not spans_any(statement, search.rows):
+            continue
+        for field, value in ast.iter_fields(statement):
+            if field == "body" and isinstance(statement, (ast.ClassDef, *_FUNCTIONS)):
+                # Decorators, defaults, bases and annotations run in the scope outside.
+                _search_field(value, (*scopes, statement), (), statement, search)
+            else:
+                tested = _guards_of(statement.test, field) if isinstance(statement, ast.If) else ()
+                _search_field(value, scopes, (*guards, *tested), statement, search)
+
+
+def _guards_of(test: ast.expr, field: str) -> tuple[Guard, ...]:
+    """The flags that a test has shown in its `body` or `orelse`."""
+    if field not in ("body", "orelse"):
+        return ()
+    truth = field == "body"
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, truth = test.operand, not truth
+    if isinstance(test, ast.Name):
+        return (Guard(test.id, truth),)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and truth and field == "body":
+        return tuple(guard for part in test.values for guard in _guards_of(part, field))
+    return ()
+
+
+def _search_field(
+    value: object,
+    scopes: tuple[Scope, ...],
+    guards: tuple[Guard, ...],
+    statement: ast.stmt,
+    search: _Search,
+) -> None:
+    if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+        _search_block(value, scopes, guards, search)
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, (ast.ExceptHandler, ast.match_case)):
+                for _, part in ast.iter_fields(item):
+                    _search_field(part, scopes, guards, statement, search)
+            elif isinstance(item, ast.AST):
+                _search_expression(item, scopes, guards, statement, search)
+    elif isinstance(value, ast.AST):
+        _search_expression(value, scopes, guards, statement, search)
+
+
+def _search_expression(
+    root: ast.AST,
+    scopes: tuple[Scope, ...],
+    guards: tuple[Guard, ...],
+    statement: ast.stmt,
+    search: _Search,
+) -> None:
+    """Depth first and left to right, the receiver of a call before the call: the order of the text."""
+    stack: list[tuple[ast.AST, ast.JoinedStr | None, tuple[Guard, ...], bool]] = [(root, None, guards, False)]
+    while stack:
+        node, string, here, leaving = stack.pop()
+        if leaving:
+            assert isinstance(node, ast.Call)
+            search.found.append(Site(node, scopes, here, statement, string))
+            continue
+        if isinstance(node, ast.JoinedStr) and string is None:
+            string = node
+        children = children_of(node)
+        if isinstance(node, ast.Call) and search.is_wanted(node):
+            stack.extend((child, string, here, False) for child in reversed(children[1:]))
+            stack.append((node, string, here, True))
+            stack.append((node.func, string, here, False))
+        elif isinstance(node, ast.IfExp):
+            stack.append((node.orelse, string, (*here, *_guards_of(node.test, "orelse")), False))
+            stack.append((node.test, string, here, False))
+            stack.append((node.body, string, (*here, *_guards_of(node.test, "body")), False))
+        else:
+            stack.extend((child, string, here, False) for child in reversed(children))
+
+
+def _may_convert(call: ast.Call) -> bool:
+    """A tensor's `numpy` takes `force`, by keyword, and nothing else: with other arguments it is another function."""
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "numpy"
+        and not call.args
+        and all(keyword.arg in ("force", None) for keyword in call.keywords)
+    )
+
+
+def first_row(statement: ast.stmt) -> int:
+    """The row where a statement starts, decorators included (`lineno` is that of `def` or `class`)."""
+    decorators = getattr(statement, "decorator_list", None)
+    return min(statement.lineno, decorators[0].lineno) if decorators else statement.lineno
+
+
+def last_row(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno

@@ -1,0 +1,60 @@
+"""A candidate in; out: the errors that code around it catches, and makes good by converting in another way.
+
+`try: x.numpy()` / `except (RuntimeError, TypeError): x.detach().cpu().numpy()`. What the handler converts is a
+candidate of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.chains import last_name
+from tonumpy.text.syntax import blocks_of, walk
+
+if TYPE_CHECKING:
+    from tonumpy.text.candidates import Candidate
+
+OF_GRAD = "RuntimeError"  # Can't call numpy() on Tensor that requires grad
+OF_DEVICE = "TypeError"  # can't convert cuda:0 device type tensor to numpy
+_OF_ALL = frozenset(("Exception", "BaseException"))
+
+
+def errors_caught(candidate: Candidate) -> frozenset[str]:
+    """`OF_GRAD`, `OF_DEVICE`, both or neither."""
+    found: set[str] = set()
+    block = candidate.scopes[-1].body
+    while block:
+        around = next((each for each in block if _holds(each, candidate.statement)), None)
+        if around is None or around is candidate.statement:
+            break
+        block = next(
+            (inner for inner in blocks_of(around) if any(_holds(each, candidate.statement) for each in inner)), []
+        )
+        if isinstance(around, ast.Try) and block is around.body:
+            found |= _errors_made_good(around.handlers)
+    return frozenset(found)
+
+
+def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:
+    start, end = (outer.lineno, outer.col_offset), (outer.end_lineno, outer.end_col_offset)
+    return start <= (inner.lineno, inner.col_offset) and (inner.end_lineno, inner.end_col_offset) <= end
+
+
+def _errors_made_good(handlers: list[ast.ExceptHandler]) -> set[str]:
+    found: set[str] = set()
+    waiting = {OF_GRAD, OF_DEVICE}
+    for handler in handlers:
+        caught = waiting & _errors_of(handler)
+        waiting -= caught
+        if any(isinstance(node, ast.Call) and last_name(node.func) == "numpy" for node in walk(handler)):
+            found |= caught
+    return found
+
+
+def _errors_of(handler: ast.ExceptHandler) -> set[str]:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {last_name(kind) for kind in kinds if kind is not None}
+    if handler.type is None or not names.isdisjoint(_OF_ALL):
+        return {OF_GRAD, OF_DEVICE}
+    return {name for name in names if name is not None}

@@ -1,0 +1,80 @@
+"""A source and its candidates in; those that neither grad nor device can make raise out, as is plain without inference.
+
+Their chains are complete, or bring the tensor to the CPU where torch itself says that grad mode is off.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.chains import chain_of
+from tonumpy.text.syntax import own_expressions, statements_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonumpy.inference.memory.sharing import Sharing
+    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.source import Source
+
+_INFERENCE_MODE_WITH_ARGUMENT = r"inference_mode\([^)]"
+
+
+class Complete(NamedTuple):
+    """Some of the complete candidates of a file; `sharing` tells what all its candidates share, and is asked last."""
+
+    candidates: list[Candidate]
+    source: Source
+    sharing: Callable[[], Sharing]
+
+
+def complete_candidates(source: Source, candidates: list[Candidate]) -> list[Candidate]:
+    may_turn_grad_on = _may_turn_grad_on(source.text)
+    return [
+        candidate
+        for candidate in candidates
+        if has_complete_chain(candidate) or (not may_turn_grad_on and _is_brought_to_cpu_without_grad(candidate))
+    ]
+
+
+def _may_turn_grad_on(text: str) -> bool:
+    if "enable_grad" in text or "grad_enabled" in text:
+        return True
+    return "inference_mode(" in text and re.search(_INFERENCE_MODE_WITH_ARGUMENT, text) is not None
+
+
+def has_complete_chain(candidate: Candidate) -> bool:
+    return candidate.is_forced or chain_of(candidate.receiver).is_surely_complete
+
+
+def _is_brought_to_cpu_without_grad(candidate: Candidate) -> bool:
+    if chain_of(candidate.receiver).cpu is None:
+        return False
+    if any(isinstance(node, ast.Lambda) for part in own_expressions(candidate.statement) for node in walk(part)):
+        return False  # it may be called later
+    scope = candidate.scopes[-1]
+    return any(map(_turns_grad_off, getattr(scope, "decorator_list", ()))) or any(
+        _turns_grad_off(item.context_expr)
+        for statement in statements_of(scope.body)
+        if isinstance(statement, (ast.With, ast.AsyncWith)) and _holds(statement, candidate)
+        for item in statement.items
+    )
+
+
+def _holds(statement: ast.With | ast.AsyncWith, candidate: Candidate) -> bool:
+    row = candidate.statement.lineno
+    return statement is not candidate.statement and statement.lineno <= row <= (statement.end_lineno or row)
+
+
+def _turns_grad_off(node: ast.expr) -> bool:
+    """`torch.no_grad()`, `torch.inference_mode()`."""
+    return (
+        isinstance(node, ast.Call)
+        and not (node.args or node.keywords)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("no_grad", "inference_mode")
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "torch"
+    )

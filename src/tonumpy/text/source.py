@@ -1,0 +1,224 @@
+"""Bytes in; text, lines and syntax tree out, with the one place that turns ast's byte columns into positions."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import re
+import warnings
+from bisect import bisect_right
+from functools import cached_property, partial
+from itertools import accumulate
+
+from tonumpy.findings import Position, SourceError
+from tonumpy.garbage import Paused
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.text.candidates import Candidate
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+class Source:
+    """The text of one file with what is derived from it; nothing in it changes after construction.
+
+    The constructor raises SourceError where the bytes cannot be decoded, `tree` where the text cannot be parsed: for a
+    function that is parsed when it is first looked into, no earlier. In a file that is only `followed`, for another's
+    sake, such a function counts as an empty one instead.
+    """
+
+    def __init__(self, data: bytes, filename: str, *, followed: bool = False) -> None:
+        self.filename = filename
+        self._is_followed = followed
+        self.data: bytes | None = data
+        self.has_bom = data.startswith(codecs.BOM_UTF8)
+        if self.has_bom:
+            data = data[len(codecs.BOM_UTF8) :]
+        self.encoding = declared_encoding(data, filename, self.has_bom)
+        try:
+            self.text = data.decode(self.encoding)
+        except UnicodeDecodeError as error:
+            row = data.count(b"\n", 0, error.start) + 1
+            column = error.start - data.rfind(b"\n", 0, error.start)
+            reason = f"cannot be decoded as {self.encoding}: {error.reason} (byte 0x{data[error.start]:02x})"
+            raise SourceError(filename, reason, Position(row, column)) from error
+
+    @classmethod
+    def from_text(cls, text: str, filename: str, tree: ast.Module | None = None) -> Source:
+        """For a host that has already decoded the text (flake8) and perhaps parsed it."""
+        source = cls.__new__(cls)
+        source.filename, source.data, source.text = filename, None, text
+        source.encoding, source.has_bom, source._is_followed = "utf-8", False, False
+        if tree is not None:
+            source.__dict__["tree"] = tree
+        return source
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of a changed text, in the encoding and with the byte order mark that the file had."""
+        return (codecs.BOM_UTF8 if self.has_bom else b"") + text.encode(self.encoding)
+
+    @property
+    def survives_encoding(self) -> bool:
+        """Whether the unchanged text gives the file's bytes again; some encodings write a character in two ways."""
+        return self.data is None or self.encode(self.text) == self.data
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        from tonumpy.text.deferred import parse_on_demand
+
+        # Not a method of this object: the tree would hold what holds the tree, and stay until garbage is collected.
+        parse_part = partial(_parse_part, filename=self.filename, followed=self._is_followed)
+        return parse_on_demand(self.text, parse_part) or parse(self.text, self.filename)
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """The offset of the first code point of each line; only the newlines that Python knows end a line."""
+        if "\r" in self.text:
+            return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+        # The usual case, in half the time.
+        return [0, *accumulate(len(line) + 1 for line in self.text.split("\n")[:-1])]
+
+    def line(self, row: int) -> str:
+        """Line `row` (from 1) with its newline."""
+        starts = self.line_starts
+        return self.text[starts[row - 1] : starts[row] if row < len(starts) else len(self.text)]
+
+    def offset(self, position: Position) -> int:
+        return self.line_starts[position.row - 1] + position.column - 1
+
+    def position_at(self, offset: int) -> Position:
+        row = bisect_right(self.line_starts, offset)
+        return Position(row, offset - self.line_starts[row - 1] + 1)
+
+    def says(self, pattern: str) -> bool:
+        """Whether the text holds what a pattern looks for, other than in a comment or in an example of a docstring."""
+        for match in re.finditer(pattern, self.text):
+            before = self.text[self.text.rfind("\n", 0, match.start()) + 1 : match.start()]
+            if "#" not in before and not before.lstrip().startswith((">>>", "...")):
+                return True
+        return False
+
+    def rows_with(self, needle: str) -> list[int]:
+        """The rows (from 1, ascending) that hold a text, or begin to."""
+        rows, at = [], self.text.find(needle)
+        while at != -1:
+            rows.append(bisect_right(self.line_starts, at))
+            at = self.text.find(needle, at + 1)
+        return rows
+
+    def rows_with_name(self, name: str) -> list[int]:
+        """The rows (from 1, ascending) in which a name, which is not empty, stands by itself or between dots."""
+        rows, at, length = [], self.text.find(name), len(name)
+        while at != -1:
+            before, after = self.text[at - 1 : at], self.text[at + length : at + length + 1]
+            if not (before.isalnum() or after.isalnum() or "_" in (before, after)):
+                rows.append(bisect_right(self.line_starts, at))
+            at = self.text.find(name, at + length)
+        return rows
+
+    def ast_position(self, row: int, byte_column: int) -> Position:
+        """The position of an ast `lineno` and `col_offset`; the latter counts UTF-8 bytes from 0."""
+        line = self.line(row)
+        if line.isascii():
+            return Position(row, byte_column + 1)
+        return Position(row, len(line.encode()[:byte_column].decode(errors="replace")) + 1)
+
+    def extent(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
+        """The offsets of the start of a node and of the place just after it."""
+        return self.offset(self.node_start(node)), self.offset(self.node_end(node))
+
+    def text_of(self, node: ast.stmt | ast.expr) -> str:
+        start, stop = self.extent(node)
+        return self.text[start:stop]
+
+    def node_start(self, node: ast.stmt | ast.expr) -> Position:
+        return self.ast_position(node.lineno, node.col_offset)
+
+    def node_end(self, node: ast.stmt | ast.expr) -> Position:
+        """The position just after a node; brackets that only group are no part of a node."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self.ast_position(node.end_lineno, node.end_col_offset)
+
+    def name_start(self, attribute: ast.Attribute) -> Position | None:
+        """The position of an attribute's own name; None where the text there is another: ast's position is wrong."""
+        assert attribute.end_lineno is not None
+        if attribute.end_lineno > len(self.line_starts):
+            return None
+        end = self.node_end(attribute)
+        start = Position(end.row, end.column - len(attribute.attr))
+        found = start.column > 0 and self.text.startswith(attribute.attr, self.offset(start))
+        return start if found else None
+
+    def is_placed(self, candidate: Candidate) -> bool:
+        """Whether ast gives the right position of a candidate.
+
+        It may not for a name that is written in other characters than it means (ast has normalised it), and inside an
+        f-string in the first releases of Python 3.10 and 3.11, which take the place of one expression for another's.
+        """
+        place = self.name_start(candidate.attribute)
+        if place is None or candidate.string is None:
+            return place is not None
+        attributes = [node for node in ast.walk(candidate.string) if isinstance(node, ast.Attribute)]
+        taken = [self.name_start(each) for each in attributes if each.attr == candidate.attribute.attr]
+        return self.node_start(candidate.string) < place < self.node_end(candidate.string) and taken.count(place) == 1
+
+    def call_span(self, candidate: Candidate) -> tuple[Position, Position]:
+        """From the name `numpy` to just after the closing bracket; of what holds the call where ast misplaces it."""
+        start = self.name_start(candidate.attribute)
+        if start is None or not self.is_placed(candidate):
+            around = candidate.string or candidate.call
+            return self.node_start(around), self.node_end(around)
+        return start, self.node_end(candidate.call)
+
+
+def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:
+    """The encoding that PEP 263 gives the file: the cookie in one of its first two lines, else UTF-8."""
+    for row, line in enumerate(data.split(b"\n", 2)[:2], 1):
+        match = _COOKIE.match(line)
+        if match:
+            name = match[1].decode("ascii", "replace")
+            try:
+                found = codecs.lookup(name).name
+            except LookupError as error:
+                reason = f"unknown encoding in the coding cookie: {name}"
+                raise SourceError(filename, reason, Position(row, 1)) from error
+            if has_bom and found != "utf-8":
+                raise SourceError(filename, f"the byte order mark says utf-8, the cookie {name}", Position(row, 1))
+            return found
+        if not _BLANK.match(line.rstrip(b"\r")):
+            break
+    return "utf-8"
+
+
+def _parse_part(text: str, filename: str, *, followed: bool) -> ast.Module | None:
+    try:
+        return parse(text, filename)
+    except SourceError:
+        if followed:
+            return None
+        raise
+
+
+def parse(text: str, filename: str) -> ast.Module:
+    """ast.parse with every way in which it can fail turned into a SourceError."""
+    if "\0" in text:  # Python's own error for it has no place, and its type and text differ from version to version
+        offset = text.index("\0")
+        place = Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+        raise SourceError(filename, "cannot be parsed: source code cannot contain null bytes", place)
+    try:
+        # A tree is all live objects: collecting while it grows only costs (9 to 13 % of the parse).
+        with Paused(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes and the like are not ours to report
+            return ast.parse(text, filename)
+    except SyntaxError as error:
+        place = Position(error.lineno or 1, error.offset or 1)
+        raise SourceError(filename, f"cannot be parsed: {error.msg}", place) from error
+    except ValueError as error:  # a lone surrogate, which a text that was never bytes may hold
+        raise SourceError(filename, f"cannot be parsed: {error}", Position(1, 1)) from error
+    except (RecursionError, MemoryError) as error:
+        reason = "cannot be parsed: nested too deeply for Python's parser"
+        raise SourceError(filename, reason, Position(1, 1)) from error
