@@ -74,6 +74,35 @@ def test_check_of_nothing_warns(run_tonumpy: RunTonumpy) -> None:
     assert (result.code, result.err) == (0, "tonumpy: warning: no Python files found under the given paths\n")
 
 
+@pytest.mark.parametrize("command", ["check", "fix"])
+def test_to_name_only_what_holds_no_python_is_an_error(run_tonumpy: RunTonumpy, tmp_path: Path, command: str) -> None:
+    (tmp_path / "docs").mkdir()
+    result = run_tonumpy(command, "docs")
+    assert (result.code, result.err) == (2, "docs: error: no Python files found here, nothing was checked\n")
+    assert "passed" not in result.out
+
+
+def test_to_name_only_what_holds_no_python_is_no_error_where_findings_are_none(
+    run_tonumpy: RunTonumpy, tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    result = run_tonumpy("check", "--exit-zero", "docs")
+    assert (result.code, result.err) == (0, "tonumpy: warning: no Python files found under the given paths\n")
+
+
+def test_what_is_named_and_not_checked_is_said_aloud(run_tonumpy: RunTonumpy, folder: Path) -> None:
+    (folder / "notes.txt").write_text("x.numpy()\n")
+    result = run_tonumpy("check", "clean.py", "notes.txt", "--exit-zero")
+    assert (result.code, result.out) == (2, "1 file could not be processed.\n")
+    assert result.err == "notes.txt: error: is not checked: by its suffix it is no Python file\n"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_that_is_left_out_on_request_is_no_error(run_tonumpy: RunTonumpy) -> None:  # as in a hook
+    result = run_tonumpy("check", "--force-exclude", "--exclude", "safe.py", "safe.py")
+    assert (result.code, result.err) == (0, "")
+
+
 def test_an_error_does_not_stop_the_run(run_tonumpy: RunTonumpy, folder: Path) -> None:
     (folder / "broken.py").write_text(BROKEN)
     result = run_tonumpy("check", ".")

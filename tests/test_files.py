@@ -57,9 +57,22 @@ def test_folders_are_searched_for_python_files() -> None:
     assert found(os.path.abspath("pkg")) == [os.path.abspath("pkg/deep/f.py"), os.path.abspath("pkg/e.py")]
 
 
-def test_a_named_file_is_taken_whatever_its_name() -> None:
-    tree("script", "node_modules/x.py")
-    assert found("script", "node_modules/x.py") == ["node_modules/x.py", "script"]
+def test_a_named_file_that_may_be_python_is_taken_wherever_it_is() -> None:
+    tree("script", "window.pyw", "node_modules/x.py")
+    with open("tool.cgi", "w") as stream:
+        stream.write("#!/usr/bin/env python3\n")
+    named = ["node_modules/x.py", "script", "tool.cgi", "window.pyw"]
+    assert found(*named) == named
+
+
+def test_a_named_file_that_is_no_python_is_an_error() -> None:
+    tree("notes.txt", "a.py")
+    with open("run.sh", "w") as stream:
+        stream.write("#!/bin/sh\n")
+    assert errors("notes.txt", "a.py", "run.sh") == [
+        "notes.txt: is not checked: by its suffix it is no Python file",
+        "run.sh: is not checked: by its suffix it is no Python file",
+    ]
 
 
 def test_each_file_is_there_once_in_one_order() -> None:

@@ -194,8 +194,11 @@ def _candidates(
     found = find_files(arguments.paths or [os.curdir], configuration)
     errors += found.errors
     _write("".join(f"tonumpy: warning: {warning}\n" for warning in found.warnings), sys.stderr)
-    if not found.files and not found.errors:
-        _write("tonumpy: warning: no Python files found under the given paths\n", sys.stderr)
+    if not found.files and not found.errors and not found.excluded:
+        if not arguments.paths or getattr(arguments, "exit_zero", False):
+            _write("tonumpy: warning: no Python files found under the given paths\n", sys.stderr)
+        else:
+            errors += [SourceError(path, "no Python files found here, nothing was checked") for path in arguments.paths]
     for path in _with_progress(found.files, len(found.files), arguments):
         try:
             data = read(path)

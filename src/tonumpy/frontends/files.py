@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tonumpy.config import Configuration, Exclude
 
 SUFFIXES = (".py", ".pyi")
+_NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
 
 # Skipped outside a git repository; inside one, git's own rules say what is not source.
 USUAL_FOLDERS = frozenset(
@@ -28,15 +29,22 @@ _GIT_OF_A_HOOK = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "G
 
 
 class Found(NamedTuple):
-    """`files` are sorted and each file is there once, whatever the order and the overlap of the arguments."""
+    """`files` are sorted and each file is there once, whatever the order and the overlap of the arguments.
+
+    `excluded` are those that were named and that `force_exclude` leaves out all the same.
+    """
 
     files: list[str]
     errors: list[SourceError]
     warnings: list[str]
+    excluded: list[str]
 
 
 def find_files(arguments: Iterable[str], configuration: Configuration) -> Found:
-    """A file that is named is always taken (but see `force_exclude`); of a folder, what is not ignored or excluded."""
+    """A Python file that is named is taken (but see `force_exclude`); of a folder, what is not ignored or excluded.
+
+    What is named and is not Python is an error: a run that passes it over in silence would say that it is in order.
+    """
     search = _Search(configuration)
     for argument in arguments:
         path = _plain(argument)
@@ -46,7 +54,7 @@ def find_files(arguments: Iterable[str], configuration: Configuration) -> Found:
             search.named_file(path)
         else:
             search.errors.append(SourceError(path, "No such file or directory"))
-    return Found(_each_once(search.files), search.errors, search.warnings)
+    return Found(_each_once(search.files), search.errors, search.warnings, search.excluded)
 
 
 class _Search:
@@ -57,11 +65,16 @@ class _Search:
         self.files: list[str] = []
         self.errors: list[SourceError] = []
         self.warnings: list[str] = []
+        self.excluded: list[str] = []
 
     def named_file(self, path: str) -> None:
         settings = self.configuration.settings_in(os.path.dirname(path))
-        if not (settings.force_exclude and excludes(settings.exclude, path)):
+        if settings.force_exclude and excludes(settings.exclude, path):
+            self.excluded.append(path)
+        elif os.path.splitext(path)[1] in _NAMED_SUFFIXES or _names_python_first(path):
             self.files.append(path)
+        else:
+            self.errors.append(SourceError(path, "is not checked: by its suffix it is no Python file"))
 
     def folder(self, path: str) -> None:
         repository = _repository_of(path)
@@ -138,6 +151,16 @@ class _Search:
 def _may_be_file(entry: os.DirEntry[str]) -> bool:
     """A regular file, or a link that leads to one or nowhere (reading it will say so), but no pipe and no folder."""
     return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and not os.path.isdir(entry.path))
+
+
+def _names_python_first(path: str) -> bool:
+    """Whether the first line of a file, whatever its suffix, has Python run it. One that cannot be read may be one."""
+    try:
+        with open(path, "rb") as stream:
+            line = stream.readline(1000)
+    except OSError:
+        return True  # reading it will say what is wrong
+    return line.startswith(b"#!") and b"python" in line
 
 
 def excludes(excluded: Sequence[Exclude], path: str) -> bool:
