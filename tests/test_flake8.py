@@ -148,4 +148,5 @@ def test_files_without_candidates_import_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script]
     modules = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path).stdout.split()
     ours = {name.partition(".")[2] for name in modules if name.startswith("tonumpy")}
-    assert ours == {"", "config", "findings", "frontends", "frontends.flake8_plugin", "lazy_typing", "text", "text.prefilter"}
+    packages = {"", "frontends", "text"}
+    assert ours == packages | {"config", "findings", "frontends.flake8_plugin", "lazy_typing", "text.prefilter"}
