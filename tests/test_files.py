@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy.config import Choices, Configuration, Exclude
-from tonumpy.frontends.files import excludes, find_files
+from tonumpy.frontends.files import find_files
+from tonumpy.globs import excludes
 
 if TYPE_CHECKING:
     from pathlib import Path
