@@ -1,0 +1,182 @@
+"""Imports run down the storeys of the house, and no two modules import each other, be it for their types alone."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+# From the ground up; what is not named stands above all that is.
+STOREYS = """
+lazy_typing garbage findings text inference.index inference.lattice inference.knowledge inference.habits
+inference.transfer inference.summaries inference.memory conversions inference sinks repair rules
+config report pipeline
+""".split()
+
+# What is left of the cycles of old: `importing -> imported`. It shrinks, and nothing is added.
+LEFT = frozenset(
+    tuple(line.split(" -> "))
+    for line in """
+config -> rules
+frontends.arguments -> report
+frontends.cli -> config
+frontends.cli -> frontends.disk
+frontends.cli -> frontends.files
+frontends.cli -> frontends.parallel
+frontends.cli -> frontends.progress
+frontends.cli -> frontends.run
+frontends.cli -> repair.diff
+frontends.cli -> report
+frontends.cli -> report.text
+frontends.cli -> rules
+frontends.cli -> text.prefilter
+frontends.flake8_plugin -> config
+frontends.flake8_plugin -> garbage
+frontends.flake8_plugin -> inference.index.project
+frontends.flake8_plugin -> pipeline
+frontends.flake8_plugin -> rules
+frontends.flake8_plugin -> text.source
+inference.arguments -> sinks.consumers
+inference.habits.conventions -> inference.transfer.torch_operators
+inference.index.data_classes -> inference.lattice.values
+inference.index.data_classes -> inference.transfer.calls
+inference.index.data_classes -> inference.transfer.expressions
+inference.index.data_classes -> inference.transfer.frame
+inference.index.data_classes -> inference.transfer.members
+inference.index.freezing -> conversions
+inference.index.project -> inference.knowledge.frameworks
+inference.index.project -> inference.lattice.environment
+inference.index.slices -> inference.knowledge.libraries.moved
+inference.index.slices -> inference.lattice.environment
+inference.index.slices -> inference.transfer.narrowing
+inference.knowledge.grad_contexts -> conversions
+inference.knowledge.libraries -> conversions
+inference.knowledge.libraries -> inference.habits.conventions
+inference.knowledge.libraries -> inference.summaries.analysis
+inference.knowledge.libraries -> inference.transfer.frame
+inference.knowledge.libraries -> inference.transfer.torch_operators
+inference.knowledge.libraries.containers -> inference.transfer.calls
+inference.knowledge.libraries.containers -> inference.transfer.frame
+inference.knowledge.libraries.moved -> inference.transfer.devices
+inference.knowledge.libraries.moved -> inference.transfer.torch_operators
+inference.knowledge.libraries.promised -> conversions
+inference.knowledge.libraries.promised -> inference.habits.conventions
+inference.knowledge.libraries.promised -> inference.transfer.calls
+inference.knowledge.libraries.promised -> inference.transfer.devices
+inference.knowledge.libraries.promised -> inference.transfer.frame
+inference.knowledge.libraries.promised -> inference.transfer.members
+inference.knowledge.libraries.promised -> inference.transfer.torch_operators
+inference.knowledge.libraries.rows -> inference.habits.conventions
+inference.lattice.values -> conversions
+inference.lattice.values -> inference.knowledge.frameworks
+inference.memory.sharing -> inference.memory.walk
+inference.summaries.analysis -> conversions
+inference.summaries.analysis -> inference.summaries.callers
+inference.summaries.analysis -> inference.summaries.module_variables
+inference.summaries.analysis -> inference.summaries.pytest_fixtures
+inference.summaries.callers -> conversions
+inference.summaries.classes -> conversions
+inference.summaries.classes -> inference.knowledge.frameworks
+inference.summaries.classes -> inference.summaries.analysis
+inference.summaries.classes -> inference.summaries.callers
+inference.summaries.classes -> inference.transfer.control_flow
+inference.transfer.argument_mutations -> conversions
+inference.transfer.argument_mutations -> inference.summaries.analysis
+inference.transfer.autocast -> inference.transfer.call_chains
+inference.transfer.autocast -> inference.transfer.expressions
+inference.transfer.call_chains -> inference.transfer.expressions
+inference.transfer.devices -> conversions
+inference.transfer.expressions -> conversions
+inference.transfer.expressions -> inference.transfer.assignment
+inference.transfer.expressions -> inference.transfer.constant_conditions
+inference.transfer.frame -> conversions
+inference.transfer.frame -> inference.summaries.analysis
+inference.transfer.guards -> conversions
+inference.transfer.guards -> inference.transfer.expressions
+inference.transfer.members -> conversions
+inference.transfer.members -> inference.transfer.calls
+inference.transfer.mutations -> inference.transfer.argument_mutations
+inference.transfer.mutations -> inference.transfer.assignment
+inference.transfer.mutations -> inference.transfer.calls
+inference.transfer.narrowing -> conversions
+inference.transfer.narrowing -> inference.transfer.expressions
+inference.transfer.observation -> inference.transfer.expressions
+inference.transfer.python_builtins -> inference.transfer.calls
+inference.transfer.torch_operators -> conversions
+pipeline -> inference.arguments
+pipeline -> repair.rewrite
+pipeline -> sinks.calls
+report -> rules
+rules -> config
+text.chains -> inference.knowledge.torch_api
+text.completeness -> inference.memory.sharing
+text.source -> text.candidates
+text.source -> text.deferred
+""".strip().splitlines()
+)
+
+
+def _edges() -> list[tuple[str, str, bool, str]]:
+    """Every import of one of our modules by another, whether it stands in a function, and its line."""
+    paths = {_name_of(path): path for path in sorted((SOURCE / "tonumpy").rglob("*.py"))}
+    found = []
+    for module, path in paths.items():
+        tree, lines = ast.parse(path.read_text()), path.read_text().splitlines()
+        functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        inner = {id(node) for function in functions for node in ast.walk(function)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                for name in {alias.name for alias in node.names}:
+                    imported = f"{node.module}.{name}" if f"{node.module}.{name}" in paths else node.module
+                    if imported in paths and imported != "tonumpy":
+                        found.append((_short(module), _short(imported), id(node) in inner, lines[node.lineno - 1]))
+    return found
+
+
+def _name_of(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _short(module: str) -> str:
+    return module.removeprefix("tonumpy.")
+
+
+def _storey_of(module: str) -> int:
+    return next((STOREYS.index(each) for each in _packages(module) if each in STOREYS), len(STOREYS))
+
+
+def _packages(module: str) -> list[str]:
+    """The module and the packages around it, the innermost first."""
+    parts = module.split(".")
+    return [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+
+
+EDGES = _edges()
+
+
+def test_imports_run_down() -> None:
+    up = {(one, other) for one, other, *_ in EDGES if _storey_of(one) < _storey_of(other)}
+    assert sorted(up - LEFT) == []
+
+
+def test_no_modules_import_each_other() -> None:
+    graph: dict[str, set[str]] = {}
+    for one, other, *_ in EDGES:
+        if (one, other) not in LEFT:
+            graph.setdefault(one, set()).add(other)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def test_an_import_in_a_function_says_that_it_saves_start_up() -> None:
+    silent = {(one, other) for one, other, is_inner, line in EDGES if is_inner and "start-up" not in line}
+    assert sorted(silent - LEFT) == []
+
+
+def test_nothing_is_left_on_the_list_that_is_cut() -> None:
+    assert sorted(LEFT - {(one, other) for one, other, *_ in EDGES}) == []
