@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tonumpy.config import Choices, Configuration, Exclude
+from tonumpy.config import Choices, Configuration, Exclude, read_globs
 from tonumpy.frontends.files import find_files
 from tonumpy.globs import excludes
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import RunTonumpy
 
 
@@ -262,6 +261,35 @@ def test_where_git_refuses_there_is_a_warning(run_tonumpy: RunTonumpy) -> None:
 def test_globs(here: Path, pattern: str, path: str, covered: bool) -> None:
     assert excludes([Exclude(str(here), pattern)], path) is covered
     assert excludes([Exclude(str(here), pattern)], str(here / path)) is covered
+
+
+@pytest.mark.parametrize(
+    ("pattern", "globs"),
+    [
+        ("{tests,docs}/*", ["tests/*", "docs/*"]),
+        ("a{b,{c,d}e}f", ["abf", "acef", "adef"]),
+        ("{{cookiecutter.name}}/{a,b}.py", ["{{cookiecutter.name}}/a.py", "{{cookiecutter.name}}/b.py"]),
+        ("a{,b}", ["a", "ab"]),
+        ("plain}", ["plain}"]),
+    ],
+)
+def test_braces_in_globs_are_those_of_a_shell(here: Path, pattern: str, globs: list[str]) -> None:
+    assert read_globs([pattern], str(here)) == tuple(Exclude(str(here), glob) for glob in globs)
+
+
+@pytest.mark.usefixtures("here")
+def test_braces_on_the_command_line_and_in_a_file(run_tonumpy: RunTonumpy) -> None:
+    for name in ("a.py", "b.py", "c.py", "d.py"):
+        Path(name).write_text("import torch\ntorch.zeros(3, requires_grad=True).numpy()\n")
+    out = run_tonumpy("check", "-q", "--exclude", "{a,b}.py,d.py").out
+    assert [line.split(":")[0] for line in out.splitlines()] == ["c.py"]
+    result = run_tonumpy("check", "--exclude", "{a,b")
+    assert result.code == 2
+    assert "the brace in `{a,b` is not closed" in result.err
+    Path("pyproject.toml").write_text('[tool.tonumpy]\nexclude = ["{a.py"]\n')
+    result = run_tonumpy("check")
+    assert result.code == 2
+    assert "pyproject.toml: [tool.tonumpy] exclude: the brace in `{a.py` is not closed" in result.err
 
 
 def test_an_absolute_glob(here: Path) -> None:

@@ -198,7 +198,40 @@ def read_codes(value: object, _root: str = "") -> tuple[str, ...]:
 
 
 def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
-    return tuple(Exclude(root, pattern) for pattern in _strings(value))
+    return tuple(Exclude(root, pattern) for text in _strings(value) for pattern in expand_braces(text))
+
+
+def split_at_commas(text: str) -> list[str]:
+    """The parts of a text between its commas, those inside braces not counted: `a,{b,c}` are two."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "{") - (character == "}")
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """The globs that one with `{a,b}` stands for, as in a shell: braces without a comma stand for themselves.
+
+    ValueError where one is not closed.
+    """
+    start = pattern.find("{")
+    while start != -1:
+        depth, stop = 0, start
+        for stop in range(start, len(pattern)):
+            depth += (pattern[stop] == "{") - (pattern[stop] == "}")
+            if depth == 0:
+                break
+        else:
+            raise ValueError(f"the brace in `{pattern}` is not closed")
+        parts = split_at_commas(pattern[start + 1 : stop])
+        if len(parts) > 1:
+            return [each for part in parts for each in expand_braces(pattern[:start] + part + pattern[stop + 1 :])]
+        start = pattern.find("{", start + 1)
+    return [pattern]
 
 
 def read_jobs(value: object, _root: str = "") -> int:
