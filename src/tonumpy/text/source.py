@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import codecs
 import re
+import sys
 import warnings
 from bisect import bisect_right
 from functools import cached_property, partial
@@ -216,9 +217,18 @@ def parse(text: str, filename: str) -> ast.Module:
             return ast.parse(text, filename)
     except SyntaxError as error:
         place = Position(error.lineno or 1, error.offset or 1)
-        raise SourceError(filename, f"cannot be parsed: {error.msg}", place) from error
+        raise SourceError(filename, f"cannot be parsed: {_in_words(error, text)}", place) from error
     except ValueError as error:  # a lone surrogate, which a text that was never bytes may hold
         raise SourceError(filename, f"cannot be parsed: {error}", Position(1, 1)) from error
     except (RecursionError, MemoryError) as error:
         reason = "cannot be parsed: nested too deeply for Python's parser"
         raise SourceError(filename, reason, Position(1, 1)) from error
+
+
+def _in_words(error: SyntaxError, text: str) -> str:
+    """What the parser says; of syntax that it is too old for, that it is, and what would do."""
+    from tonumpy.text.newer_syntax import newer_construct
+
+    lines = _NEWLINE.split(text)
+    row = min(error.lineno or 1, len(lines))
+    return newer_construct(lines[row - 1], error.msg, sys.version_info[:2]) or error.msg
