@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import tonumpy
-from tonumpy import Finding, SourceError, check_source, fix_source
+from tonumpy import ConfigError, Finding, SourceError, check_paths, check_source, fix_source
+
+if TYPE_CHECKING:
+    from conftest import RunTonumpy
 
 SAFE = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
 UNSAFE = "import torch\n\n\ndef f(x):\n    return x.numpy(), torch\n"
@@ -50,6 +56,38 @@ def test_fix_source_applies_unsafe_fixes_on_demand_only() -> None:
     assert fix_source(STRICT, strict=True) == STRICT.replace(".numpy", ".detach().cpu().numpy")
     noqa = SAFE.replace("numpy()", "numpy()  # noqa")
     assert fix_source(noqa) == noqa
+
+
+def test_check_paths_finds_what_the_command_finds(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "a.py").write_text(SAFE)
+    (tmp_path / "package" / "b.py").write_text("import torch\nx.numpy(\n")
+    (tmp_path / "package" / "c.py").write_text(STRICT)
+    (tmp_path / "package" / "d.py").write_bytes(b"'\xff'")  # holds nothing, so that nobody is concerned
+    (tmp_path / "package" / "plots.py").write_text(
+        "import numpy as np\nimport torch\nnp.asarray(torch.zeros(3, requires_grad=True))\n"
+    )
+    checked = check_paths([tmp_path / "package", str(tmp_path / "missing")])
+    assert [(Path(each.filename).name, each.code) for each in checked.findings] == [
+        ("a.py", "TNP101"),
+        ("plots.py", "TNP104"),
+    ]
+    assert [Path(error.filename).name for error in checked.errors] == ["missing", "b.py"]
+    assert checked.warnings == []
+    reported = run_tonumpy("check", "--quiet", "--output-format", "json", str(tmp_path / "package"))
+    assert [entry["code"] for entry in json.loads(reported.out)] == ["TNP101", "invalid-syntax", "TNP104"]
+
+    (tmp_path / "pyproject.toml").write_text("[tool.tonumpy]\nstrict = true\nexclude = ['a.py']\n")
+    assert [each.code for each in check_paths([tmp_path / "package"]).findings] == ["TNP300", "TNP104"]
+    assert [each.code for each in check_paths([tmp_path / "package"], isolated=True, jobs=0).findings] == [
+        "TNP101",
+        "TNP104",
+    ]
+    assert check_paths([tmp_path / "package"], select=["TNP102"]).findings == []
+    with pytest.raises(ConfigError, match="there is no"):
+        check_paths([], config=tmp_path / "package" / "a.py")
+    with pytest.raises(ValueError, match="no rule has the code `X`"):
+        check_paths([], select=["X"])
 
 
 @pytest.mark.parametrize("function", [check_source, fix_source])

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # the name that type checkers know; importing typing would cost every start of the command
 if TYPE_CHECKING:
+    from tonumpy.api import Checked as Checked
+    from tonumpy.api import check_paths as check_paths
     from tonumpy.api import check_source as check_source
     from tonumpy.api import fix_source as fix_source
+    from tonumpy.config import ConfigError as ConfigError
     from tonumpy.findings import Edit as Edit
     from tonumpy.findings import Finding as Finding
     from tonumpy.findings import Fix as Fix
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "Checked": "tonumpy.api",
+    "ConfigError": "tonumpy.config",
+    "check_paths": "tonumpy.api",
     "check_source": "tonumpy.api",
     "fix_source": "tonumpy.api",
     "Edit": "tonumpy.findings",
@@ -24,7 +30,18 @@ _HOMES = {
     "SourceError": "tonumpy.findings",
 }
 
-__all__ = ["Edit", "Finding", "Fix", "Position", "SourceError", "check_source", "fix_source"]
+__all__ = [
+    "Checked",
+    "ConfigError",
+    "Edit",
+    "Finding",
+    "Fix",
+    "Position",
+    "SourceError",
+    "check_paths",
+    "check_source",
+    "fix_source",
+]
 
 
 if not TYPE_CHECKING:  # else every misspelt name would be right to a type checker

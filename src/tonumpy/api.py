@@ -1,18 +1,22 @@
-"""The public functions: the source of one module in; its findings, or the repaired source, out."""
+"""The public functions: the source of one module, or paths, in; findings, or the repaired source, out."""
 
 from __future__ import annotations
 
+from os import fspath
+from os.path import dirname
 from typing import overload
 
 from tonumpy import pipeline
-from tonumpy.config import Settings, read_codes
+from tonumpy.config import Choices, Configuration, Settings, read_codes
+from tonumpy.findings import SourceError
 from tonumpy.inference.index.project import Project
-from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.noqa import suppress
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import os
+    from collections.abc import Iterable, Sequence
 
     from tonumpy.findings import Finding, Style
 
@@ -33,6 +37,63 @@ def check_source(
     """
     module = _source(source, filename)
     return suppress(module, pipeline.check(module, _settings(select, ignore, strict, style), Project()))
+
+
+class Checked(NamedTuple):
+    """The findings of many files in the order of the files, and an error for each that could not be checked.
+
+    `warnings` are about the search for files, such as ignore rules that could not be asked for.
+    """
+
+    findings: list[Finding]
+    errors: list[SourceError]
+    warnings: list[str]
+
+
+def check_paths(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    config: str | os.PathLike[str] | None = None,
+    isolated: bool = False,
+    select: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+    strict: bool | None = None,
+    jobs: int = 1,
+) -> Checked:
+    """What `tonumpy check PATH...` finds: the files in folders, less what is excluded, each under its pyproject.toml.
+
+    The other arguments are the options of these names; None leaves the choice to the files. `jobs` is the number of
+    processes, 0 for one a core. ConfigError for a configuration file that cannot be followed, ValueError for an unknown
+    code; a file that cannot be read or parsed is among the errors, and the others are checked all the same.
+    """
+    from tonumpy.frontends import run
+    from tonumpy.frontends.disk import read
+    from tonumpy.frontends.files import find_files
+    from tonumpy.frontends.parallel import outcomes_of
+    from tonumpy.rules import judges_arguments
+    from tonumpy.text.prefilter import may_hold_candidates, may_hold_consumers
+
+    choices = Choices(
+        select=None if select is None else read_codes(select),
+        ignore=None if ignore is None else read_codes(ignore),
+        strict=strict,
+    )
+    configuration = Configuration(choices, None if config is None else fspath(config), isolated)
+    found = find_files([fspath(path) for path in paths], configuration)
+    errors, tasks = list(found.errors), []
+    for path in found.files:
+        settings = configuration.settings_in(dirname(path))
+        try:
+            data = read(path)
+        except SourceError as error:
+            errors.append(error)
+            continue
+        if may_hold_candidates(data) or (may_hold_consumers(data) and judges_arguments(settings)):
+            tasks.append(run.Task(path, None, settings))
+    outcomes = list(outcomes_of(run.check, tasks, jobs))
+    errors += [outcome.error for outcome in outcomes if outcome.error is not None]
+    findings = [finding for outcome in outcomes for finding in outcome.findings]
+    return Checked(findings, sorted(errors, key=lambda error: error.filename), found.warnings)
 
 
 @overload
