@@ -9,9 +9,15 @@ from typing import overload
 from tonumpy import pipeline
 from tonumpy.config import Choices, Configuration, Settings, read_codes
 from tonumpy.findings import SourceError
+from tonumpy.frontends import run
+from tonumpy.frontends.disk import read
+from tonumpy.frontends.files import find_files
+from tonumpy.frontends.parallel import outcomes_of
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.rules import judges_arguments
 from tonumpy.text.noqa import suppress
+from tonumpy.text.prefilter import may_hold_candidates, may_hold_consumers
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
@@ -66,13 +72,6 @@ def check_paths(
     processes, 0 for one a core. ConfigError for a configuration file that cannot be followed, ValueError for an unknown
     code; a file that cannot be read or parsed is among the errors, and the others are checked all the same.
     """
-    from tonumpy.frontends import run
-    from tonumpy.frontends.disk import read
-    from tonumpy.frontends.files import find_files
-    from tonumpy.frontends.parallel import outcomes_of
-    from tonumpy.rules import judges_arguments
-    from tonumpy.text.prefilter import may_hold_candidates, may_hold_consumers
-
     choices = Choices(
         select=None if select is None else read_codes(select),
         ignore=None if ignore is None else read_codes(ignore),

@@ -6,7 +6,7 @@ import argparse
 import os
 from functools import partial
 
-from tonumpy.config import read_codes, read_globs, read_jobs
+from tonumpy.config import read_codes, read_globs, read_jobs, split_at_commas
 from tonumpy.findings import STYLES
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -35,12 +35,14 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         formatter_class=_WHILE_BUILT,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    completion = "write what bash, zsh or fish completes with"
+    parser.add_argument("--print-completion", action=_Completion, metavar="SHELL", help=completion)
     # Left to find out `prog` by itself, argparse formats a usage message at every start.
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="tonumpy", dest="command")
     for name, (summary, add_options) in _COMMANDS.items():
         described = f"{summary.capitalize()}."
         command = commands.add_parser(name, help=summary, description=described, formatter_class=_WHILE_BUILT)
-        if name in argv:  # the options of the others would only cost time
+        if name in argv or "--print-completion" in argv:  # the options of the others would only cost time
             add_options(command)
     for each in (parser, *commands.choices.values()):
         each.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -90,8 +92,15 @@ _FORMATS = "text (the default), json (in ruff's shape), github or sarif"
 _UNSAFE = "also repair where nothing is known of the value but that torch is the only array framework in the file"
 
 
+# How each shell completes the names of files, in shtab's words.
+_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+
+
 def _add_files(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="files, folders (default: this one) or - for stdin")
+    paths = parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="files, folders (default: this one) or - for stdin"
+    )
+    paths.complete = _FILES  # type: ignore[attr-defined]
     parser.epilog = _EXIT_CODES
     group = parser.add_argument_group("files")
     globs: dict[str, Any] = {"action": "extend", "type": _globs, "metavar": "GLOB"}
@@ -131,6 +140,20 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _Completion(argparse.Action):
+    """What a shell runs to complete the command's arguments, written by shtab, which nothing else needs."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _: object, shell: object, *__: object) -> NoReturn:
+        try:
+            import shtab
+        except ImportError:
+            parser.error("--print-completion needs shtab: pip install 'tonumpy[completion]'")
+        if shell not in shtab.SUPPORTED_SHELLS:
+            parser.error(f"--print-completion: there is no `{shell}`, but {', '.join(shtab.SUPPORTED_SHELLS)}")
+        print(shtab.complete(parser, str(shell)))
+        parser.exit()
+
+
 def _codes(text: str) -> tuple[str, ...]:
     try:
         return read_codes([code.strip() for code in text.split(",") if code.strip()])
@@ -139,7 +162,10 @@ def _codes(text: str) -> tuple[str, ...]:
 
 
 def _globs(text: str) -> tuple[Exclude, ...]:
-    return read_globs([glob.strip() for glob in text.split(",") if glob.strip()], os.getcwd())
+    try:
+        return read_globs([glob.strip() for glob in split_at_commas(text) if glob.strip()], os.getcwd())
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _jobs(text: str) -> int:

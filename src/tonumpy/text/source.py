@@ -227,7 +227,7 @@ def parse(text: str, filename: str) -> ast.Module:
 
 def _in_words(error: SyntaxError, text: str) -> str:
     """What the parser says; of syntax that it is too old for, that it is, and what would do."""
-    from tonumpy.text.newer_syntax import newer_construct
+    from tonumpy.text.newer_syntax import newer_construct  # here, for the start-up of those who do not need it
 
     lines = _NEWLINE.split(text)
     row = min(error.lineno or 1, len(lines))

@@ -1,0 +1,34 @@
+"""A tag and the address of the repository in; exit code 1 where the package says another version or links elsewhere.
+
+python scripts/check_release.py v0.1.0 https://github.com/OWNER/tonumpy
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def problems(tag: str, repository: str) -> list[str]:
+    found = []
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (version,) = re.findall(r'^version = "(.+)"$', project, flags=re.MULTILINE)
+    if tag != f"v{version}":
+        found.append(f"the tag is {tag}, and pyproject.toml says version {version}")
+    if f"## {version}\n" not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
+        found.append(f"CHANGELOG.md has no heading `## {version}`; one that is not released yet says so")
+    for path in (ROOT / "pyproject.toml", *ROOT.glob("src/**/*.py")):
+        text = path.read_text(encoding="utf-8")
+        for link in sorted(set(re.findall(r"https://github\.com/[\w.-]+/tonumpy(?![\w-])", text))):
+            if link != repository:
+                found.append(f"{path.relative_to(ROOT)} links to {link}, and this is {repository}")
+    return found
+
+
+if __name__ == "__main__":
+    errors = problems(*sys.argv[1:])
+    print("\n".join(errors))
+    sys.exit(bool(errors))
