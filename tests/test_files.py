@@ -226,7 +226,7 @@ def test_without_git_the_usual_folders_are_skipped(monkeypatch: pytest.MonkeyPat
 
 
 def test_where_git_refuses_there_is_a_warning(run_tonumpy: RunTonumpy) -> None:
-    tree("a.py", "build/b.py", ".git/")
+    tree("a.py", "build/b.py", ".git/index")
     result = run_tonumpy("check")
     assert result.err.startswith("tonumpy: warning: .: git's ignore rules are not applied: fatal: ")
     assert (result.code, result.out) == (0, "All checks passed!\n")

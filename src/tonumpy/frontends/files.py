@@ -6,6 +6,7 @@ import os
 
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error
+from tonumpy.frontends.git import GitError, list_files, root_of
 from tonumpy.globs import excludes
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tonumpy.config import Configuration
+    from tonumpy.frontends.git import Listed
 
 SUFFIXES = (".py", ".pyi")
 _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
@@ -22,9 +24,6 @@ USUAL_FOLDERS = frozenset(
     ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pytest_cache .pytype .ruff_cache .svn .tox .venv"
     " .vscode CVS __pycache__ __pypackages__ _build build dist node_modules site-packages venv".split()
 )
-
-# What git sets for the hooks it runs: these would point our own calls at another repository than the folder's.
-_GIT_OF_A_HOOK = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
 
 
 class Found(NamedTuple):
@@ -76,48 +75,28 @@ class _Search:
             self.errors.append(SourceError(path, "is not checked: by its suffix it is no Python file"))
 
     def folder(self, path: str) -> None:
-        repository = _repository_of(path)
+        repository = root_of(path)
+        listed = None
         if repository is not None:
-            listed = self._ask_git(path, "ls-files", "-co", "--exclude-standard", "-z", "--", "*.py", "*.pyi", "*/")
-            # Nothing at all may mean that git ignores this folder; a folder that is named is meant all the same.
-            if listed or (listed is not None and self._ask_git(path, "check-ignore", ".") is None):
-                self._take_listed(path, listed, repository)
-                return
-        self._walk(path)
+            try:
+                listed = list_files(path, repository, *(f"*{suffix}" for suffix in SUFFIXES))
+            except GitError as error:
+                self.warnings.append(f"{path}: git's ignore rules are not applied: {error}")
+        if listed is None:
+            self._walk(path)
+        else:
+            self._take_listed(path, listed)
 
-    def _take_listed(self, folder: str, listed: list[str], repository: str) -> None:
-        nested = [name.rstrip("/") for name in listed if name.endswith("/")]
-        if os.path.exists(os.path.join(repository, ".gitmodules")):
-            staged = self._ask_git(folder, "ls-files", "-s", "-z") or []
-            nested += [line.partition("\t")[2] for line in staged if line.startswith("160000 ")]
-        for name in nested:
+    def _take_listed(self, folder: str, listed: Listed) -> None:
+        for name in listed.repositories:
             path = _join(folder, name)
             if os.path.exists(os.path.join(path, ".git")) and not self._is_excluded(path):
                 self.folder(path)
-        for name in listed:
+        for name in listed.files:
             path = _join(folder, name)
             # git still lists a tracked file that was deleted, and a link to a folder as if it were a file.
-            is_there = os.path.lexists(path) and not os.path.isdir(path)
-            if name.endswith(SUFFIXES) and is_there and not self._is_excluded(path):
+            if os.path.lexists(path) and not os.path.isdir(path) and not self._is_excluded(path):
                 self.files.append(path)
-
-    def _ask_git(self, folder: str, *arguments: str) -> list[str] | None:
-        """The NUL-separated answer; None where git is missing, fails or says no."""
-        import subprocess
-
-        environment = {name: value for name, value in os.environ.items() if name not in _GIT_OF_A_HOOK}
-        # A file system monitor is a program that the repository names; listing files must not run it.
-        command = ["git", "-c", "core.fsmonitor=false", *arguments]
-        try:
-            done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True)
-        except OSError:
-            return None
-        if done.returncode == 0:
-            return [name for name in os.fsdecode(done.stdout).split("\0") if name]
-        if done.returncode != 1:
-            reason = os.fsdecode(done.stderr).strip().partition("\n")[0]
-            self.warnings.append(f"{folder}: git's ignore rules are not applied: {reason}")
-        return None
 
     def _walk(self, top: str) -> None:
         folders = [top]
@@ -160,17 +139,6 @@ def _names_python_first(path: str) -> bool:
     except OSError:
         return True  # reading it will say what is wrong
     return line.startswith(b"#!") and b"python" in line
-
-
-def _repository_of(folder: str) -> str | None:
-    """The nearest folder at or above this one that holds `.git`: asking git itself costs a process."""
-    here = os.path.realpath(folder)
-    while not os.path.exists(os.path.join(here, ".git")):
-        parent = os.path.dirname(here)
-        if parent == here:
-            return None
-        here = parent
-    return here
 
 
 def _join(folder: str, name: str) -> str:

@@ -1,0 +1,148 @@
+"""A folder of a git repository in; what git's ignore rules leave of it out, and no program of the repository's run.
+
+A repository's configuration names programs (a file system monitor, hooks, filters, the transport of a remote from which
+missing objects are fetched), and whoever made the repository wrote it. So git is never told of the repository: it is
+given an empty one that ships with this package, the index and the exclude file of the real one, and the folder as
+its work tree. What is left of the configuration is the user's own.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tonumpy.lazy_typing import NamedTuple
+
+TIME_LIMIT = 60.0  # seconds; a big repository on a slow disk takes a few, and a pipe in place of a file for ever
+
+_EMPTY = os.path.join(os.path.dirname(__file__), "empty_repository")
+# Name files of the user's, who may have good reason to keep them elsewhere; every other variable of git's goes.
+_OF_THE_USER = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+# The user's own settings are to run nothing in a stranger's folder, either.
+_OPTIONS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+
+
+class GitError(Exception):
+    """git did not answer; the text says why, in git's own words where there are some."""
+
+
+class Listed(NamedTuple):
+    """Relative to the folder that was asked for: the files, tracked or not ignored, and the roots of repositories."""
+
+    files: list[str]
+    repositories: list[str]
+
+
+def list_files(folder: str, root: str, *patterns: str) -> Listed | None:
+    """What git lists of a folder in the repository at `root`; None where git is missing or ignores the folder itself.
+
+    The patterns are those of file names. Repositories in the repository are listed, but not what is in them.
+    """
+    git = _program()
+    if git is None:
+        return None
+    repository = _Repository(root)
+    exclude = repository.exclude_file
+    more = () if exclude is None else ("-X", exclude)
+    listed = _ask(git, repository, folder, "ls-files", "-co", "--exclude-standard", *more, "-z", "--", *patterns, "*/")
+    if not listed and _is_ignored(git, repository, folder):
+        return None
+    inner = [name.rstrip("/") for name in listed if name.endswith("/")]
+    if os.path.exists(os.path.join(root, ".gitmodules")):
+        staged = _ask(git, repository, folder, "ls-files", "-s", "-z")
+        inner += [line.partition("\t")[2] for line in staged if line.startswith("160000 ")]
+    return Listed([name for name in listed if not name.endswith("/")], inner)
+
+
+def root_of(folder: str) -> str | None:
+    """The nearest folder at or above this one that holds `.git`: asking git itself costs a process."""
+    here = os.path.realpath(folder)
+    while not os.path.exists(os.path.join(here, ".git")):
+        parent = os.path.dirname(here)
+        if parent == here:
+            return None
+        here = parent
+    return here
+
+
+class _Repository:
+    """Where a repository keeps its index and its exclude file: `.git` may be a file that names another folder."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        own = self._named_by(os.path.join(root, ".git"), "gitdir: ") or os.path.join(root, ".git")
+        shared = self._named_by(os.path.join(own, "commondir")) or own
+        index = os.path.join(own, "index")
+        exclude = os.path.join(shared, "info", "exclude")
+        self.index = index if os.path.isfile(index) else os.path.join(_EMPTY, "index")
+        self.exclude_file = exclude if os.path.isfile(exclude) else None
+
+    @staticmethod
+    def _named_by(path: str, before: str = "") -> str | None:
+        """The folder that a small file names, if it does."""
+        if not os.path.isfile(path):
+            return None
+        try:
+            with open(path, "rb") as stream:
+                text = os.fsdecode(stream.read(4096)).rstrip("\r\n")
+        except OSError:
+            return None
+        if not text.startswith(before) or "\0" in text:
+            return None
+        return os.path.normpath(os.path.join(os.path.dirname(path), text.removeprefix(before)))
+
+
+def _is_ignored(git: str, repository: _Repository, folder: str) -> bool:
+    """Nothing at all may mean that git ignores this folder; a folder that is named is meant all the same."""
+    if _ask(git, repository, folder, "check-ignore", "."):
+        return True
+    exclude = repository.exclude_file
+    return exclude is not None and bool(
+        _ask(git, repository, folder, "-c", f"core.excludesFile={exclude}", "check-ignore", ".")
+    )
+
+
+def _ask(git: str, repository: _Repository, folder: str, *arguments: str) -> list[str]:
+    """The NUL-separated answer; nothing where git says no."""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [git, *_OPTIONS, *arguments],
+            cwd=folder,
+            env=_environment(repository),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIME_LIMIT,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise GitError(f"git took more than {TIME_LIMIT:g} seconds") from error
+    except OSError as error:
+        raise GitError(f"git cannot be run: {error.strerror or error}") from error
+    if done.returncode not in (0, 1):
+        raise GitError(os.fsdecode(done.stderr).strip().partition("\n")[0] or f"git ended with {done.returncode}")
+    return [name for name in os.fsdecode(done.stdout).split("\0") if name]
+
+
+def _environment(repository: _Repository) -> dict[str, str]:
+    kept = {
+        name: value for name, value in os.environ.items() if not name.upper().startswith("GIT_") or name in _OF_THE_USER
+    }
+    return kept | {
+        "GIT_DIR": _EMPTY,
+        "GIT_WORK_TREE": repository.root,
+        "GIT_INDEX_FILE": repository.index,
+        "GIT_OBJECT_DIRECTORY": os.path.join(_EMPTY, "refs"),
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "",  # none
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+
+
+def _program() -> str | None:
+    """git's full path. A relative entry of PATH would be looked up in the very folder that git is asked about."""
+    for folder in os.get_exec_path():
+        path = os.path.join(folder, "git.exe" if os.name == "nt" else "git")
+        if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
