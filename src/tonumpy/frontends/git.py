@@ -18,7 +18,7 @@ _EMPTY = os.path.join(os.path.dirname(__file__), "empty_repository")
 # Name files of the user's, who may have good reason to keep them elsewhere; every other variable of git's goes.
 _OF_THE_USER = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 # The user's own settings are to run nothing in a stranger's folder, either.
-_OPTIONS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+OPTIONS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 
 
 class GitError(Exception):
@@ -37,7 +37,7 @@ def list_files(folder: str, root: str, *patterns: str) -> Listed | None:
 
     The patterns are those of file names. Repositories in the repository are listed, but not what is in them.
     """
-    git = _program()
+    git = program()
     if git is None:
         return None
     repository = _Repository(root)
@@ -107,7 +107,7 @@ def _ask(git: str, repository: _Repository, folder: str, *arguments: str) -> lis
 
     try:
         done = subprocess.run(
-            [git, *_OPTIONS, *arguments],
+            [git, *OPTIONS, *arguments],
             cwd=folder,
             env=_environment(repository),
             stdin=subprocess.DEVNULL,
@@ -124,14 +124,20 @@ def _ask(git: str, repository: _Repository, folder: str, *arguments: str) -> lis
 
 
 def _environment(repository: _Repository) -> dict[str, str]:
-    kept = {
-        name: value for name, value in os.environ.items() if not name.upper().startswith("GIT_") or name in _OF_THE_USER
-    }
-    return kept | {
+    return environment() | {
         "GIT_DIR": _EMPTY,
         "GIT_WORK_TREE": repository.root,
         "GIT_INDEX_FILE": repository.index,
         "GIT_OBJECT_DIRECTORY": os.path.join(_EMPTY, "refs"),
+    }
+
+
+def environment() -> dict[str, str]:
+    """Ours, less all that tells git of a repository; nothing is fetched, and nobody is asked for a password."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.upper().startswith("GIT_") or name in _OF_THE_USER
+    }
+    return kept | {
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_ALLOW_PROTOCOL": "",  # none
         "GIT_OPTIONAL_LOCKS": "0",
@@ -139,7 +145,7 @@ def _environment(repository: _Repository) -> dict[str, str]:
     }
 
 
-def _program() -> str | None:
+def program() -> str | None:
     """git's full path. A relative entry of PATH would be looked up in the very folder that git is asked about."""
     for folder in os.get_exec_path():
         path = os.path.join(folder, "git.exe" if os.name == "nt" else "git")
