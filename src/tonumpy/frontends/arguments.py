@@ -46,11 +46,22 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             add_options(command)
     for each in (parser, *commands.choices.values()):
         each.formatter_class = argparse.RawDescriptionHelpFormatter
-    arguments = parser.parse_args(argv)
+    own, rest = _split_sweep(argv)
+    arguments = parser.parse_args(own)
+    if arguments.command == "sweep":
+        arguments.check_options = rest
     if arguments.command is None:
         parser.print_help()
         parser.exit(2)
     return arguments
+
+
+def _split_sweep(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What stands behind `--` in `tonumpy sweep` are options of another command."""
+    if argv[:1] != ["sweep"] or "--" not in argv:
+        return argv, ()
+    at = argv.index("--")
+    return argv[:at], argv[at + 1 :]
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
@@ -81,9 +92,16 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
 
 
+def _add_sweep(parser: argparse.ArgumentParser) -> None:
+    from tonumpy.sweep.options import add_options  # saves start-up
+
+    add_options(parser)
+
+
 _COMMANDS = {
     "check": ("report findings", _add_check),
     "fix": ("repair findings in place; from standard input (-) to standard output", _add_fix),
+    "sweep": ("report the findings of many repositories, read at commits", _add_sweep),
     "explain": ("show the page of a rule", _add_explain),
     "rules": ("list all rules", _add_rules),
 }

@@ -43,7 +43,8 @@ def _main(argv: Sequence[str] | None) -> int:
         os.getcwd()  # every relative path needs it
     except OSError as error:
         raise ConfigError(f"the current folder: {error.strerror}") from error
-    return {"check": _check, "fix": _fix, "explain": _explain, "rules": _rules}[arguments.command](arguments)
+    commands = {"check": _check, "fix": _fix, "sweep": _sweep, "explain": _explain, "rules": _rules}
+    return commands[arguments.command](arguments)
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -86,6 +87,15 @@ def _fix(arguments: argparse.Namespace) -> int:
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    from tonumpy.sweep.command import sweep  # saves start-up
+
+    checked = parse_arguments(["check", *arguments.check_options])
+    if checked.paths or checked.stdin_filename is not None:
+        raise ConfigError("sweep takes options of `tonumpy check` behind `--`, but no paths")
+    return sweep(arguments, checked)
 
 
 def _explain(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,279 @@
+"""The arguments of `tonumpy sweep` in; a data set, patches, a summary and the exit code out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import re
+import secrets
+import sys
+import tempfile
+from importlib.util import find_spec
+from time import monotonic
+
+from tonumpy import __version__
+from tonumpy.config import ConfigError
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.sweep.manifest import read_targets
+from tonumpy.sweep.messages import Failure, Orders, Reply, Request
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from tonumpy.sweep.engine import Engine
+    from tonumpy.sweep.messages import Changed, Target
+    from tonumpy.sweep.progress import Progress
+    from tonumpy.sweep.store import Done, Store
+
+CLEAN, FINDINGS, ERRORS, INTERRUPTED = 0, 1, 2, 130
+_NEEDED = ("distributed", "pyarrow", "psutil")
+_REFRESH = 2.0  # seconds between two looks at what other runs have written
+
+
+def sweep(arguments: argparse.Namespace, checked: argparse.Namespace) -> int:
+    """`checked` is what the options for `tonumpy check` mean."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise ConfigError(f"sweep needs {', '.join(missing)}: pip install 'tonumpy[sweep]'")
+    if not hasattr(os, "fork"):
+        raise ConfigError("sweep needs an operating system that can fork processes")
+    from tonumpy.sweep.store import Store, StoreError  # saves start-up: the libraries may be missing
+
+    targets = read_targets(arguments.repositories)
+    if arguments.patches is not None:
+        os.makedirs(arguments.patches, exist_ok=True)
+    run = _Run(arguments, _orders(arguments), targets)
+    try:
+        run.go(Store(arguments.output, _run_name(arguments.check_options, checked.config)))
+    except StoreError as error:
+        print(f"tonumpy: error: {error}", file=sys.stderr)
+        return ERRORS
+    except KeyboardInterrupt:
+        print("\ntonumpy: interrupted; the same command goes on where it stopped", file=sys.stderr)
+        return INTERRUPTED
+    return run.summary()
+
+
+def _orders(arguments: argparse.Namespace) -> Orders:
+    fix = None
+    if arguments.patches is not None:
+        fix = (*arguments.check_options, *(("--unsafe-fixes",) if arguments.unsafe_fixes else ()))
+    scratch = os.path.join(tempfile.gettempdir(), f"tonumpy-sweep-{secrets.token_hex(8)}")
+    limits = (arguments.task_timeout, arguments.task_memory, arguments.split)
+    return Orders(tuple(arguments.check_options), fix, scratch, *limits)
+
+
+def _run_name(options: Sequence[str], config: str | None) -> str:
+    """The same for the same program with the same settings."""
+    digest = hashlib.sha256("\0".join(options).encode("utf-8", "surrogateescape"))
+    if config is not None:
+        with open(config, "rb") as stream:
+            digest.update(stream.read())
+    package = os.path.dirname(os.path.dirname(__file__))
+    for folder, inner, names in os.walk(package):
+        inner.sort()
+        for name in sorted(names):
+            if name.endswith((".py", ".json", ".toml")):
+                with open(os.path.join(folder, name), "rb") as stream:
+                    digest.update(stream.read())
+    return f"{__version__}-{digest.hexdigest()[:12]}"
+
+
+class _Job:
+    """A repository under way: what has come in so far, in the order of its pieces."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.commit: str | None = None
+        self.first = Reply()
+        self.pieces: dict[int, Reply] = {}
+        self.waiting = 0
+        self.failed = False
+
+    def whole(self) -> Reply:
+        replies = [self.first, *(self.pieces[number] for number in sorted(self.pieces))]
+        cost = replies[0].cost
+        for reply in replies[1:]:
+            cost = cost.plus(reply.cost)
+        return self.first._replace(
+            pieces=(),
+            findings=tuple(entry for reply in replies for entry in reply.findings),
+            errors=tuple(entry for reply in replies for entry in reply.errors),
+            cost=cost,
+        )
+
+    def changes(self) -> tuple[Changed, ...]:
+        return tuple(change for number in sorted(self.pieces) for change in self.pieces[number].changes)
+
+
+class _Token(NamedTuple):
+    """Which part of a job a task is: 0 is the first, -1 the making of the patch."""
+
+    job: _Job
+    number: int
+
+
+class _Outcome(NamedTuple):
+    """What is known of a target at the end."""
+
+    findings: int
+    errors: int
+    failed: bool
+    earlier: bool
+
+
+class _Run:
+    """One pass over all targets."""
+
+    def __init__(self, arguments: argparse.Namespace, orders: Orders, targets: list[Target]) -> None:
+        self._arguments = arguments
+        self._orders = orders
+        self._targets = targets
+        self._outcomes: dict[Target, _Outcome] = {}
+        self._failures: list[tuple[Target, Failure]] = []
+        self._gone: str | None = None
+        self._refreshed = 0.0
+
+    def go(self, store: Store) -> None:
+        from tonumpy.sweep.engine import Engine, EngineGoneError  # saves start-up: the libraries may be missing
+        from tonumpy.sweep.progress import Progress  # saves start-up
+
+        arguments = self._arguments
+        workers = arguments.workers or len(os.sched_getaffinity(0))
+        waiting = list(self._targets)
+        random.shuffle(waiting)  # two runs at once share the work this way
+        progress = Progress(len(waiting), quiet=arguments.quiet)
+        try:
+            with Engine(arguments.scheduler, workers, self._orders.scratch) as engine:
+                if engine.dashboard is not None:
+                    progress.say(f"the engine's dashboard: {engine.dashboard}")
+                try:
+                    self._work(store, engine, waiting, progress)
+                except EngineGoneError as error:
+                    self._give_up(store, str(error), {token.job.target for token in _tokens(engine)})
+        except EngineGoneError as error:
+            self._give_up(store, str(error), set())
+        finally:
+            progress.close()
+
+    def _give_up(self, store: Store, reason: str, under_way: set[Target]) -> None:
+        self._gone = reason
+        for target in sorted(under_way - set(self._outcomes), key=str):
+            self._fail(store, target, None, Failure("engine", reason))
+
+    def _work(self, store: Store, engine: Engine, waiting: list[Target], progress: Progress) -> None:
+        self._feed(store, engine, waiting)
+        for token, reply in engine.replies():
+            assert isinstance(token, _Token)
+            before = len(self._outcomes)
+            self._take(store, engine, token, reply)
+            if len(self._outcomes) > before:
+                progress.step(self._outcomes[token.job.target].findings)
+            self._feed(store, engine, waiting)
+
+    def _feed(self, store: Store, engine: Engine, waiting: list[Target]) -> None:
+        while waiting and engine.wants_more:
+            if monotonic() - self._refreshed > _REFRESH:
+                store.refresh()
+                self._refreshed = monotonic()
+            target = waiting.pop()
+            known = frozenset(commit for commit, done in store.done(target).items() if self._is_whole(done))
+            engine.submit(_Token(_Job(target), 0), Request(target, self._orders, done=known))
+
+    def _is_whole(self, done: Done) -> bool:
+        """Whether nothing is left to be done, be it only the patch."""
+        folder = self._arguments.patches
+        if folder is None:
+            return True
+        return done.patch is not None and (not done.patch or os.path.exists(os.path.join(folder, done.patch)))
+
+    def _take(self, store: Store, engine: Engine, token: _Token, reply: Reply) -> None:
+        job, target = token.job, token.job.target
+        job.waiting -= 1 if token.number > 0 else 0
+        job.commit = job.commit or reply.commit
+        if reply.failure is not None:
+            if not job.failed:
+                job.failed = True
+                self._fail(store, target, job.commit, reply.failure)
+        elif reply.known:
+            assert reply.commit is not None
+            done = store.done(target)[reply.commit]
+            self._outcomes[target] = _Outcome(done.findings, done.errors, failed=False, earlier=True)
+        elif reply.pieces:
+            job.first, job.waiting = reply, len(reply.pieces)
+            for number, files in enumerate(reply.pieces, 1):
+                engine.submit(_Token(job, number), Request(target, self._orders, reply.commit, files=files))
+        elif token.number == 0:
+            self._save(store, target, reply)
+        elif token.number > 0:
+            job.pieces[token.number] = reply
+            if job.waiting == 0 and not job.failed:
+                self._finish(store, engine, job)
+        else:
+            self._save(store, target, job.whole()._replace(patch=reply.patch))
+
+    def _finish(self, store: Store, engine: Engine, job: _Job) -> None:
+        """All pieces are there; a patch is made of them together."""
+        changes = job.changes()
+        if changes:
+            engine.submit(_Token(job, -1), Request(job.target, self._orders, job.commit, changes=changes))
+        else:
+            self._save(store, job.target, job.whole())
+
+    def _save(self, store: Store, target: Target, reply: Reply) -> None:
+        from tonumpy.sweep.store import StoreError, write_whole  # saves start-up: the libraries may be missing
+
+        assert reply.commit is not None
+        name = None if self._orders.fix is None else ""
+        if reply.patch is not None:
+            name = _patch_name(target, reply.commit)
+            path = os.path.join(self._arguments.patches, name)
+            try:
+                write_whole(path, reply.patch)
+            except OSError as error:
+                raise StoreError(f"{path}: {error.strerror}") from error
+        done = store.save(target, reply, name)
+        self._outcomes[target] = _Outcome(done.findings, done.errors, failed=False, earlier=False)
+
+    def _fail(self, store: Store, target: Target, commit: str | None, failure: Failure) -> None:
+        store.fail(target, commit, failure)
+        self._failures.append((target, failure))
+        self._outcomes[target] = _Outcome(0, 0, failed=True, earlier=False)
+
+    def summary(self) -> int:
+        """Say what came out, and give the exit code."""
+        for target, failure in sorted(self._failures, key=lambda pair: str(pair[0])):
+            print(f"{target}: error: {failure.reason}", file=sys.stderr)
+        left = len(self._targets) - len(self._outcomes)
+        if self._gone is not None:
+            print(f"tonumpy: error: {self._gone}; the same command goes on where it stopped", file=sys.stderr)
+        outcomes = self._outcomes.values()
+        findings, errors = sum(each.findings for each in outcomes), sum(each.errors for each in outcomes)
+        failed, earlier = sum(each.failed for each in outcomes), sum(each.earlier for each in outcomes)
+        if not self._arguments.quiet:
+            done = len(outcomes) - failed
+            print(f"{_count(done, 'repository', 'repositories')} done, {earlier} of them by an earlier run.")
+            print(f"Found {_count(findings, 'finding')}; they are in {self._arguments.output}.")
+            if failed or errors or left:
+                files = _count(errors, "file")
+                print(f"{_count(failed + left, 'repository', 'repositories')} and {files} could not be processed.")
+        if failed or errors or left:
+            return ERRORS
+        return FINDINGS if findings and not self._arguments.exit_zero else CLEAN
+
+
+def _tokens(engine: Engine) -> list[_Token]:
+    return [token for token in engine.left() if isinstance(token, _Token)]
+
+
+def _patch_name(target: Target, commit: str) -> str:
+    """Two repositories never share a name, whatever characters stand in theirs."""
+    digest = hashlib.sha256(f"{target.repository}\0{target.folder}".encode("utf-8", "surrogateescape")).hexdigest()
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", target.repository).strip("-.")[-80:]
+    return f"{readable}-{digest[:6]}-{commit[:12]}.patch"
+
+
+def _count(number: int, noun: str, nouns: str | None = None) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {nouns or f'{noun}s'}"

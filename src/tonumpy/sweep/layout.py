@@ -1,0 +1,62 @@
+"""A commit in; a folder out that holds what the analysis asks for, as a clone of the repository would."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from tonumpy.frontends.files import SUFFIXES
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sweep.objects import FOLDER, LINK, SUBMODULE, RepositoryError
+
+if TYPE_CHECKING:
+    from tonumpy.sweep.objects import Repository, TreeEntry
+
+_ENDINGS = tuple(suffix.encode() for suffix in SUFFIXES)
+_SETTINGS = b"pyproject.toml"
+NOWHERE = ".tonumpy-outside"  # what a link leads to that would lead out of the repository
+
+
+def lay_out(repository: Repository, commit: str, folder: str) -> int:
+    """Write the Python files, the settings, all folders and all links of a commit; the number of Python files.
+
+    Files come first, while no link exists that could lead them elsewhere. Submodules stay empty folders.
+    """
+    tree = repository.tree(commit)
+    os.makedirs(os.path.join(folder, ".git"))
+    repository.write_index(commit, os.path.join(folder, ".git", "index"))
+    top = os.fsencode(folder)
+    for entry in tree:
+        if entry.mode in (FOLDER, SUBMODULE):
+            os.makedirs(os.path.join(top, entry.path))
+    files = [entry for entry in tree if entry.mode not in (FOLDER, SUBMODULE, LINK) and _is_read(entry)]
+    for entry, data in repository.contents(files):
+        with open(os.path.join(top, entry.path), "xb") as stream:
+            stream.write(data)
+    links = [entry for entry in tree if entry.mode == LINK]
+    for entry, target in repository.contents(links):
+        _link(target, os.path.join(top, entry.path))
+    _cut_off_links(top, links)
+    return sum(entry.path.endswith(_ENDINGS) for entry in files)
+
+
+def _is_read(entry: TreeEntry) -> bool:
+    return entry.path.endswith(_ENDINGS) or os.path.basename(entry.path) == _SETTINGS
+
+
+def _link(target: bytes, path: bytes) -> None:
+    try:
+        os.symlink(target, path)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
+        raise RepositoryError(f"a link that cannot be made: {os.fsdecode(path)}") from error
+
+
+def _cut_off_links(top: bytes, links: list[TreeEntry]) -> None:
+    """A link that leads out of the repository would have us read a file of this machine: it leads nowhere instead."""
+    inside = os.path.realpath(top) + b"/"
+    paths = [os.path.join(top, link.path) for link in links]
+    for path in [path for path in paths if not (os.path.realpath(path) + b"/").startswith(inside)]:
+        os.unlink(path)
+        os.symlink(os.fsencode(NOWHERE), path)

@@ -1,0 +1,88 @@
+"""A manifest or a folder of repositories in; the repositories to look at out."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shlex
+
+from tonumpy.config import ConfigError
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sweep.messages import Target
+from tonumpy.sweep.objects import is_repository, is_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_COLUMNS = ("repository", "revision", "folder")
+_DEPTH = 4  # of folders in which repositories are looked for
+
+
+def read_targets(path: str) -> list[Target]:
+    """In the order of the manifest, or of the names; each once. ConfigError says what is wrong, and where."""
+    if os.path.isdir(path):
+        targets = [Target(os.path.relpath(each, path), os.path.abspath(each)) for each in _repositories(path, _DEPTH)]
+        if not targets:
+            raise ConfigError(f"{path}: there is no git repository in this folder")
+        return targets
+    try:
+        with open(path, encoding="utf-8", newline="") as stream:
+            rows = _csv_rows(stream, path) if path.endswith(".csv") else _text_rows(stream, path)
+            targets = list(
+                dict.fromkeys(_target(fields, f"{path}:{row}", os.path.dirname(path)) for row, fields in rows)
+            )
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError(f"{path}: {reason}") from error
+    if not targets:
+        raise ConfigError(f"{path}: names no repository")
+    return targets
+
+
+def _repositories(folder: str, depth: int) -> Iterator[str]:
+    if is_repository(folder):
+        yield folder
+    elif depth:
+        try:
+            inner = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
+        except OSError as error:
+            raise ConfigError(f"{folder}: {error.strerror}") from error
+        for each in inner:
+            yield from _repositories(each, depth - 1)
+
+
+def _text_rows(lines: Iterable[str], path: str) -> Iterator[tuple[int, list[str]]]:
+    """A line is a repository, and perhaps a revision and a folder; quotes hold spaces, and `#` begins a comment."""
+    for row, line in enumerate(lines, 1):
+        try:
+            fields = shlex.split(line, comments=True)
+        except ValueError as error:
+            raise ConfigError(f"{path}:{row}: {error}") from error
+        if fields:
+            yield row, fields
+
+
+def _csv_rows(lines: Iterable[str], path: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(lines)
+    head = [name.strip().lower() for name in next(reader, [])]
+    if "repository" not in head or not set(head) <= set(_COLUMNS):
+        raise ConfigError(f"{path}:1: expected the columns {', '.join(_COLUMNS)}; the last two may be missing")
+    for fields in reader:
+        if any(fields):
+            if len(fields) > len(head):
+                raise ConfigError(f"{path}:{reader.line_num}: more fields than columns")
+            said = dict(zip(head, map(str.strip, fields), strict=False))
+            yield reader.line_num, [said.get(name, "") for name in _COLUMNS]
+
+
+def _target(fields: list[str], place: str, base: str) -> Target:
+    if len(fields) > len(_COLUMNS):
+        raise ConfigError(f"{place}: expected a repository, a revision and a folder, found {len(fields)} fields")
+    name, revision, folder = [*fields, "", ""][: len(_COLUMNS)]
+    if not name or name.startswith("-"):
+        raise ConfigError(f"{place}: `{name}` is not a repository")
+    folder = folder.strip("/")
+    if ".." in folder.split("/"):
+        raise ConfigError(f"{place}: `{folder}` leads out of the repository")
+    source = name if is_url(name) else os.path.abspath(os.path.join(base, name))
+    return Target(name, source, revision or None, folder if folder not in ("", ".") else None)

@@ -1,0 +1,63 @@
+"""The options of `tonumpy sweep`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
+_EPILOG = """\
+What stands behind `--` are options of `tonumpy check` that hold for every repository:
+  tonumpy sweep repositories.txt out -- --select TNP1 --strict
+
+exit codes:
+  0  nothing found
+  1  findings
+  2  a repository or a file could not be read, parsed or finished, or the command is wrong
+  130  interrupted; the same command goes on where it stopped"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "repositories",
+        metavar="REPOSITORIES",
+        help="a manifest (text or .csv: clone URL or path, revision, folder), or a folder of repositories",
+    )
+    parser.add_argument("output", metavar="OUT", help="the folder of the Parquet data set, new or of an earlier run")
+    group = parser.add_argument_group("engine")
+    group.add_argument("--workers", type=_count, metavar="N", help="how many processes (default: one for each core)")
+    group.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster at tcp://... instead of an own one")
+    group.add_argument("--task-timeout", type=_seconds, default=900.0, metavar="SECONDS", help="for a task: 900")
+    group.add_argument("--task-memory", type=_size, default=4 * 2**30, metavar="SIZE", help="for a task: 4G")
+    group.add_argument(
+        "--split", type=_count, default=150, metavar="N", help="split repositories with more candidate files: 150"
+    )
+    group = parser.add_argument_group("results")
+    group.add_argument("--patches", metavar="DIR", help="write a patch for `git am` for each repository, safe fixes")
+    group.add_argument("--unsafe-fixes", action="store_true", help="unsafe fixes in the patches, too")
+    group.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
+    group.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found `{text}`")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found `{text}`")
+    return seconds
+
+
+def _size(text: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"expected a size such as 512M or 4G, found `{text}`")
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))

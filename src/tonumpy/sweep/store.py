@@ -1,0 +1,209 @@
+"""What is known of repositories in; a data set of Parquet files out, and what an earlier run left in it.
+
+    OUT/findings/run=RUN/KEY.parquet      a row a finding
+    OUT/repositories/run=RUN/KEY.parquet  one row: the repository at a commit is done; written last
+    OUT/failures/run=RUN/KEY.parquet      a row a file that could not be read or parsed, or a repository
+
+A run is what one version of this program finds with the same settings. The key stands for a repository, a commit and a
+folder, so whoever does the work again, be it at the same time, writes the same file; each appears in one step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import json
+import os
+import secrets
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from tonumpy.sweep.messages import Entry, Failure, Reply, Target
+
+_TEXT, _NUMBER = pa.string(), pa.int32()
+FINDINGS = pa.schema(
+    [
+        *((name, _TEXT) for name in ("repository", "commit", "folder", "path")),
+        *((name, _NUMBER) for name in ("row", "column", "end_row", "end_column")),
+        *((name, _TEXT) for name in ("code", "name", "confidence", "certainty", "applicability", "message", "fix")),
+        *((name, _TEXT) for name in ("evidence", "line", "report")),
+    ]
+)
+REPOSITORIES = pa.schema(
+    [
+        *((name, _TEXT) for name in ("repository", "revision", "commit", "folder")),
+        *((name, _NUMBER) for name in ("files", "candidates", "findings", "errors")),
+        *((name, pa.float64()) for name in ("seconds", "cpu_seconds")),
+        ("memory", pa.int64()),
+        ("patch", _TEXT),
+        ("finished", pa.timestamp("us", tz="UTC")),
+    ]
+)
+FAILURES = pa.schema(
+    [
+        *((name, _TEXT) for name in ("repository", "revision", "commit", "folder", "kind", "reason", "path")),
+        *((name, _NUMBER) for name in ("row", "column")),
+        ("report", _TEXT),
+    ]
+)
+_TABLES = {"findings": FINDINGS, "repositories": REPOSITORIES, "failures": FAILURES}
+
+
+class StoreError(Exception):
+    """The data set cannot be read or written; the text names the file."""
+
+
+class Done(NamedTuple):
+    """A repository at a commit of which everything is in the data set. `patch` is None where none was asked for."""
+
+    commit: str
+    findings: int
+    errors: int
+    patch: str | None
+
+
+class Store:
+    """The part of a data set that belongs to one run."""
+
+    def __init__(self, folder: str, run: str) -> None:
+        self._folder = folder
+        self._run = run
+        self._seen: set[str] = set()
+        self._done: dict[tuple[str, str | None], dict[str, Done]] = {}
+        for table in _TABLES:
+            try:
+                os.makedirs(self._path(table, ""), exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"{self._path(table, '')}: {error.strerror}") from error
+            self._write(table, "none", [])  # so that a table can be asked that holds nothing yet
+
+    def refresh(self) -> None:
+        """Read what this run, or another on the same data set, has finished since."""
+        folder = self._path("repositories", "")
+        names = {name for name in os.listdir(folder) if name.endswith(".parquet")}
+        for name in sorted(names - self._seen):
+            path = os.path.join(folder, name)
+            try:
+                rows = pq.ParquetFile(path).read().to_pylist()
+            except (OSError, pa.ArrowException) as error:
+                raise StoreError(f"{path}: {error}") from error
+            for row in rows:
+                done = Done(row["commit"], row["findings"], row["errors"], row["patch"])
+                self._done.setdefault((row["repository"], row["folder"]), {})[row["commit"]] = done
+            self._seen.add(name)
+
+    def done(self, target: Target) -> Mapping[str, Done]:
+        """By commit."""
+        return self._done.get((target.repository, target.folder), {})
+
+    def save(self, target: Target, reply: Reply, patch: str | None) -> Done:
+        assert reply.commit is not None
+        key = _key(target.repository, reply.commit, target.folder)
+        place = {"repository": target.repository, "commit": reply.commit, "folder": target.folder}
+        self._write("findings", key, [place | _finding(entry) for entry in reply.findings])
+        if reply.errors:
+            revision = {"revision": target.revision}
+            self._write("failures", key, [place | revision | _error(entry) for entry in reply.errors])
+        done = Done(reply.commit, len(reply.findings), len(reply.errors), patch)
+        row: dict[str, Any] = {"revision": target.revision, "files": reply.files, "candidates": reply.candidates}
+        row |= {"findings": done.findings, "errors": done.errors, "patch": patch, **reply.cost._asdict()}
+        row["finished"] = datetime.datetime.now(datetime.timezone.utc)
+        self._write("repositories", key, [place | row])
+        self._remove("failures", _failure_key(target))
+        self._done.setdefault((target.repository, target.folder), {})[reply.commit] = done
+        return done
+
+    def fail(self, target: Target, commit: str | None, failure: Failure) -> None:
+        row = {"repository": target.repository, "revision": target.revision, "folder": target.folder, "commit": commit}
+        self._write("failures", _failure_key(target), [row | failure._asdict()])
+
+    def _path(self, table: str, key: str) -> str:
+        return os.path.join(self._folder, table, f"run={self._run}", key and f"{key}.parquet")
+
+    def _write(self, table: str, key: str, rows: list[dict[str, Any]]) -> None:
+        schema = _TABLES[table]
+        texts = {field.name for field in schema if field.type == _TEXT}
+        clean = [
+            {name: _storable(row.get(name)) if name in texts else row.get(name) for name in schema.names}
+            for row in rows
+        ]
+        path = self._path(table, key)
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.Table.from_pylist(clean, schema=schema), sink, compression="zstd")
+        try:
+            write_whole(path, sink.getvalue().to_pybytes())
+        except OSError as error:
+            raise StoreError(f"{path}: {error.strerror or error}") from error
+
+    def _remove(self, table: str, key: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path(table, key))
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Whoever reads meanwhile sees the old file or the new one, never a part."""
+    temporary = f"{path}.{secrets.token_hex(4)}.part"
+    try:
+        with open(temporary, "xb") as stream:
+            stream.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _key(*parts: str | None) -> str:
+    return hashlib.sha256("\0".join(part or "" for part in parts).encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
+def _failure_key(target: Target) -> str:
+    return f"repository-{_key(target.repository, target.revision, target.folder)}"
+
+
+def _storable(text: str | None) -> str | None:
+    """Names of files may be no Unicode; Parquet's strings are."""
+    return text if text is None else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _finding(entry: Entry) -> dict[str, Any]:
+    said = entry.said
+    fix = said["fix"] or {}
+    evidence = said.get("evidence")
+    return {
+        "path": said["filename"],
+        "row": said["location"]["row"],
+        "column": said["location"]["column"],
+        "end_row": said["end_location"]["row"],
+        "end_column": said["end_location"]["column"],
+        "code": said["code"],
+        "name": said["name"],
+        "confidence": said.get("confidence"),
+        "certainty": said.get("certainty"),
+        "applicability": fix.get("applicability"),
+        "message": said["message"],
+        "fix": fix.get("message"),
+        "evidence": evidence if evidence is None or isinstance(evidence, str) else json.dumps(evidence),
+        "line": entry.line,
+        "report": json.dumps(said),
+    }
+
+
+def _error(entry: Entry) -> dict[str, Any]:
+    said = entry.said
+    return {
+        "path": said["filename"],
+        "row": said["location"]["row"],
+        "column": said["location"]["column"],
+        "kind": said["name"],
+        "reason": said["message"],
+        "report": json.dumps(said),
+    }

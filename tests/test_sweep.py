@@ -1,0 +1,485 @@
+"""`tonumpy sweep` on repositories that are made here with git, on real clusters of two worker processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+MISSING = [name for name in ("distributed", "pyarrow", "psutil") if find_spec(name) is None]
+if MISSING:
+    pytest.skip(f"{', '.join(MISSING)} is not installed", allow_module_level=True)
+
+import psutil  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+from tonumpy.sweep.messages import Orders, Reply, Request, Target  # noqa: E402
+
+FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.cuda().numpy()\n"
+FIXED = FLAGGED.replace(".cuda()", ".cuda().detach().cpu()")
+CLEAN = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.detach().cpu().numpy()\n"
+
+
+class Link(NamedTuple):
+    """A symbolic link in a repository."""
+
+    target: str
+
+
+Files = dict[str, "str | bytes | Link | None"]
+
+
+def repository(path: Path, *commits: Files) -> Path:
+    """A bare repository with these commits on its branch main, made by git; None takes a file away."""
+    subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", path], check=True)
+    stream = b""
+    for number, files in enumerate(commits):
+        stream += b"commit refs/heads/main\ncommitter A <a@b.c> %d +0000\ndata 1\nx\n" % (1_700_000_000 + number)
+        for name, content in files.items():
+            quoted = b'"%s"' % os.fsencode(name)
+            if content is None:
+                stream += b"D %s\n" % quoted
+                continue
+            mode = b"120000" if isinstance(content, Link) else b"100644"
+            text = content.target if isinstance(content, Link) else content
+            data = text.encode() if isinstance(text, str) else text
+            stream += b"M %s inline %s\ndata %d\n%s\n" % (mode, quoted, len(data), data)
+    subprocess.run(["git", "-C", path, "fast-import", "--quiet"], input=stream, check=True)
+    return path
+
+
+def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
+    identity = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "protocol.file.allow=always"]
+    done = subprocess.run(["git", *identity, *arguments], cwd=folder, input=stdin, capture_output=True, check=True)
+    return os.fsdecode(done.stdout).strip()
+
+
+# One task, in the process that supervises it.
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Callable[[Request], Reply]]:
+    command = [sys.executable, "-m", "tonumpy.sweep.supervisor"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as supervisor:
+        assert supervisor.stdin is not None
+        assert supervisor.stdout is not None
+        requests, replies = supervisor.stdin, supervisor.stdout
+
+        def send(request: Request) -> Reply:
+            pickle.dump(request, requests)
+            requests.flush()
+            reply = pickle.load(replies)
+            assert isinstance(reply, Reply)
+            return reply
+
+        yield send
+
+
+class Ask:
+    """Asks about one repository, with a folder for scratch files that must be empty afterwards."""
+
+    def __init__(self, send: Callable[[Request], Reply], scratch: Path) -> None:
+        self._send = send
+        self._scratch = scratch
+
+    def __call__(self, source: Path, revision: str | None = None, **orders: float) -> Reply:
+        limits = {"seconds": 60.0, "memory": 2**31, "piece": 100} | orders
+        request = Request(Target("r", str(source), revision), Orders((), None, str(self._scratch), **limits))
+        reply = self._send(request)
+        assert list(self._scratch.iterdir()) == []
+        return reply
+
+
+@pytest.fixture
+def ask_here(ask: Callable[[Request], Reply], tmp_path: Path) -> Ask:
+    return Ask(ask, tmp_path / "scratch")
+
+
+def test_a_commit_is_read_by_any_of_its_names(ask_here: Ask, tmp_path: Path) -> None:
+    bare = repository(tmp_path / "bare", {"a.py": FLAGGED}, {"a.py": CLEAN})
+    first, last = git(bare, "rev-list", "--reverse", "main").split()
+    git(bare, "tag", "light", first)
+    git(bare, "tag", "-a", "-m", "x", "heavy", first)
+    for revision, commit in ((None, last), ("main", last), ("main~1", first), ("light", first), ("heavy", first)):
+        reply = ask_here(bare, revision)
+        assert (reply.failure, reply.commit, len(reply.findings)) == (None, commit, int(commit == first))
+    assert ask_here(bare, first[:9]).commit == first
+    git(bare, "pack-refs", "--all")
+    assert ask_here(bare, "heavy").commit == first
+    git(tmp_path, "clone", "--quiet", str(bare), "clone")
+    git(tmp_path / "clone", "worktree", "add", "--quiet", "../tree", "HEAD~1")
+    assert [ask_here(tmp_path / name).commit for name in ("clone", "tree")] == [last, first]
+    assert "no branch, tag or commit `other`" in str(ask_here(bare, "other").failure)
+    assert "no branch, tag or commit `--output=x`" in str(ask_here(bare, "--output=x").failure)
+    assert "is not the name of a commit" in str(ask_here(bare, "main^{/x}").failure)
+
+
+def test_a_url_is_fetched(ask_here: Ask, tmp_path: Path) -> None:
+    repository(tmp_path / "bare", {"a.py": FLAGGED}, {"a.py": CLEAN})
+    git(tmp_path / "bare", "tag", "-a", "-m", "x", "v1", "main~1")
+    url = f"file://{tmp_path}/bare"
+    target = Target("r", url, "v1")
+    orders = Orders((), None, str(tmp_path / "scratch"), 60.0, 2**31, 100)
+    reply = ask_here._send(Request(target, orders))
+    assert (reply.failure, len(reply.findings)) == (None, 1)
+    assert ask_here._send(Request(target._replace(source=f"{url}x"), orders)).failure is not None
+    evil = target._replace(source=f"ext::sh -c 'touch {tmp_path}/run'")
+    assert "there is no such folder" in str(ask_here._send(Request(evil, orders)).failure)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_repository_runs_nothing(ask_here: Ask, tmp_path: Path) -> None:
+    """Every program that its configuration can name leaves a trace, and what is missing is not fetched by one."""
+    bare = repository(tmp_path / "bare", {"a.py": FLAGGED})
+    touch = f"touch {tmp_path}/run"
+    for key, value in {
+        "core.fsmonitor": touch,
+        "core.sshCommand": touch,
+        "core.pager": touch,
+        "core.alternateRefsCommand": touch,
+        "core.hooksPath": str(tmp_path / "hooks"),
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::sh -c '{touch}'",
+        "remote.origin.uploadpack": touch,
+        "protocol.ext.allow": "always",
+        "uploadpack.packObjectsHook": touch,
+        "filter.x.smudge": touch,
+        "diff.external": touch,
+        "alias.ls-tree": f"!{touch}",
+    }.items():
+        git(bare, "config", key, value)
+    assert ask_here(bare).failure is None
+    blob = git(bare, "rev-parse", "main:a.py")
+    loose = bare / "objects" / blob[:2] / blob[2:]
+    loose.unlink()
+    failure = ask_here(bare).failure
+    assert failure is not None
+    assert (failure.kind, failure.reason) == ("unreadable", f"the object of a.py is missing or damaged: {blob}")
+    loose.write_bytes(b"damaged")
+    assert "missing or damaged" in str(ask_here(bare).failure)
+    assert not (tmp_path / "run").exists()
+
+
+def test_replaced_objects_are_the_commit_s_own(ask_here: Ask, tmp_path: Path) -> None:
+    bare = repository(tmp_path / "bare", {"a.py": FLAGGED})
+    other = git(bare, "hash-object", "-w", "--stdin", stdin=CLEAN.encode())
+    git(bare, "replace", git(bare, "rev-parse", "main:a.py"), other)
+    assert len(ask_here(bare).findings) == 1
+
+
+@pytest.mark.parametrize("name", ["..", ".git", ".GIT", "a/../../b.py", "."])
+def test_a_path_that_leads_out_is_refused(ask_here: Ask, tmp_path: Path, name: str) -> None:
+    bare = repository(tmp_path / "bare", {"a.py": FLAGGED})
+    blob = git(bare, "rev-parse", "main:a.py")
+    raw = b"100644 %s\0%s" % (name.encode(), bytes.fromhex(blob))
+    tree = git(bare, "hash-object", "-t", "tree", "--literally", "-w", "--stdin", stdin=raw)
+    git(bare, "update-ref", "refs/heads/main", git(bare, "commit-tree", "-m", "x", tree))
+    assert "a path that git would not check out" in str(ask_here(bare).failure)
+
+
+def test_a_link_that_leads_out_leads_nowhere(ask_here: Ask, tmp_path: Path) -> None:
+    (tmp_path / "secret.py").write_text(FLAGGED)
+    away = {"absolute.py": Link(f"{tmp_path}/secret.py"), "up.py": Link("in/../../../secret.py"), "in/a.py": CLEAN}
+    bare = repository(tmp_path / "bare", {**away, "deep/er": Link("../in"), "over.py": Link("deep/er/../../../s.py")})
+    reply = ask_here(bare)
+    assert not reply.findings
+    assert [entry.said["filename"] for entry in reply.errors] == ["absolute.py", "over.py", "up.py"]
+
+
+def test_a_task_has_limits(ask_here: Ask, tmp_path: Path) -> None:
+    bare = repository(tmp_path / "bare", {f"{number}.py": FLAGGED * 200 for number in range(20)})
+    failure = ask_here(bare, seconds=0.2).failure
+    assert failure is not None
+    assert (failure.kind, failure.reason) == ("time", "took more than 0.2 seconds")
+    failure = ask_here(bare, memory=2**20).failure
+    assert failure is not None
+    assert (failure.kind, failure.reason) == ("memory", "held more than 1 MiB")
+    assert ask_here(repository(tmp_path / "other", {"a.py": FLAGGED})).failure is None  # the supervisor lives on
+
+
+def test_the_settings_of_a_repository_are_its_own(ask_here: Ask, tmp_path: Path) -> None:
+    """Whatever lies in the folder in which it is laid out."""
+    (tmp_path / "pyproject.toml").write_text("[tool.tonumpy]\nexclude = ['*']\n")
+    bare = repository(tmp_path / "bare", {"a.py": FLAGGED}, {"pyproject.toml": "[tool.tonumpy]\nselekt = []\n"})
+    assert len(ask_here(bare, "main~1").findings) == 1
+    failure = ask_here(bare).failure
+    assert failure is not None
+    assert failure.kind == "configuration"
+    assert failure.reason.startswith("pyproject.toml: [tool.tonumpy] has no key `selekt`")
+
+
+# The command, on a cluster.
+
+
+class Cluster(NamedTuple):
+    """A scheduler and the process that keeps two workers alive."""
+
+    address: str
+    scheduler: subprocess.Popen[bytes]
+    nannies: subprocess.Popen[bytes]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    file = folder / "scheduler.json"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    dask = [sys.executable, "-m", "dask"]
+    where = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", file]
+    scheduler = subprocess.Popen([*dask, "scheduler", "--port", "0", *where], **quiet)
+    workers = ["--nworkers", "2", "--nthreads", "1", "--memory-limit", "0", "--local-directory", folder]
+    nannies = subprocess.Popen([*dask, "worker", *workers, *where], **quiet)
+    try:
+        until(file.exists)
+        yield Cluster(json.loads(file.read_text())["address"], scheduler, nannies)
+    finally:
+        for each in (nannies, scheduler):
+            each.terminate()
+        for each in (nannies, scheduler):
+            each.wait(20)
+
+
+def workers_of(nannies: int) -> list[psutil.Process]:
+    """The workers that run below a process; it replaces those that die."""
+    found = []
+    for each in psutil.Process(nannies).children():
+        with contextlib.suppress(psutil.Error):
+            if "spawn_main" in str(each.cmdline()):
+                found.append(each)
+    return found
+
+
+def until(said: Callable[[], object], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not said():
+        assert time.monotonic() < end, "in vain"
+        time.sleep(0.05)
+
+
+class Swept(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Sweep:
+    """Runs the command in a folder of its own."""
+
+    def __init__(self, folder: Path, scheduler: str | None) -> None:
+        self.folder = folder
+        self._engine = ["--workers", "2"] if scheduler is None else ["--scheduler", scheduler]
+
+    def start(self, *arguments: str, **more: object) -> subprocess.Popen[bytes]:
+        own, _, rest = " ".join(arguments).partition("--- ")
+        command = [sys.executable, "-m", "tonumpy", "sweep", *own.split(), *self._engine, "--", *rest.split()]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.folder, stdout=pipe, stderr=pipe, **more)  # type: ignore[call-overload]
+
+    def __call__(self, *arguments: str, **more: object) -> Swept:
+        return finished(self.start(*arguments, **more))
+
+    def rows(self, table: str, out: str = "out") -> list[dict[str, object]]:
+        found = pq.read_table(self.folder / out / table).to_pylist()
+        return sorted(found, key=lambda row: [str(row.get(name)) for name in ("repository", "commit", "path")])
+
+
+def finished(process: subprocess.Popen[bytes]) -> Swept:
+    out, err = process.communicate(timeout=120)
+    return Swept(process.returncode, out.decode(), err.decode())
+
+
+@pytest.fixture
+def sweep(cluster: Cluster, tmp_path: Path) -> Sweep:
+    return Sweep(tmp_path, cluster.address)
+
+
+MIXED: Files = {
+    "a.py": FLAGGED,
+    "build/b.py": FLAGGED,
+    "package/__init__.py": "",
+    "package/models.py": "import torch\n\n\nclass M(torch.nn.Module):\n    pass\n",
+    "package/use.py": "import numpy as np\nfrom package.models import M\n\n\ndef f(x):\n    return M()(x).numpy()\n",
+    "package/quiet.py": FLAGGED.replace(".numpy()", ".numpy()  # noqa: TNP101"),
+    "crlf.py": FLAGGED.replace("\n", "\r\n"),
+    "latin.py": b"# coding: latin-1\n" + FLAGGED.replace("x", "é").encode("latin-1"),
+    "naïve.py": FLAGGED,
+    "broken.py": f"{FLAGGED}\n\ndef g(x:\n    return x.numpy()\n",
+    "left/out.py": FLAGGED,
+    "link.py": Link("package/use.py"),
+    "nowhere.py": Link("nothing.py"),
+    "stub.pyi": FLAGGED,
+    "data.bin": b"\0\1",
+    "empty/.keep": "",
+    "pyproject.toml": '[tool.tonumpy]\nexclude = ["left"]\nselect = ["TNP"]\n',
+}
+
+
+@pytest.mark.parametrize("split", [1000, 2])
+def test_it_finds_what_check_finds_in_a_clone(sweep: Sweep, tmp_path: Path, split: int) -> None:
+    repository(tmp_path / "bare", MIXED)
+    git(tmp_path, "clone", "--quiet", "bare", "clone")
+    check = [sys.executable, "-m", "tonumpy", "check", "--output-format", "json", "--ignore", "TNP302"]
+    said = subprocess.run(check, cwd=tmp_path / "clone", capture_output=True)
+    assert said.returncode == 2
+    expected = json.loads(said.stdout.decode().replace(f"{tmp_path}/clone/", ""))
+    assert len(expected) == 8
+    (tmp_path / "list.txt").write_text("bare\n")
+    assert sweep("list.txt out --split", str(split), "--- --ignore TNP302").code == 2
+    found = [json.loads(str(row["report"])) for table in ("findings", "failures") for row in sweep.rows(table)]
+    found.sort(key=lambda entry: entry["filename"])
+    assert json.dumps(found) == json.dumps(expected)
+    lines = (tmp_path / "clone" / "a.py").read_text().splitlines()
+    row = next(row for row in sweep.rows("findings") if row["path"] == "a.py")
+    assert row["line"] == lines[int(str(row["row"])) - 1]
+    (done,) = sweep.rows("repositories")
+    assert (done["files"], done["findings"], done["errors"]) == (12, len(sweep.rows("findings")), 2)
+
+
+def test_a_second_run_does_what_is_new(sweep: Sweep, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        repository(tmp_path / "all" / name, {"a.py": FLAGGED})
+    (tmp_path / "all" / "none").mkdir()
+    assert sweep("all out").out == (
+        "2 repositories done, 0 of them by an earlier run.\nFound 2 findings; they are in out.\n"
+    )
+    before = sweep.rows("repositories")
+    repository(tmp_path / "all" / "three", {"a.py": CLEAN})
+    one = tmp_path / "all" / "one"
+    tree = git(one, "rev-parse", "main^{tree}")
+    git(one, "update-ref", "refs/heads/main", git(one, "commit-tree", "-p", "main", "-m", "y", tree))
+    again = sweep("all out")
+    assert (again.code, again.out.splitlines()[0]) == (1, "3 repositories done, 1 of them by an earlier run.")
+    after = sweep.rows("repositories")
+    assert [row for row in after if row in before] == before
+    assert [row["repository"] for row in after] == ["one", "one", "three", "two"]
+    other = sweep("all out --- --select TNP303")
+    assert (other.code, other.out.splitlines()[0]) == (0, "3 repositories done, 0 of them by an earlier run.")
+    assert len({row["run"] for row in sweep.rows("repositories")}) == 2
+
+
+def test_a_patch_is_taken_by_git_am(sweep: Sweep, tmp_path: Path) -> None:
+    odd = 'odd "name" \\ [a].py'
+    files: Files = {"a.py": FLAGGED, "crlf.py": FLAGGED.replace("\n", "\r\n"), "no_end.py": FLAGGED[:-1], "c.py": CLEAN}
+    repository(tmp_path / "bare", files | {odd.replace("\\", "\\\\").replace('"', '\\"'): FLAGGED, "é.py": FLAGGED})
+    (tmp_path / "list.csv").write_text("revision,repository\nmain,bare\n")
+    for split in (1, 1000):
+        assert sweep(f"list.csv out{split} --patches p{split} --split {split}").code == 1
+        (patch,) = (tmp_path / f"p{split}").iterdir()
+        git(tmp_path, "clone", "--quiet", "bare", f"clone{split}")
+        clone = tmp_path / f"clone{split}"
+        git(clone, "am", "--quiet", str(patch))
+        assert (clone / odd).read_bytes() == (clone / "a.py").read_bytes() == FIXED.encode()
+        assert (clone / "crlf.py").read_bytes() == FIXED.replace("\n", "\r\n").encode()
+        assert (clone / "no_end.py").read_bytes() == FIXED[:-1].encode()
+        assert git(clone, "diff", "--name-only", "HEAD~1", "--", "c.py") == ""
+    assert (tmp_path / "p1" / patch.name).read_bytes() == patch.read_bytes()
+    patch.unlink()
+    assert sweep("list.csv out1000 --patches p1000").out.startswith("1 repository done, 0 of them")
+    assert patch.read_bytes() == (tmp_path / "p1" / patch.name).read_bytes()
+
+
+def test_two_runs_at_once_agree(sweep: Sweep, tmp_path: Path) -> None:
+    for number in range(8):
+        repository(tmp_path / "all" / str(number), {"a.py": FLAGGED * (number + 1)})
+    both = [sweep.start("all out") for _ in range(2)]
+    assert [finished(each).code for each in both] == [1, 1]
+    assert len(sweep.rows("repositories")) == 8
+    assert [row["repository"] for row in sweep.rows("findings")] == [str(n) for n in range(8) for _ in range(n + 1)]
+    assert {path.suffix for path in (tmp_path / "out").rglob("*") if path.is_file()} == {".parquet"}
+
+
+def test_a_failure_is_in_the_table_until_it_is_mended(sweep: Sweep, tmp_path: Path) -> None:
+    repository(tmp_path / "good", {"a.py": FLAGGED})
+    (tmp_path / "list.txt").write_text("good  # with a comment\nbad 'a branch'\ngood main sub\n")
+    swept = sweep("list.txt out")
+    assert swept.code == 2
+    assert swept.err.endswith("bad@a branch: error: there is no such folder\n")
+    assert swept.out.endswith("1 repository and 1 file could not be processed.\n")
+    bad, good = sweep.rows("failures")
+    assert (bad["kind"], bad["revision"], bad["commit"], bad["reason"]) == (
+        "unreadable",
+        "a branch",
+        None,
+        "there is no such folder",
+    )
+    assert (good["kind"], good["path"]) == ("io-error", "sub")
+    repository(tmp_path / "bad", {"b.py": FLAGGED})
+    git(tmp_path / "bad", "update-ref", "refs/heads/a branch".replace(" ", "-"), "main")
+    (tmp_path / "list.txt").write_text("good\nbad a-branch\n")
+    assert sweep("list.txt out").code == 1
+
+
+def test_a_full_disk_ends_the_run_and_loses_nothing(sweep: Sweep, tmp_path: Path) -> None:
+    import resource
+
+    repository(tmp_path / "all" / "one", {"a.py": FLAGGED})
+    repository(
+        tmp_path / "all" / "two", {"a.py": "".join(f"{FLAGGED[:-1]}  # {os.urandom(40).hex()}\n" for _ in range(99))}
+    )
+
+    def little_room() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
+
+    full = sweep("all out", preexec_fn=little_room)
+    assert full.code == 2
+    assert "tonumpy: error: out/findings/run=" in full.err
+    assert full.err.endswith(".parquet: File too large\n")
+    assert sweep("all out").code == 1
+    assert [row["findings"] for row in sweep.rows("repositories")] == [1, 99]
+    assert len(sweep.rows("findings")) == 100
+
+
+def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:
+    repository(tmp_path / "all" / "one", {"a.py": FLAGGED})
+    environment = os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "1s"}
+    swept = Sweep(tmp_path, "tcp://127.0.0.1:1")("all out", env=environment)
+    assert swept.code == 2
+    assert "tcp://127.0.0.1:1" in swept.err
+    assert swept.err.endswith("; the same command goes on where it stopped\n")
+
+
+def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
+    """An own cluster: nothing is lost, nothing is there twice, and no process stays behind."""
+    for number in range(12):
+        repository(tmp_path / "all" / f"{number:02}", {f"{n}.py": FLAGGED * 20 for n in range(2)})
+    sweep = Sweep(tmp_path, None)
+    done = tmp_path / "out" / "repositories"
+
+    def finished_repositories() -> int:
+        return sum(1 for _ in done.rglob("*.parquet")) - 1
+
+    process = sweep.start("all out", start_new_session=True)
+    killed: set[int] = set()
+    while len(killed) < 3 and process.poll() is None:
+        for worker in workers_of(process.pid):
+            if worker.pid not in killed and worker.children():  # it has begun to work
+                worker.kill()
+                killed.add(worker.pid)
+    assert len(killed) == 3
+    family = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    swept = finished(process)
+    assert (swept.code, swept.out) == (130, "")
+    assert swept.err == "\ntonumpy: interrupted; the same command goes on where it stopped\n"
+    assert finished_repositories() < 12
+    until(lambda: not any(each.is_running() and each.status() != "zombie" for each in family))
+    swept = sweep("all out")
+    assert (swept.code, swept.err) == (1, "")
+    assert [row["repository"] for row in sweep.rows("repositories")] == [f"{number:02}" for number in range(12)]
+    assert len(sweep.rows("findings")) == 12 * 40
