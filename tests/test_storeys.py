@@ -40,7 +40,6 @@ frontends.flake8_plugin -> pipeline
 frontends.flake8_plugin -> rules
 frontends.flake8_plugin -> text.source
 inference.arguments -> sinks.consumers
-inference.habits.conventions -> inference.transfer.torch_operators
 inference.index.data_classes -> inference.lattice.values
 inference.index.data_classes -> inference.transfer.calls
 inference.index.data_classes -> inference.transfer.expressions
@@ -54,8 +53,9 @@ inference.index.slices -> inference.lattice.environment
 inference.index.slices -> inference.transfer.narrowing
 inference.knowledge.grad_contexts -> conversions
 inference.knowledge.libraries -> conversions
-inference.knowledge.libraries -> inference.habits.conventions
+inference.knowledge.libraries -> inference.habits.generation_keywords
 inference.knowledge.libraries -> inference.summaries.analysis
+inference.knowledge.libraries -> inference.transfer.beliefs
 inference.knowledge.libraries -> inference.transfer.frame
 inference.knowledge.libraries -> inference.transfer.torch_operators
 inference.knowledge.libraries.containers -> inference.transfer.calls
@@ -63,13 +63,12 @@ inference.knowledge.libraries.containers -> inference.transfer.frame
 inference.knowledge.libraries.moved -> inference.transfer.devices
 inference.knowledge.libraries.moved -> inference.transfer.torch_operators
 inference.knowledge.libraries.promised -> conversions
-inference.knowledge.libraries.promised -> inference.habits.conventions
+inference.knowledge.libraries.promised -> inference.transfer.beliefs
 inference.knowledge.libraries.promised -> inference.transfer.calls
 inference.knowledge.libraries.promised -> inference.transfer.devices
 inference.knowledge.libraries.promised -> inference.transfer.frame
 inference.knowledge.libraries.promised -> inference.transfer.members
 inference.knowledge.libraries.promised -> inference.transfer.torch_operators
-inference.knowledge.libraries.rows -> inference.habits.conventions
 inference.lattice.values -> conversions
 inference.lattice.values -> inference.knowledge.frameworks
 inference.memory.sharing -> inference.memory.walk

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import Conversion, Fact
-from tonumpy.inference.habits.conventions import is_called_label, is_collating
-from tonumpy.inference.habits.cpu_only import CpuOnly
+from tonumpy.inference.habits import collate_function, label_name
+from tonumpy.inference.habits.program_on_cpu import CpuOnly
 from tonumpy.inference.index.bindings import names_read, words_of_chain
 from tonumpy.inference.lattice.values import (
     ITEM_OF_GIVEN,
@@ -194,7 +194,7 @@ def _observe_group(
 
 def _is_known_by_name(scopes: Items[Scope]) -> bool:
     """Whether what a function is given is a guess from what it, or its class, is called; its callers know better."""
-    return any(is_collating(scope.name) for scope in scopes[-2:] if not isinstance(scope, ast.Module))
+    return any(collate_function.is_meant(scope.name) for scope in scopes[-2:] if not isinstance(scope, ast.Module))
 
 
 def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> Conversion | None:
@@ -246,7 +246,7 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
 def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:
     """Whether a function is given what may be no tensor at all, and is called labels or lengths: such is nearly always
     on the CPU, too. What a chain detaches, `labels.data.numpy()`, is nothing that was given."""
-    if not any(map(is_called_label, words_of_chain(candidate.receiver))):
+    if not any(map(label_name.is_meant, words_of_chain(candidate.receiver))):
         return False
     values = [value for value in members(seen.receiver) if not isinstance(value, (Plain, Constant))]
     return all(isinstance(value, Unknown) and value.why in ("parameter", ITEM_OF_GIVEN) for value in values)

@@ -33,6 +33,6 @@ def default_of_field(frame: Frame, node: ast.expr) -> Value:
     if isinstance(node, ast.Call) and last_name(node.func) == "field":
         given = {keyword.arg: keyword.value for keyword in node.keywords}
         if "default_factory" in given:
-            return settle(call_value(frame, evaluate(frame, given["default_factory"]), Arguments(())))
-        return settle(evaluate(frame, given["default"])) if "default" in given else NOTHING
-    return settle(evaluate(frame, node))
+            return settle(frame, call_value(frame, evaluate(frame, given["default_factory"]), Arguments(())))
+        return settle(frame, evaluate(frame, given["default"])) if "default" in given else NOTHING
+    return settle(frame, evaluate(frame, node))

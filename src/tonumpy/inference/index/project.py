@@ -62,8 +62,9 @@ def names_other_devices(text: str) -> bool:
 class Module:
     """One module of the repository: its tree and the names that its body binds."""
 
-    def __init__(self, source: Source, project: Project) -> None:
+    def __init__(self, source: Source, project: Project, disabled_habits: frozenset[str] = frozenset()) -> None:
         self.source = source
+        self.disabled_habits = disabled_habits  # those that are not believed where this module is checked
         self.filename = source.filename
         self.project = project
         self._derived: dict[tuple[object, int], Any] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.lattice.dtypes import join_dtype
+from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.values import (
     GIVEN,
     NONE,
@@ -21,6 +22,7 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    evidence_in,
     held_in,
     is_number,
     join_fact,
@@ -61,7 +63,8 @@ def join(first: Value, second: Value) -> Value:
     if len(found) == 1:
         return found[0]
     if len(found) > MAX_MEMBERS:
-        return Unknown(TOO_MANY, *join_facts([tensor_facts(value) for value in found]))
+        facts = join_facts([tensor_facts(value) for value in found])
+        return Unknown(TOO_MANY, *facts, evidence=joined(map(evidence_in, found)))
     return Union(tuple(found))
 
 
@@ -92,6 +95,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             max(first.sent, second.sent),
             all(each.is_given or (each.on_cpu is True and each.requires_grad is False) for each in (first, second)),
             first.origins | second.origins,
+            first.evidence | second.evidence,
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
         return Unknown(
@@ -99,6 +103,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             join_fact(first.on_cpu, second.on_cpu),
             join_fact(first.requires_grad, second.requires_grad),
             first.is_no_tensor and second.is_no_tensor,
+            first.evidence | second.evidence,
         )
     if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
         if isinstance(first, Constant) and isinstance(second, Constant) and NONE in (first, second):
@@ -130,6 +135,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             join_fact(first.requires_grad, second.requires_grad),
             _join_made_from(first, second),
             first.dtype if first.dtype == second.dtype else None,
+            first.evidence | second.evidence,
         )
     if isinstance(first, Instance) and isinstance(second, Instance) and first.cls == second.cls:
         return Instance(
@@ -139,6 +145,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             join_fact(first.requires_grad, second.requires_grad),
             first.written | second.written,
             first.dtype if first.dtype == second.dtype else None,
+            evidence=first.evidence | second.evidence,
         )
     return None
 

@@ -7,15 +7,19 @@ from enum import IntEnum
 
 from tonumpy.inference.knowledge.frameworks import foreign_root
 from tonumpy.inference.lattice.dtypes import is_dtype_name
+from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, joined, without
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Sequence as Items
-    from typing import Any, Literal
+    from typing import Any, Literal, TypeVar
 
     from tonumpy.conversions import Certainty, Fact
     from tonumpy.inference.index.project import Module
+    from tonumpy.inference.lattice.evidence import Aspect, Basis
+
+    _Fresh = TypeVar("_Fresh", "Tensor", "Unknown", "Tensor | Unknown")
 
 
 class Nothing(NamedTuple):
@@ -50,6 +54,7 @@ class Tensor(NamedTuple):
     sent: Sent = Sent.NOWHERE
     is_given: bool = False  # made of nothing but data and annotated parameters and attributes, and sent nowhere since
     origins: frozenset[str] = frozenset()  # the names under which tensors were first held that this may be, or view
+    evidence: AllEvidence = PROVED  # what its facts rest on
 
 
 class Unknown(NamedTuple):
@@ -62,6 +67,7 @@ class Unknown(NamedTuple):
     on_cpu: Fact = None
     requires_grad: Fact = None
     is_no_tensor: bool = False
+    evidence: AllEvidence = PROVED
 
 
 class Plain(NamedTuple):
@@ -155,6 +161,7 @@ class Instance(NamedTuple):
     written: frozenset[str] = frozenset()
     dtype: str | None = None
     real: Instance | None = None
+    evidence: AllEvidence = PROVED
 
 
 class LibraryObject(NamedTuple):
@@ -165,6 +172,7 @@ class LibraryObject(NamedTuple):
     requires_grad: Fact = None
     arguments: Arguments | None = None
     dtype: str | None = None
+    evidence: AllEvidence = PROVED
 
 
 class Method(NamedTuple):
@@ -371,17 +379,56 @@ def tensor_facts(value: Value) -> tuple[Fact, Fact]:
     return True, False
 
 
+def evidence_in(value: Value) -> AllEvidence:
+    """What the facts rest on that `tensor_facts` tells."""
+    if isinstance(value, (Tensor, Unknown, LibraryObject, Instance)):
+        return value.evidence
+    if isinstance(value, Sequence):
+        return evidence_in(value.element)
+    return joined(map(evidence_in, parts_of(value))) if isinstance(value, (Mapping, Union)) else PROVED
+
+
+def resting_on(value: Value, evidence: AllEvidence) -> Value:
+    """The value, with this added to what the facts about the tensors in it rest on."""
+    if not evidence:
+        return value
+    if isinstance(value, (Tensor, Unknown, LibraryObject, Instance)):
+        return value if evidence <= value.evidence else value._replace(evidence=value.evidence | evidence)
+    return mapped(value, lambda part: resting_on(part, evidence))
+
+
+def believed(value: _Fresh, basis: Basis | None, *, on_cpu: Fact = None, requires_grad: Fact = None) -> _Fresh:
+    """What a habit makes of a value: facts that were unknown so far, and rest on it. The value where there is none."""
+    if basis is None:
+        return value
+    aspects: list[Aspect] = []
+    cpu, grad = value.on_cpu, value.requires_grad
+    if cpu is None and on_cpu is not None:
+        cpu = on_cpu
+        aspects.append("device")
+    if grad is None and requires_grad is not None:
+        grad = requires_grad
+        aspects.append("grad")
+    return (
+        value._replace(on_cpu=cpu, requires_grad=grad, evidence=value.evidence | basis.about(*aspects))
+        if aspects
+        else value
+    )
+
+
 def joined_facts(values: Iterable[Value]) -> tuple[Fact, Fact]:
     others = (Nothing, Plain, Constant, Foreign, Device, Symbol)
     return join_facts([(True, False), *(tensor_facts(value) for value in values if not isinstance(value, others))])
 
 
 def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) -> Value:
-    """The value with facts that have been learnt about the tensors in it; what is None stays as it was."""
+    """The value with facts that have been proved of the tensors in it; what is None stays as it was."""
     if isinstance(value, (Tensor, Unknown, LibraryObject)):
+        evidence = value.evidence if on_cpu is None else without(value.evidence, "device")
         return value._replace(
             on_cpu=value.on_cpu if on_cpu is None else on_cpu,
             requires_grad=value.requires_grad if requires_grad is None else requires_grad,
+            evidence=evidence if requires_grad is None else without(evidence, "grad"),
         )
     if isinstance(value, Sequence):
         items = None if value.items is None else tuple(with_facts(item, on_cpu, requires_grad) for item in value.items)

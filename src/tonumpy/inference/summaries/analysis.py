@@ -9,7 +9,7 @@ import ast
 import math
 from operator import itemgetter
 
-from tonumpy.inference.habits.conventions import held_by_dataset, is_collating, is_gradient, is_sample, learnt_from_name
+from tonumpy.inference.habits import collate_function, gradient_name, sample_parameter
 from tonumpy.inference.index.bindings import (
     FunctionNode,
     decorator_names,
@@ -56,6 +56,7 @@ from tonumpy.inference.summaries.fixpoint import Unfinished
 from tonumpy.inference.transfer import autocast
 from tonumpy.inference.transfer.annotations import value_of_annotation, value_of_class
 from tonumpy.inference.transfer.assignment import grad_mode_of_context
+from tonumpy.inference.transfer.beliefs import kept_as_data, learnt_from_name, without_grad
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import NO_TARGETS, Frame, Targets
@@ -87,6 +88,7 @@ _WHATEVER = Unknown("a decorated function")
 class Analysis:
     def __init__(self, module: Module) -> None:
         self.module = module  # the one that is looked at
+        self.disabled_habits = module.disabled_habits
         self._statements_left = MAX_STATEMENTS
         self._modules_read: set[str] = set()
         self.frames: list[Frame] = []  # all that were made
@@ -275,9 +277,10 @@ class Analysis:
             value = self.annotated(frame, parameter.annotation)
             if isinstance(value, Unknown):
                 value = Unknown("parameter")
-            value = learnt_from_name(value, parameter.arg)
-            if is_gradient(parameter.arg) and not function.module.makes_graphs_of_gradients:
-                value = unless_it_requires_grad(value)
+            where = frame.at(parameter.lineno)
+            value = learnt_from_name(value, parameter.arg, where)
+            if gradient_name.is_meant(parameter.arg) and not function.module.makes_graphs_of_gradients:
+                value = without_grad(value, where.habit("gradient-name", f"`{parameter.arg}` is called a gradient"))
             found[parameter.arg] = value
         if arguments.vararg:
             inner = self.annotated(frame, arguments.vararg.annotation)
@@ -295,9 +298,13 @@ class Analysis:
             found[first] = self.classes.while_constructed(Instance(function.owner), function.node)
         samples = next((parameter.arg for parameter in arguments.args if parameter.arg != first), None)
         if samples is not None and _collates(function):
-            found[samples] = held_by_dataset(found[samples])
+            where = frame.at(function.node.lineno)
+            basis = where.habit("collate-function", "a function of this name is given what a dataset holds")
+            found[samples] = kept_as_data(found[samples], basis)
         for given in self._data_given(function):
-            found[given] = held_by_dataset(found[given])
+            where = frame.at(function.node.lineno)
+            basis = where.habit("sample-parameter", f"`{given}` is of the Dataset whose method this is")
+            found[given] = kept_as_data(found[given], basis)
         library = libraries.hook_parameters(self, function)
         found.update({name: value for name, value in library.items() if name in found})
         return found
@@ -313,7 +320,7 @@ class Analysis:
         parameters = [parameter.arg for parameter in node.args.args]
         if is_called_on_self_alone(module, owner.node, node):
             return parameters
-        samples = list(filter(is_sample, parameters))
+        samples = list(filter(sample_parameter.is_meant, parameters))
         if not samples or is_called_on_others(module, owner.node, node):
             return []
         return [] if names_other_devices(module.source.text_of(owner.node)) else samples
@@ -493,7 +500,7 @@ class Analysis:
             frame = Frame(self, function.module, flow, function.owner, around, mode, None, targets)
             for name, value in self.bind_arguments(function, receiver, arguments).items():
                 frame.bind(name, value)
-            result = settle(evaluate(frame, node.body))
+            result = settle(frame, evaluate(frame, node.body))
             if around is not None and is_seen:
                 around.forget_guesses(id(node))
                 for call, observation in frame.observations.items():
@@ -511,7 +518,7 @@ class Analysis:
             frame.bind(name, value)
         falls_through = execute(frame, node.body)
         changes = self._changes_left(function, frame)
-        returned = settle(frame.returned)
+        returned = settle(frame, frame.returned)
         if frame.is_generator and not decorator_names(node).isdisjoint(_MAKING_CONTEXTS):
             modes = frame.modes_of_yields
             mode_inside = Constant(next(iter(modes)) if len(modes) == 1 else None)
@@ -655,7 +662,8 @@ def _collates(function: Function) -> bool:
     node = function.node
     if isinstance(node, ast.Lambda):
         return False
-    return is_collating(function.owner.node.name if node.name == "__call__" and function.owner else node.name)
+    name = function.owner.node.name if node.name == "__call__" and function.owner else node.name
+    return collate_function.is_meant(name)
 
 
 def _turns_grad_mode_off(block: Items[ast.stmt]) -> bool:

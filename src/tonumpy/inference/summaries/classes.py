@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits.conventions import held_by_dataset, is_called_dataset, is_id_of_token, learnt_from_name
+from tonumpy.inference.habits import token_id
 from tonumpy.inference.index.bindings import (
     FunctionNode,
     decorator_names,
@@ -54,6 +54,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.summaries.callers import Entry
+from tonumpy.inference.transfer.beliefs import held_by_dataset, learnt_from_name
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.transfer.members import attribute_of, settle
@@ -187,7 +188,7 @@ class ClassFacts:
         """Whether it extends torch's Dataset, or is called one and has items, as torch asks for no more than these."""
         if libraries.is_dataset(self.library_bases(cls)):
             return True
-        return is_called_dataset(cls.node.name) and self.method(cls, "__getitem__") is not None
+        return libraries.is_called_dataset(cls.node.name) and self.method(cls, "__getitem__") is not None
 
     def moves_itself(self, cls: Class) -> bool:
         """Whether a constructor of the class brings the object somewhere: `self.cuda()`, `self.to(device)`."""
@@ -245,7 +246,7 @@ class ClassFacts:
         if known is None:
             self._typed_dicts[cls] = Mapping((), Unknown("value of a dict"))  # it may hold others of its class
             entries = {
-                key: learnt_from_name(self._analysis.annotated(frame, field.annotation), key)
+                key: learnt_from_name(self._analysis.annotated(frame, field.annotation), key, frame)
                 for owner in reversed(self.ancestors(cls))
                 for frame in (self._analysis.class_scope(owner),)
                 for key, field in self.members(owner).fields.items()
@@ -288,14 +289,15 @@ class ClassFacts:
         root = self.is_foreign(cls)
         if root is not None:
             return Foreign(root)
-        if is_id_of_token(name):
+        if token_id.is_meant(name):
             return Plain("int")
         function = self.method(cls, name)
         if function is not None:
             instance = instance.real or instance  # `super()` finds the method, which works on the object itself
             decorators = decorator_names(function.node)
             if any(name.endswith("property") for name in decorators):  # `cached_property`, `lazy_property`
-                return settle(self._analysis.call_function(function, instance, Arguments(()), None))
+                made = self._analysis.call_function(function, instance, Arguments(()), None)
+                return settle(self._analysis.class_scope(cls), made)
             if "staticmethod" in decorators:
                 return function
             if "classmethod" in decorators:
@@ -367,7 +369,9 @@ class ClassFacts:
         """What an object is given to keep, as it has it."""
         if not isinstance(value, (Tensor, Unknown, Sequence, Mapping)):
             return value
-        return held_by_dataset(value) if self.is_dataset(instance.cls) else value
+        if not self.is_dataset(instance.cls):
+            return value
+        return held_by_dataset(value, self._analysis.class_scope(instance.cls))
 
     def _as_held(self, instance: Instance, value: Value, *, is_held: bool) -> Value:
         """An attribute between two calls: whoever has the object may have moved the modules and parameters in it, and
@@ -504,11 +508,11 @@ class ClassFacts:
     def _field(self, instance: Instance, owner: Class, field: ast.AnnAssign | ast.Assign, name: str) -> Value:
         frame = self._analysis.class_scope(owner)
         if isinstance(field, ast.Assign):
-            value = settle(evaluate(frame, field.value))
+            value = settle(frame, evaluate(frame, field.value))
             if isinstance(value, Function) and not isinstance(field.value, ast.Call):
                 return BoundMethod(value, instance)
             return value
-        declared = learnt_from_name(self._analysis.annotated(frame, field.annotation), name)
+        declared = learnt_from_name(self._analysis.annotated(frame, field.annotation), name, frame)
         if instance.arguments is not None:
             place = self._fields_taken(instance.cls).get(name)
             given = None if place is None else instance.arguments.get(place, name)

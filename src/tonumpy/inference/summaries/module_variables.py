@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits.conventions import taken_for_source
 from tonumpy.inference.index.bindings import Import, bindings_of, bound_names, imports_of, words_given
 from tonumpy.inference.index.dependencies import flow_of_module, flow_of_node
 from tonumpy.inference.index.slices import Slice
@@ -23,6 +22,7 @@ from tonumpy.inference.lattice.values import (
     definition,
     symbol,
 )
+from tonumpy.inference.transfer.beliefs import taken_for_source
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import NO_TARGETS, Frame
@@ -140,8 +140,8 @@ class ModuleNames:
             if len(targets) == 1 and isinstance(targets[0], ast.Name):
                 frame = self._analysis.module_scope(module)
                 if not _may_change_in_place(bindings[0].value):
-                    made = settle(evaluate(frame, bindings[0].value))
-                    return taken_for_source(made, name, words_given(bindings[0].value))
+                    made = settle(frame, evaluate(frame, bindings[0].value))
+                    return taken_for_source(made, name, frame, words_given(bindings[0].value))
         frame = self._module_frame(module, name)
         value = frame.env.get(name) or frame.bound.get(name)
         return Unknown(f"name {name}") if value is None else value

@@ -102,7 +102,7 @@ def _listed(frame: Frame, call: ast.Call) -> Iterator[tuple[str, Value]]:
     if "argvalues" not in arguments or "indirect" in arguments:  # fixtures may make something else of the values
         yield from ((name, Unknown("parameter")) for name in names)
         return
-    listed = settle(evaluate(frame, arguments["argvalues"]))
+    listed = settle(frame, evaluate(frame, arguments["argvalues"]))
     sets = _counted(listed) or (item_of(frame, listed),)
     for position, name in enumerate(names):
         yield name, join_all(_value_in(frame, each, position, len(names)) for each in sets)
@@ -121,7 +121,7 @@ def _value_in(frame: Frame, values: Value, position: int, count: int) -> Value:
 def _expanded(frame: Frame, call: ast.Call, names: list[str]) -> Iterator[tuple[str, Value]]:
     """The parameters, but for `self`, that `@parameterized.expand([...])` gives their values."""
     given = next(iter(arguments_of(call)), None)
-    listed = Unknown("parameter") if given is None else settle(evaluate(frame, given))
+    listed = Unknown("parameter") if given is None else settle(frame, evaluate(frame, given))
     sets = _counted(listed) or (item_of(frame, listed),)
     for position, name in enumerate(names):
         yield name, join_all(_argument_in(frame, each, position, name) for each in sets)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits.conventions import learnt_from_name, learnt_from_name_of_index
 from tonumpy.inference.index.bindings import arguments_of, element_path, key_path, names_in, path_of, root_name
 from tonumpy.inference.knowledge import libraries
 from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_objects
@@ -38,6 +37,7 @@ from tonumpy.inference.lattice.values import (
     with_facts,
 )
 from tonumpy.inference.transfer import autocast
+from tonumpy.inference.transfer.beliefs import learnt_from_name, learnt_from_name_of_index
 from tonumpy.inference.transfer.expressions import evaluate, operand_of, operate
 from tonumpy.inference.transfer.members import item_of, settle
 from tonumpy.inference.transfer.torch_operators import are_given, with_grad_set
@@ -51,21 +51,21 @@ if TYPE_CHECKING:
 
 def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = False) -> None:
     """Give a target its value; `is_item`: one of those that a loop goes through."""
-    value = settle(value)
+    value = settle(frame, value)
     if isinstance(target, ast.Name):
         taken = value.element if isinstance(value, Sequence) else value
         if is_item or (isinstance(taken, Unknown) and taken.why.startswith("item")):
-            value = learnt_from_name(value, target.id, is_item=True)
+            value = learnt_from_name(value, target.id, frame, is_item=True)
         elif isinstance(taken, Unknown) and taken.why.startswith(_TAKEN_OUT):
-            value = learnt_from_name(value, target.id)
+            value = learnt_from_name(value, target.id, frame)
         elif isinstance(value, (Unknown, Union)):
-            value = learnt_from_name_of_index(value, target.id)
+            value = learnt_from_name_of_index(value, target.id, frame)
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         value = _as_assumed(frame, value, target.elts)
         for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
             if isinstance(part, ast.Name):
-                item = learnt_from_name(item, part.id, is_item=is_item)
+                item = learnt_from_name(item, part.id, frame, is_item=is_item)
             assign(frame, part.value if isinstance(part, ast.Starred) else part, item, is_item=is_item)
     elif isinstance(target, ast.Attribute):
         _assign_attribute(frame, target, value)
@@ -79,9 +79,9 @@ _TAKEN_OUT = ("attribute", "get", "pop")
 
 def assign_in_comprehension(frame: Frame, target: ast.expr, value: Value) -> None:
     """A comprehension's variables live in its own layer and are no variables of the function."""
-    value = settle(value)
+    value = settle(frame, value)
     if isinstance(target, ast.Name):
-        frame.env.set(target.id, learnt_from_name(value, target.id, is_item=True))
+        frame.env.set(target.id, learnt_from_name(value, target.id, frame, is_item=True))
     elif isinstance(target, (ast.Tuple, ast.List)):
         for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
             assign_in_comprehension(frame, part.value if isinstance(part, ast.Starred) else part, item)
@@ -130,7 +130,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     if path is None:
         if target.attr == "requires_grad":
             change_owner(frame, target)
-            known = settle(evaluate(frame, target.value))
+            known = settle(frame, evaluate(frame, target.value))
             if isinstance(known, Tensor):
                 frame.change_grad(known, with_grad_set(known, truth_of(value)))
             if not same(value, Constant(False)):
@@ -141,7 +141,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         _set_requires_grad(frame, target.value, owner, value)
         return
     if name in ("data", "grad"):
-        known = settle(evaluate(frame, target.value))
+        known = settle(frame, evaluate(frame, target.value))
         if isinstance(known, Tensor):
             if name == "data":  # the tensor is still the same, and requires grad as before
                 dtype = value.dtype if isinstance(value, Tensor) else None
@@ -171,7 +171,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
 def _is_set_by_library(frame: Frame, target: ast.Attribute, holder: Value | None, value: Value) -> bool:
     """Whether a class out of sight may make something else of what its attribute is set to: GPyTorch's make a parameter
     of it (`kernel.lengthscale = 1.0`). Torch's own modules keep it, and what is no module does so with a tensor."""
-    holders = members(holder or settle(evaluate(frame, target.value)))
+    holders = members(holder or settle(frame, evaluate(frame, target.value)))
     others = [each for each in holders if isinstance(each, LibraryObject) and not each.name.startswith("torch.")]
     if isinstance(value, Constant) and type(value.value) in (int, float):
         return bool(others) or any(isinstance(each, Unknown) for each in holders)
@@ -179,7 +179,7 @@ def _is_set_by_library(frame: Frame, target: ast.Attribute, holder: Value | None
 
 
 def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -> None:
-    known = settle(evaluate(frame, node))
+    known = settle(frame, evaluate(frame, node))
     if isinstance(known, (Instance, LibraryObject)):
         return  # to a module an attribute like any other: its parameters stay as they are
     truth = truth_of(value)
@@ -321,7 +321,7 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
     if isinstance(target, ast.Subscript):
         _assign_item(frame, target, value)
         return
-    before = settle(evaluate(frame, target))
+    before = settle(frame, evaluate(frame, target))
     if isinstance(before, Sequence) and isinstance(value, (Sequence, Unknown)):
         after = Sequence(None, join(before.element, item_of(frame, value)))
         frame.change_others(before, after, path_of(target))
@@ -379,7 +379,7 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         autocast.enter(frame, frame, node)
         return Unknown("context")
     if evaluate_it or _is_of_repository(frame, node):
-        context = settle(evaluate(frame, node))
+        context = settle(frame, evaluate(frame, node))
         if _changes_mode(frame, mode_of_objects(context)):
             return Unknown("context")
         return join_all([_entered(frame, member) for member in members(context)])

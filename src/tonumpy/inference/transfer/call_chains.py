@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits.conventions import (
-    holder_of_data,
-    learnt_from_function,
-    learnt_from_key,
-    may_hold_data,
-)
 from tonumpy.inference.index.bindings import SELF, element_path, is_super, key_path
 from tonumpy.inference.knowledge import libraries, torch_api
 from tonumpy.inference.knowledge.libraries.moved import moved
@@ -31,11 +25,13 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    evidence_in,
     held_in,
     mapped,
     tensor_facts,
 )
 from tonumpy.inference.transfer.annotations import makes_annotation
+from tonumpy.inference.transfer.beliefs import holder_of_data, learnt_from_function, learnt_from_key, may_hold_data
 from tonumpy.inference.transfer.calls import call_method, call_value
 from tonumpy.inference.transfer.frame import Observation
 from tonumpy.inference.transfer.members import attribute_of, item_of, settle, subscript_of
@@ -71,7 +67,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
     owner: ast.expr = inner
     for link in reversed(links):
         if not isinstance(link, ast.Call) or _gets_part(link):
-            value = settle(value)
+            value = settle(frame, value)
             if isinstance(value, Unknown) or (isinstance(value, Union) and may_hold_data(last_name(owner))):
                 value = _part_of_data(frame, value, owner, link)
         owner = link
@@ -88,14 +84,14 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 index = evaluate(frame, link.slice)
                 known = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
                 if isinstance(known, Unknown) or isinstance(value, Mapping):
-                    known = learnt_from_key(known, last_name(link.slice))
+                    known = learnt_from_key(known, last_name(link.slice), frame)
             value = known
             path = None
         else:
             assert isinstance(link.func, ast.Attribute)
             known = frame.env.get(f"{path}.{link.func.attr}") if path is not None else None
             arguments = evaluate_arguments(frame, link)
-            receiver = _as_what_has(frame, settle(value), link.func.attr)
+            receiver = _as_what_has(frame, settle(frame, value), link.func.attr)
             if id(link) in frame.targets.calls:
                 frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode, frame.autocast))
                 if id(link) in frame.not_followed:
@@ -112,7 +108,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 value = call_method(frame, receiver, link.func.attr, arguments)
                 if inner is link.func.value and is_super(inner) and _gives_itself(receiver, link.func.attr, value):
                     value = _moved_itself(frame, value, link.func.attr, arguments)
-                value = learnt_from_function(value, link.func, arguments)
+                value = learnt_from_function(value, link.func, arguments, frame)
                 change_receiver(frame, link, receiver, path, arguments, value)
             if known is not None or not _gives_itself(receiver, link.func.attr, value):
                 path = None
@@ -173,11 +169,11 @@ def _part_of_data(frame: Frame, value: Value, owner: ast.expr, link: ast.Attribu
         return value
     if isinstance(link, ast.Attribute):
         is_tensor = torch_api.tensor_attribute(link.attr) is not None
-        return value if is_tensor else holder_of_data(value, last_name(owner), has_names=True)
+        return value if is_tensor else holder_of_data(value, last_name(owner), frame, has_names=True)
     key = link.args[0] if isinstance(link, ast.Call) else link.slice
     name = frame.env.get(key.id) if isinstance(key, ast.Name) else key  # `data[field]`, called with a field's name
     has_names = isinstance(name, (ast.Constant, Constant)) and isinstance(name.value, str)
-    return holder_of_data(value, last_name(owner), has_names=has_names)
+    return holder_of_data(value, last_name(owner), frame, has_names=has_names)
 
 
 def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
@@ -190,22 +186,22 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
     hidden: Value = NOTHING
     for argument in call.args:
         if isinstance(argument, ast.Starred):
-            starred = settle(evaluate(frame, argument.value))
+            starred = settle(frame, evaluate(frame, argument.value))
             if isinstance(starred, Sequence) and starred.items is not None:
                 positional.extend(starred.items)
             else:
                 has_star = True
                 hidden = join(hidden, item_of(frame, starred))
         elif not has_star:
-            positional.append(settle(evaluate(frame, argument)))
+            positional.append(settle(frame, evaluate(frame, argument)))
         else:
-            hidden = join(hidden, settle(evaluate(frame, argument)))
+            hidden = join(hidden, settle(frame, evaluate(frame, argument)))
     named: list[tuple[str, Value]] = []
     under_names: Value = NOTHING
     for keyword in call.keywords:
         value = evaluate(frame, keyword.value)
         if keyword.arg is not None:
-            named.append((keyword.arg, settle(value)))
+            named.append((keyword.arg, settle(frame, value)))
         elif isinstance(value, Mapping) and isinstance(value.other, Nothing):
             named.extend((key, entry) for key, entry in value.entries if isinstance(key, str))
         else:
@@ -218,7 +214,7 @@ def _under_names(given: Value) -> Value:
     """What a `**given` hides, where it is known that it holds tensors on the CPU: the batch of a tokenizer."""
     cpu, grad = tensor_facts(given)
     has_tensors = any(isinstance(each, (Tensor, Unknown, LibraryObject)) for each in held_in(given))
-    return Unknown("argument", cpu, grad) if cpu is True and has_tensors else NOTHING
+    return Unknown("argument", cpu, grad, evidence=evidence_in(given)) if cpu is True and has_tensors else NOTHING
 
 
 def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
@@ -233,7 +229,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode, frame.autocast))
         if id(call) in frame.not_followed:
             return _UNREAD
-    result = learnt_from_function(call_value(frame, function, arguments), call.func, arguments)
+    result = learnt_from_function(call_value(frame, function, arguments), call.func, arguments, frame)
     give_away_modules(frame, call, function)
     change_arguments(frame, call, function, arguments)
     return result

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.habits.conventions import (
-    LOADER,
-    asked_for_as,
-    generates_tokens,
-    held_by_dataset,
-    is_collating,
-    left_on_cpu,
-    speaks_of_model,
-    taken_for_data,
-    was_given,
-)
+from tonumpy.inference.habits import collate_function, function_of_data, generation_keywords
 from tonumpy.inference.index.bindings import Import
 from tonumpy.inference.knowledge import libraries, torch_api
 from tonumpy.inference.knowledge.frameworks import IMPORTING
@@ -20,6 +10,7 @@ from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_o
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.environment import GRAD_CONTEXTS
+from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.joins import KEPT_CALLS, join_all
 from tonumpy.inference.lattice.values import (
     DATASET,
@@ -47,9 +38,12 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    believed,
+    evidence_in,
     held_in,
     mapped,
     may_be,
+    resting_on,
     stronger,
     symbol,
     tensor_facts,
@@ -57,6 +51,15 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer import autocast, python_builtins, representation
 from tonumpy.inference.transfer.annotations import made_by_typing
+from tonumpy.inference.transfer.beliefs import (
+    LOADER,
+    asked_for_as,
+    held_by_dataset,
+    left_on_cpu,
+    taken_for_data,
+    was_given,
+    without_grad,
+)
 from tonumpy.inference.transfer.devices import cpu_of_device, keeps_device
 from tonumpy.inference.transfer.members import attribute_of, item_of, under_key
 from tonumpy.inference.transfer.torch_operators import (
@@ -70,6 +73,7 @@ from tonumpy.inference.transfer.torch_operators import (
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tonumpy.inference.lattice.evidence import Basis
     from tonumpy.inference.transfer.frame import Frame
 
 
@@ -84,7 +88,9 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         before, frame.analysis.autocast = frame.analysis.autocast, frame.autocast
         try:
             result = _left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))
-            return _left_by_test(result) if frame.module.is_test_on_cpu else result
+            if not frame.module.is_test_on_cpu:
+                return result
+            return _left_by_test(result, frame.habit("program-on-cpu", "the test names no device but the CPU"))
         finally:
             frame.analysis.autocast = before
     if isinstance(function, Class):
@@ -122,7 +128,7 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
         return frame.analysis.call_function(function, None, arguments, frame.grad_mode)
     if isinstance(function, BoundMethod):
         result = frame.analysis.call_function(function.function, function.receiver, arguments, frame.grad_mode)
-        return _in_company(arguments, _made_by(frame, function.receiver, arguments, result))
+        return _in_company(frame, arguments, _made_by(frame, function.receiver, arguments, result))
     for name in ("__call__", "forward"):
         method = frame.analysis.classes.method(function.cls, name)
         if method is not None:
@@ -131,7 +137,7 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
     return _made_by(frame, function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
 
 
-def _in_company(arguments: Arguments, result: Value) -> Value:
+def _in_company(frame: Frame, arguments: Arguments, result: Value) -> Value:
     """What a method makes of data on the CPU and of what its object was given before: torch would have refused that
     elsewhere."""
     if arguments.has_star and not isinstance(arguments.starred, Nothing):
@@ -139,16 +145,18 @@ def _in_company(arguments: Arguments, result: Value) -> Value:
     # A number mixes with what is on any device.
     tensors = [each for each in held_in(*arguments.values()) if isinstance(each, Tensor) and not each.is_number]
     is_data = bool(tensors) and all(tensor_facts(each) == (True, False) for each in tensors)
-    return _made_of_data(result) if is_data else result
+    if not is_data:
+        return result
+    return _made_of_data(result, frame.habit("company-of-data", "all else that the method is given is data"))
 
 
-def _made_of_data(value: Value) -> Value:
+def _made_of_data(value: Value, basis: Basis | None) -> Value:
     """Also what an object was made with that is given back: `Output(sample=x)`."""
     if isinstance(value, Tensor):
-        return taken_for_data(value)
+        return taken_for_data(value, basis)
     if isinstance(value, Instance) and value.arguments is not None:
-        return value._replace(arguments=value.arguments.mapped(_made_of_data))
-    return mapped(value, _made_of_data)
+        return value._replace(arguments=value.arguments.mapped(lambda part: _made_of_data(part, basis)))
+    return mapped(value, lambda part: _made_of_data(part, basis))
 
 
 def _made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -> Value:
@@ -175,7 +183,7 @@ def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Val
     if tensor_facts(result)[0] is not None:
         return result
     if any(isinstance(value, (Constant, Device)) and cpu_of_device(value) for value in arguments.values()):
-        return left_on_cpu(result)
+        return left_on_cpu(result, frame.habit("cpu-argument", "the call is told the CPU as a device"))
     given = arguments.all_values()
     if given is None or frame.module.names_other_devices:
         return result
@@ -183,14 +191,19 @@ def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Val
     # Not so of a tensor that may be elsewhere, nor of what is a tensor on the CPU or something unknown.
     if any(tensor_facts(each)[0] is not True for each in held if may_be(each, Tensor)):
         return result
-    return left_on_cpu(result) if any(tensor_facts(each)[0] for each in held) else result
+    if not any(tensor_facts(each)[0] for each in held):
+        return result
+    basis = frame.habit("no-other-device", "the module names no other device, and the call is given what is on the CPU")
+    return resting_on(left_on_cpu(result, basis), joined(map(evidence_in, given)))
 
 
-def _left_by_test(result: Value) -> Value:
+def _left_by_test(result: Value, basis: Basis | None) -> Value:
     """What the code under test gives where the test names no device but the CPU, but for what it has sent to one."""
     if isinstance(result, Unknown):
         return result  # it was not followed, and may have chosen a device by itself
-    return left_on_cpu(result) if isinstance(result, Tensor) else mapped(result, _left_by_test)
+    if isinstance(result, Tensor):
+        return left_on_cpu(result, basis)
+    return mapped(result, lambda part: _left_by_test(part, basis))
 
 
 def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
@@ -234,7 +247,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return combine(arguments.positional, frame.grad_mode)
     promised = libraries.call_function(frame, name, arguments)
     if promised is not None:
-        return held_by_dataset(promised) if _is_loaded_by_dataset(frame, promised) else promised
+        return held_by_dataset(promised, frame) if _is_loaded_by_dataset(frame, promised) else promised
     if name.rpartition(".")[2] in IMPORTING:
         return _imported(frame, arguments.get(0, "name"))
     if name == "pytest.param":
@@ -272,7 +285,10 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         made = libraries.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
     result = _fresh(f"call of {name}", frame, arguments)
-    return unless_it_requires_grad(result) if _is_made_of_data(short, arguments) else result
+    if not _is_made_of_data(short, arguments):
+        return result
+    basis = frame.habit("function-of-data", f"`{short}` is given nothing that requires grad")
+    return resting_on(without_grad(result, basis), joined(map(evidence_in, arguments.values())))
 
 
 def _is_loaded_by_dataset(frame: Frame, value: Value) -> bool:
@@ -287,7 +303,7 @@ def _is_made_of_data(function: str, arguments: Arguments) -> bool:
 
     It has nothing to learn, unless it is called after a model; of integers alone it may look up what was learnt.
     """
-    if arguments.has_star or speaks_of_model(function):
+    if arguments.has_star or function_of_data.speaks_of_model(function):
         return False
     is_data = any(
         not was_given(each) if isinstance(each, Unknown) else isinstance(each, Tensor) and not is_integral(each.dtype)
@@ -353,7 +369,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
             return libraries.call_inherited(frame, receiver, name, arguments)
         return call_value(frame, method, arguments)
     if isinstance(receiver, (Sequence, Mapping)):
-        return python_builtins.call_container_method(receiver, name, arguments)
+        return python_builtins.call_container_method(frame, receiver, name, arguments)
     if isinstance(receiver, LibraryObject):
         return _left_where_it_was(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
     if isinstance(receiver, Foreign):
@@ -444,10 +460,12 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return Sequence(None, inner) if name == "values" else inner
     if name == "split" and _is_of_text(arguments):
         return Sequence(None, Plain("str"))
-    if is_collating(name):
-        return Unknown("batch", True, False)
-    if generates_tokens(name, (keyword for keyword, _ in arguments.named)):
-        return Unknown("generated tokens", None, False)
+    if collate_function.is_meant(name):
+        basis = frame.habit("collate-function", f"`{name}` is called as what makes a batch")
+        return believed(Unknown("batch"), basis, on_cpu=True, requires_grad=False)
+    if generation_keywords.is_meant(name, (keyword for keyword, _ in arguments.named)):
+        basis = frame.habit("generation-keywords", "transformers generates with grad mode off")
+        return believed(Unknown("generated tokens"), basis, requires_grad=False)
     if name in ("eval", "train") and not arguments.values() and frame.module.only_torch_says:
         return LibraryObject("torch.nn.Module", receiver.on_cpu)
     if name == "state_dict" and frame.module.only_torch_says:

@@ -59,6 +59,7 @@ def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
         if kept is not None and id(statement) not in kept:
             continue
         frame.analysis.spend()
+        frame.row = statement.lineno
         if id(statement) in frame.targets.statements:
             observe_calls_of_targets(frame, statement)
         if id(statement) in frame.unread and isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
@@ -206,7 +207,7 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
         if rewritten is not None:
             container = frame.env.get(rewritten[0])
             if container is not None:
-                frame.env.set(rewritten[1], subscript_of(frame, settle(container), Plain("key"), is_slice=False))
+                frame.env.set(rewritten[1], subscript_of(frame, settle(frame, container), Plain("key"), is_slice=False))
         return True
 
     if rewritten is None:
@@ -262,7 +263,7 @@ def _move_modules(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
         if path_of(call.func.value) != loop.target.id or not changes_module_in_place(name):
             continue
         for path in filter(None, map(path_of, loop.iter.elts)):
-            module = settle(frame.env.get(path) or NOTHING)
+            module = settle(frame, frame.env.get(path) or NOTHING)
             if isinstance(module, (Instance, LibraryObject)):
                 after = call_method(frame, module, name, evaluate_arguments(frame, call))
                 frame.change_all(path, module, after if statement in loop.body else join(module, after))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.evidence import without
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def as_tensor(receiver: Tensor | Unknown) -> Tensor:
-    return receiver if isinstance(receiver, Tensor) else Tensor(receiver.on_cpu, receiver.requires_grad, None, "likely")
+    if isinstance(receiver, Tensor):
+        return receiver
+    return Tensor(receiver.on_cpu, receiver.requires_grad, None, "likely", evidence=receiver.evidence)
 
 
 def moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Tensor:
@@ -108,6 +111,8 @@ def sent_to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -
         elif isinstance(value, (Unknown, Union)) and not is_integral(tensor.dtype):
             keeps_dtype = False  # it may be a dtype
     cpu = device_after_to(tensor.on_cpu, arguments)
+    if tensor.evidence and device_after_to(None, arguments) is not None:
+        receiver = tensor = tensor._replace(evidence=without(tensor.evidence, "device"))  # whatever it was before
     if not keeps_dtype and dtype is None:
         return tensor._replace(on_cpu=cpu, dtype=None, requires_grad=unless_ruled_out)
     return moved(receiver, cpu, dtype, grad_mode)

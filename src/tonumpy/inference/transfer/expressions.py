@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits.conventions import holds_settings
+from tonumpy.inference.habits import settings_object
 from tonumpy.inference.index.bindings import bound_names, changes_something, holders_of, is_false, requires_grad_given
 from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
@@ -67,14 +67,14 @@ def _tuple(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
     is_counted = not isinstance(node, ast.Set)
     for part in node.elts:
         if isinstance(part, ast.Starred):
-            starred = settle(evaluate(frame, part.value))
+            starred = settle(frame, evaluate(frame, part.value))
             if isinstance(starred, Sequence) and starred.items is not None:
                 items.extend(starred.items)
                 continue
             is_counted = False
             items.append(item_of(frame, starred))
         else:
-            items.append(settle(evaluate(frame, part)))
+            items.append(settle(frame, evaluate(frame, part)))
     whole = sequence_of(items)
     return whole if is_counted else Sequence(None, whole.element)
 
@@ -97,7 +97,7 @@ def _dict(frame: Frame, node: ast.Dict) -> Value:
     entries: dict[Any, Value] = {}
     other: Value = NOTHING
     for key, part in zip(node.keys, node.values, strict=True):
-        value = settle(evaluate(frame, part))
+        value = settle(frame, evaluate(frame, part))
         if key is None:
             if isinstance(value, Unknown):
                 value = Mapping((), item_of(frame, value))
@@ -127,8 +127,10 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
 
 def operand_of(frame: Frame, node: ast.expr) -> Value:
     """What arithmetic works on; of a configuration that is a number."""
-    value = settle(evaluate(frame, node))
-    if isinstance(value, Unknown) and value.on_cpu is None and holds_settings(holders_of(node)):
+    value = settle(frame, evaluate(frame, node))
+    if isinstance(value, Unknown) and value.on_cpu is None and settings_object.is_meant(holders_of(node)):
+        if frame.habit("settings-object", "it is taken out of a configuration") is None:
+            return value
         return value._replace(is_no_tensor=True)
     return value
 
@@ -168,7 +170,7 @@ _OPERATORS = {ast.MatMult: "@", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.D
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
-    value = settle(evaluate(frame, node.operand))
+    value = settle(frame, evaluate(frame, node.operand))
     if isinstance(node.op, ast.Not):
         return Plain("bool")
     if isinstance(value, Constant) and isinstance(value.value, (int, float)) and isinstance(node.op, ast.USub):
@@ -200,7 +202,7 @@ def _is_comparison(value: Value) -> bool:
 
 
 def _compare(frame: Frame, node: ast.Compare) -> Value:
-    values = [settle(evaluate(frame, part)) for part in (node.left, *node.comparators)]
+    values = [settle(frame, evaluate(frame, part)) for part in (node.left, *node.comparators)]
     if any(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
         return Plain("bool")
     return _as_integers(combine(tuple(values), frame.grad_mode), "bool")
@@ -220,7 +222,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
     found: list[Value] = []
     is_and = isinstance(node.op, ast.And)
     for part in node.values:
-        value = settle(evaluate(frame, part))
+        value = settle(frame, evaluate(frame, part))
         # What is certain to decide the rest is the result; what is certain not to is none.
         found.append(join_all(each for each in members(value) if part is node.values[-1] or _truth(each) is not is_and))
         if _truth(value) is not None and _truth(value) is not is_and:
@@ -282,7 +284,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
         narrow(frame, node.test, truth)
         if uses_accelerator is not None and uses_accelerator is not truth:
             enter_without_accelerator(frame, node.test, (other,))
-        results.append(settle(evaluate(frame, branch)))
+        results.append(settle(frame, evaluate(frame, branch)))
         _leave(frame, base, branch)
     return join_all(results)
 
@@ -291,7 +293,7 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.Generato
     from tonumpy.inference.transfer.assignment import thaw
 
     base = _enter_generators(frame, node.generators)
-    element = settle(evaluate(frame, node.elt))
+    element = settle(frame, evaluate(frame, node.elt))
     _leave(frame, base, node)
     if any(not is_false(given) for given in requires_grad_given(ast.Expr(node.elt))):
         for generator in node.generators:  # `[p.requires_grad_() for p in net.parameters()]`
@@ -302,7 +304,7 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.Generato
 def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
     base = _enter_generators(frame, node.generators)
     evaluate(frame, node.key)
-    element = settle(evaluate(frame, node.value))
+    element = settle(frame, evaluate(frame, node.value))
     _leave(frame, base, node)
     return Mapping((), element)
 
@@ -355,7 +357,7 @@ def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
 
 
 def _walrus(frame: Frame, node: ast.NamedExpr) -> Value:
-    value = settle(evaluate(frame, node.value))
+    value = settle(frame, evaluate(frame, node.value))
     frame.bind(node.target.id, value)
     return frame.env.get(node.target.id) or value
 
@@ -390,7 +392,7 @@ def _yield(frame: Frame, node: ast.Yield | ast.YieldFrom) -> Value:
     frame.is_generator = True
     frame.modes_of_yields.add(frame.grad_mode)
     if node.value is not None:
-        value = settle(evaluate(frame, node.value))
+        value = settle(frame, evaluate(frame, node.value))
         frame.yielded = join(frame.yielded, item_of(frame, value) if isinstance(node, ast.YieldFrom) else value)
     return Unknown("what is sent to a generator")
 

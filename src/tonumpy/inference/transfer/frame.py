@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.habits.conventions import left_on_cpu
 from tonumpy.inference.lattice.aliases import after_change, after_container_changed, after_part_changed, with_origin
 from tonumpy.inference.lattice.environment import (
     AUTOCAST,
@@ -12,6 +11,7 @@ from tonumpy.inference.lattice.environment import (
     NO_ACCELERATOR,
     Environment,
 )
+from tonumpy.inference.lattice.evidence import Spot
 from tonumpy.inference.lattice.joins import join, join_arguments
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -31,6 +31,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     dtype_of,
 )
+from tonumpy.inference.transfer.beliefs import where_no_accelerator_is
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.dependencies import Flow
     from tonumpy.inference.index.project import Module
     from tonumpy.inference.index.slices import Slice
+    from tonumpy.inference.lattice.evidence import Basis
     from tonumpy.inference.summaries.analysis import Analysis
 
 
@@ -91,6 +93,7 @@ class Frame:
         analysis.frames.append(self)
         self.analysis = analysis
         self.module = module
+        self.row = 0  # of the statement that is being run, from 1
         self.flow = flow
         self.owner = owner
         self.closure = closure
@@ -128,6 +131,14 @@ class Frame:
         self.lambdas_guessed: dict[int, list[int]] = {}  # what is observed in those that nobody has been seen to call
         self.put_into_objects: set[str] = set()  # the origins of tensors that are attributes as well
         self.regraded: set[str] = set()  # the origins of tensors that got or lost a grad in place
+
+    def habit(self, habit: str, message: str) -> Basis | None:
+        """See `Where` in lattice/evidence.py; the place is the statement that is being run."""
+        return self.at(self.row).habit(habit, message)
+
+    def at(self, row: int) -> Spot:
+        """A place in the module, for what is believed there."""
+        return Spot(self.module.filename, row, self.analysis.disabled_habits)
 
     @property
     def grad_mode(self) -> Fact:
@@ -286,7 +297,7 @@ class Frame:
 
     def observe(self, call: int, observation: Observation) -> None:
         if self.env.get(NO_ACCELERATOR) is not None:
-            observation = observation._replace(receiver=left_on_cpu(observation.receiver))
+            observation = observation._replace(receiver=where_no_accelerator_is(observation.receiver))
         before = self.observations.get(call)
         self.observations[call] = observation if before is None else _join_observations(before, observation)
 

@@ -92,7 +92,7 @@ def enter_without_accelerator(frame: Frame, test: ast.expr, elsewhere: Iterable[
 
     for path, expression in dict(_brought(elsewhere)).items():
         if frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2])):
-            frame.refine(path, with_facts(settle(evaluate(frame, expression)), on_cpu=True))
+            frame.refine(path, with_facts(settle(frame, evaluate(frame, expression)), on_cpu=True))
 
 
 def _brought(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:

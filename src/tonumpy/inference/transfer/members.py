@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.habits.conventions import item_of_dataset, learnt_from_name, was_given
 from tonumpy.inference.knowledge import libraries, torch_api
 from tonumpy.inference.lattice.environment import KEPT_WITHOUT_GRAD
+from tonumpy.inference.lattice.evidence import without
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.values import (
     DATASET,
@@ -36,6 +36,7 @@ from tonumpy.inference.lattice.values import (
     symbol,
     tensor_facts,
 )
+from tonumpy.inference.transfer.beliefs import item_of_dataset, learnt_from_name, was_given
 from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -55,7 +56,9 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         return join_all(found) if found else Unknown(f"attribute {name}")
     if isinstance(value, Tensor):
         if name == "grad":
-            return join(Tensor(value.on_cpu, _grad_of_gradients(frame), value.dtype, value.certainty), NONE)
+            evidence = without(value.evidence, "grad")
+            gradient = Tensor(value.on_cpu, _grad_of_gradients(frame), value.dtype, value.certainty, evidence=evidence)
+            return join(gradient, NONE)
         known = attribute_of_tensor(value, name)
         return Method(value, name) if known is None else known
     if isinstance(value, Symbol):
@@ -86,7 +89,8 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         if name == "device" and value.on_cpu is not None:
             return Device(value.on_cpu)
         if name == "data" and frame.module.speaks_of_torch:
-            return Unknown("attribute data", value.on_cpu, False)  # of a tensor, as it is wherever a chain has it
+            evidence = without(value.evidence, "grad")  # of a tensor, as it is wherever a chain has it
+            return Unknown("attribute data", value.on_cpu, False, evidence=evidence)
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(_of_last(frame, value, name), name)
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
 
@@ -117,11 +121,11 @@ def _grad_of_gradients(frame: Frame) -> Fact:
     return None if frame.module.makes_graphs_of_gradients else False
 
 
-def settle(value: Value) -> Value:
+def settle(frame: Frame, value: Value) -> Value:
     """An attribute that is not called is a value, no method: what is known of its owner's tensors holds for it too."""
     if isinstance(value, Union):
         is_settled = not any(isinstance(member, Method) for member in value.members)
-        return value if is_settled else join_all(settle(member) for member in value.members)
+        return value if is_settled else join_all(settle(frame, member) for member in value.members)
     if isinstance(value, Method):
         if isinstance(value.receiver, Unknown):
             owner = value.receiver
@@ -131,21 +135,23 @@ def settle(value: Value) -> Value:
                 owner = owner._replace(requires_grad=False if is_tensor else None)
             elif owner.why == DATASET:
                 owner = owner._replace(on_cpu=True)
-            return learnt_from_name(Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad), value.name)
+            held = Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad, evidence=owner.evidence)
+            return learnt_from_name(held, value.name, frame)
         if isinstance(value.receiver, Tensor) and not _tensors_have(value.name):
             # Somebody has put it there; or it is no tensor after all, and its parts are where it has been sent.
             facts = (None, None) if value.receiver.certainty == "tensor" else tensor_facts(value.receiver)
-            return learnt_from_name(Unknown(f"attribute {value.name} of a tensor", *facts), value.name)
+            held = Unknown(f"attribute {value.name} of a tensor", *facts, evidence=value.receiver.evidence)
+            return learnt_from_name(held, value.name, frame)
         if isinstance(value.receiver, LibraryObject):
             why = f"attribute {value.name} of {value.receiver.name}"
             facts = tensor_facts(value.receiver)
             # What a module on the CPU is given may be elsewhere, and so may the dataset of a loader of torch.
             on_cpu = True if facts == (True, False) and not value.receiver.name.startswith("torch.") else None
-            return learnt_from_name(Unknown(why, on_cpu, facts[1]), value.name)
+            return learnt_from_name(Unknown(why, on_cpu, facts[1], evidence=value.receiver.evidence), value.name, frame)
         if isinstance(value.receiver, Plain) and not same(value.receiver, EXCEPTION):
             return Plain("attribute")
         if isinstance(value.receiver, (Instance, Plain)):
-            return learnt_from_name(Unknown(f"attribute {value.name}"), value.name)
+            return learnt_from_name(Unknown(f"attribute {value.name}"), value.name, frame)
     return value
 
 
@@ -177,7 +183,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             if isinstance(found, Nothing):
                 found = Unknown("value of a dict")
             is_stored = any(key == index.value for key, _ in value.entries)
-            return found if is_stored else learnt_from_name(found, str(index.value))
+            return found if is_stored else learnt_from_name(found, str(index.value), frame)
         return join_all(value.values())
     if isinstance(value, Tensor):
         is_number = value.is_number or _is_position(index)
@@ -185,7 +191,8 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number)
     if isinstance(value, Unknown):
         if value.why == DATASET and isinstance(index, Constant) and isinstance(index.value, str):
-            value = Unknown("part of a dataset", True, False)  # which may be another dataset, or anything
+            part = Unknown("part of a dataset", True, False, evidence=value.evidence)  # another dataset, or anything
+            value = part
         item = _item_of_unknown(value)
         return under_key(frame, value, item, index)
     if isinstance(value, Instance):
@@ -194,7 +201,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         getter = frame.analysis.attribute_of_instance(value, "__getitem__")
         given = _item_of_object(frame, value, call_value(frame, getter, Arguments((index,))))
         if isinstance(index, Constant) and isinstance(index.value, str):
-            return learnt_from_name(given, index.value)
+            return learnt_from_name(given, index.value, frame)
         return given
     if isinstance(value, (Foreign, Plain, Nothing)):
         return Plain("int") if same(value, _SHAPE) and not is_slice else value
@@ -214,7 +221,7 @@ def under_key(frame: Frame, holder: Unknown, item: Unknown, key: Value) -> Value
     """What is taken out of something unknown, by its key: `batch["labels"]`, `batch.get("labels")`."""
     if not isinstance(key, Constant) or not isinstance(key.value, str):
         return item
-    return libraries.known_by_term(frame.module, holder, f"[{key.value}]") or learnt_from_name(item, key.value)
+    return libraries.known_by_term(frame.module, holder, f"[{key.value}]") or learnt_from_name(item, key.value, frame)
 
 
 def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
@@ -234,7 +241,7 @@ def _is_position(index: Value) -> bool:
 
 def item_of(frame: Frame, value: Value) -> Value:
     """What iterating over a value yields."""
-    value = settle(value)
+    value = settle(frame, value)
     if isinstance(value, Union):
         return join_all(item_of(frame, member) for member in value.members if not isinstance(member, Constant))
     if isinstance(value, Instance):
@@ -263,11 +270,12 @@ def _item_of_unknown(value: Unknown) -> Unknown:
     if value.why == SAVED:
         return value._replace(requires_grad=False)
     if value.why == DATASET:
-        return Unknown("item of a dataset", True, False)
+        return Unknown("item of a dataset", True, False, evidence=value.evidence)
     if value.why.startswith(GIVEN):
         return value._replace(why=ITEM_OF_GIVEN)
     keeps_why = "item" in value.why or value.why == SENT
-    return Unknown(value.why if keeps_why else "item of an unknown value", value.on_cpu, value.requires_grad)
+    why = value.why if keeps_why else "item of an unknown value"
+    return Unknown(why, value.on_cpu, value.requires_grad, evidence=value.evidence)
 
 
 def _item_of_instance(frame: Frame, value: Instance) -> Value:
@@ -285,5 +293,5 @@ def _item_of_instance(frame: Frame, value: Instance) -> Value:
 
 def _item_of_object(frame: Frame, owner: Instance, item: Value) -> Value:
     if not isinstance(item, Plain) and frame.analysis.classes.is_dataset(owner.cls):
-        return item_of_dataset(item)
+        return item_of_dataset(item, frame)
     return item

@@ -82,7 +82,7 @@ def _current(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
         path = None if container is None else key_path(container, subject.slice)
     if path is None or not _is_relevant(frame, path):
         return None
-    return path, settle(evaluate(frame, subject))
+    return path, settle(frame, evaluate(frame, subject))
 
 
 def _is_relevant(frame: Frame, path: str) -> bool:
@@ -136,7 +136,7 @@ def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
         return True if _tensors_have(frame, *test.args) else None
     if not asks_for_class(test):
         return None
-    value = settle(evaluate(frame, test.args[0]))
+    value = settle(frame, evaluate(frame, test.args[0]))
     if not all(isinstance(member, _PROVED) for member in members(value)):
         return None
     if len(test.args) == 2:
@@ -155,7 +155,7 @@ def _tensors_have(frame: Frame, subject: ast.expr, name: ast.expr) -> bool:
 
     if not isinstance(name, ast.Constant) or not _is_of_tensors(name.value):
         return False
-    return isinstance(settle(evaluate(frame, subject)), Tensor)
+    return isinstance(settle(frame, evaluate(frame, subject)), Tensor)
 
 
 def _is_of_tensors(name: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.habits.conventions import learnt_from_name
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -21,6 +20,7 @@ from tonumpy.inference.lattice.values import (
     is_number,
     members,
 )
+from tonumpy.inference.transfer.beliefs import learnt_from_name
 from tonumpy.inference.transfer.members import attribute_of, item_of, settle
 from tonumpy.inference.transfer.torch_operators import combine
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -88,7 +88,7 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name in ("abs", "pow"):
         return combine(given, frame.grad_mode)
     if name == "getattr" and len(given) >= 2 and (names := list(filter(str.isidentifier, _words(given[1])))):
-        return _instead_of(join_all(settle(attribute_of(frame, first, each)) for each in names), *given[2:3])
+        return _instead_of(join_all(settle(frame, attribute_of(frame, first, each)) for each in names), *given[2:3])
     if name == "type" and len(given) == 1:
         return first.cls if isinstance(first, Instance) else SOME_CLASS
     if name == "vars":
@@ -187,7 +187,7 @@ def _made_for_missing(frame: Frame, factory: Value | None) -> Value:
     """What a defaultdict holds under a key that nothing was stored under."""
     from tonumpy.inference.transfer.calls import call_value
 
-    return NOTHING if factory in (None, NONE) else settle(call_value(frame, factory, Arguments(())))
+    return NOTHING if factory in (None, NONE) else settle(frame, call_value(frame, factory, Arguments(())))
 
 
 def call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
@@ -239,7 +239,7 @@ def call_constant_method(receiver: Constant, name: str, arguments: Arguments) ->
     return Plain(f"result of {name}")
 
 
-def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:
+def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:
     given = arguments.positional
     if isinstance(receiver, Mapping):
         inner = join_all(receiver.values())
@@ -254,7 +254,7 @@ def call_container_method(receiver: Sequence | Mapping, name: str, arguments: Ar
             if isinstance(found, Nothing) and (name != "setdefault" or len(given) == 1):
                 found = Unknown("value of a dict")
             if isinstance(given[0], Constant) and all(key != given[0].value for key, _ in receiver.entries):
-                found = learnt_from_name(found, str(given[0].value))
+                found = learnt_from_name(found, str(given[0].value), frame)
             return _instead_of(found, *given[1:2])
         if name == "copy":
             return receiver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits.conventions import holder_of_data, is_called_label, speaks_of_model, taken_for_source
+from tonumpy.inference.habits import function_of_data, label_name
 from tonumpy.inference.index.bindings import (
     OBJECTS,
     SELF,
@@ -37,11 +37,13 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
+    believed,
     definition,
     members,
     tensor_facts,
 )
 from tonumpy.inference.transfer.assignment import assign, augment, enter_context
+from tonumpy.inference.transfer.beliefs import holder_of_data, taken_for_source
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import settle
@@ -113,17 +115,17 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
             frame.targets = frame.targets._replace(statements=frame.targets.statements | calls)
     value = evaluate(frame, statement.value)
     if len(statement.targets) > 1:
-        value = with_origin(settle(value), f"line {statement.lineno}")
+        value = with_origin(settle(frame, value), f"line {statement.lineno}")
     for target in statement.targets:
         if isinstance(target, (ast.Name, ast.Attribute)):
-            value = taken_for_source(settle(value), last_name(target) or "", words_given(statement.value))
+            value = taken_for_source(settle(frame, value), last_name(target) or "", frame, words_given(statement.value))
         if isinstance(target, (ast.Tuple, ast.List)):
-            value = settle(value)
+            value = settle(frame, value)
             if isinstance(value, Unknown):
                 if value.why == DATASET:  # its parts, not its items
                     value = value._replace(why="parts of a dataset")
-                value = holder_of_data(value, last_name(statement.value), has_names=True)
-        elif isinstance(target, ast.Name) and isinstance(value, Unknown) and is_called_label(target.id):
+                value = holder_of_data(value, last_name(statement.value), frame, has_names=True)
+        elif isinstance(target, ast.Name) and isinstance(value, Unknown) and label_name.is_meant(target.id):
             value = _still_so_called(frame, target.id, statement.value, value)
         assign(frame, target, value)
         _narrow_by_assumption(frame, target, statement.value)
@@ -135,10 +137,12 @@ def _still_so_called(frame: Frame, name: str, node: ast.expr, value: Unknown) ->
     before = frame.env.get(name)
     if before is None or tensor_facts(before)[1] is not False:
         return value
-    if not isinstance(node, ast.Call) or speaks_of_model(last_name(node.func) or ""):
+    if not isinstance(node, ast.Call) or function_of_data.speaks_of_model(last_name(node.func) or ""):
         return value
     is_given = any(is_name(argument, name) for argument in arguments_of(node))
-    return value._replace(requires_grad=False) if is_given else value
+    if not is_given:
+        return value
+    return believed(value, frame.habit("label-name", f"`{name}` is called a label again"), requires_grad=False)
 
 
 def _only_calls(frame: Frame, statement: ast.Assign) -> frozenset[int]:
@@ -239,7 +243,7 @@ def _member_of_module(frame: Frame, call: ast.Call) -> tuple[ast.Attribute, ast.
 def _register(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: ast.expr, *, is_buffer: bool) -> None:
     """Torch refuses what is neither a tensor nor None. A buffer is what a module keeps and does not learn."""
     if is_wanted(frame, statement, list(bound_names(target))):
-        value = settle(evaluate(frame, node))
+        value = settle(frame, evaluate(frame, node))
         if is_buffer:
             value = unless_it_requires_grad(value)
         assign(frame, target, Tensor(*tensor_facts(value)) if isinstance(value, Unknown) else value)

@@ -6,6 +6,7 @@ from functools import reduce
 
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name, is_integral, is_real
+from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, joined, without
 from tonumpy.inference.lattice.joins import join_all, sequence_of
 from tonumpy.inference.lattice.values import (
     GIVEN,
@@ -28,6 +29,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     dtype_of,
+    evidence_in,
     is_number,
     join_fact,
     mapped,
@@ -92,6 +94,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
             is_number=_are_numbers(parts),
             sent=sent,
             is_given=are_given(parts),
+            evidence=_rests_on(parts, cpu, grad, grad_mode),
         )
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
     if foreign is not None:
@@ -103,7 +106,18 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     cpu, grad = result_facts(parts, grad_mode)
     unknown = [part for part in parts if isinstance(part, Unknown)]
     is_no_tensor = bool(unknown) and all(part.is_no_tensor for part in unknown)
-    return Unknown(unknown[0].why if unknown else "operator of an object", cpu, grad, is_no_tensor)
+    why = unknown[0].why if unknown else "operator of an object"
+    return Unknown(why, cpu, grad, is_no_tensor, _rests_on(parts, cpu, grad, grad_mode))
+
+
+def _rests_on(operands: Iterable[Value], cpu: Fact, grad: Fact, grad_mode: Fact) -> AllEvidence:
+    """What the facts of a result rest on: those of the operands, as far as they say anything."""
+    evidence = joined(map(evidence_in, operands))
+    if not evidence:
+        return PROVED
+    if cpu is None:
+        evidence = without(evidence, "device")
+    return without(evidence, "grad") if grad is None or (grad is False and grad_mode is False) else evidence
 
 
 def _dtype_of_arithmetic(parts: Items[Value]) -> str | None:
@@ -239,7 +253,8 @@ def grad_asked_for(arguments: Arguments) -> Fact:
 def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
     """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
     if name in ("cpu", "pin_memory") or name in ACCELERATORS:  # only memory of the CPU can be pinned
-        return moved(receiver, name not in ACCELERATORS, None, grad_mode)
+        there = moved(receiver, name not in ACCELERATORS, None, grad_mode)
+        return there._replace(evidence=without(there.evidence, "device"))
     if name == "to":
         there = sent_to(receiver, arguments, grad_mode)
         return there._replace(
@@ -251,7 +266,8 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name in ("detach", "detach_"):
         tensor = as_tensor(receiver)
         if name == "detach":
-            return tensor._replace(requires_grad=False, origins=frozenset())  # what becomes of it is its own
+            evidence = without(tensor.evidence, "grad")
+            return tensor._replace(requires_grad=False, origins=frozenset(), evidence=evidence)  # its grad is its own
         is_sure = grad_mode is not False or tensor.requires_grad is False  # under inference_mode it does nothing
         return tensor._replace(requires_grad=False if is_sure else None)
     if name == "requires_grad_":
@@ -487,7 +503,10 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     is_placed = cpu is None and call.arguments.named_value("device") is not None
     is_given = not is_asked and not is_placed and are_given(call.operands)
     is_number = call.may_reduce or _are_numbers(call.operands)
-    return Tensor(cpu, grad, dtype, certainty, is_number, bit=bit, sent=sent, is_given=is_given)
+    evidence = _rests_on(call.operands, cpu if output.device != "cpu" and not is_placed else None, grad, call.grad_mode)
+    if output.grad in ("never", "argument", "always") or is_integral(dtype):
+        evidence = without(evidence, "grad")
+    return Tensor(cpu, grad, dtype, certainty, is_number, bit=bit, sent=sent, is_given=is_given, evidence=evidence)
 
 
 def _sent_of_output(call: _Call) -> Sent:

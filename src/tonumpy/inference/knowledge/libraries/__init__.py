@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits.conventions import generates_tokens, is_called_dataset, item_of_dataset
+from tonumpy.inference.habits import generation_keywords
 from tonumpy.inference.knowledge.libraries.containers import CONTAINERS, filled, is_container
 from tonumpy.inference.knowledge.libraries.moved import changes_module_in_place, moved
 from tonumpy.inference.knowledge.libraries.promised import device_of, grad_of, keep
@@ -18,6 +18,7 @@ from tonumpy.inference.knowledge.libraries.rows import (
     bases_of,
     canonical,
     gives_plain_values,
+    is_called_dataset,
     is_dataset,
     is_module,
     is_operator,
@@ -25,6 +26,7 @@ from tonumpy.inference.knowledge.libraries.rows import (
     member_promise,
     promise_of,
 )
+from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.values import (
     Arguments,
     Function,
@@ -36,7 +38,9 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     dtype_of,
+    evidence_in,
 )
+from tonumpy.inference.transfer.beliefs import item_of_dataset, without_grad
 from tonumpy.inference.transfer.torch_operators import on_default_device, result_facts
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -61,6 +65,7 @@ __all__ = [
     "grad_left_by_inherited",
     "hook_parameters",
     "inherited_attribute",
+    "is_called_dataset",
     "is_container",
     "is_dataset",
     "is_module",
@@ -118,7 +123,8 @@ def construct(name: str, arguments: Arguments, default_on_cpu: Fact) -> Value:
     placed = on_default_device(arguments, default_on_cpu) if promise.device == "argument" else arguments
     cpu = device_of(promise, None, placed)
     grad = grad_of(promise, None, arguments, True)  # what it holds is as it was given, under no_grad too
-    return LibraryObject(name, cpu, grad, known, _dtype_asked_for(arguments))
+    evidence = joined(map(evidence_in, arguments.values()))
+    return LibraryObject(name, cpu, grad, known, _dtype_asked_for(arguments), evidence)
 
 
 def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Arguments) -> Value:
@@ -130,9 +136,11 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
         return keep(frame, promise, owner, arguments)
     if name == "numpy":
         return Plain("numpy")
-    is_off = frame.grad_mode is False or generates_tokens(name, (keyword for keyword, _ in arguments.named))
-    has_no_grad = is_off or _is_frozen(owner, arguments)
-    return Unknown(f"method {name} of {owner.name}", None, False if has_no_grad else None)
+    has_no_grad = frame.grad_mode is False or _is_frozen(owner, arguments)
+    result = Unknown(f"method {name} of {owner.name}", None, False if has_no_grad else None)
+    if generation_keywords.is_meant(name, (keyword for keyword, _ in arguments.named)):
+        return without_grad(result, frame.habit("generation-keywords", "transformers generates with grad mode off"))
+    return result
 
 
 def _is_frozen(owner: LibraryObject, arguments: Arguments) -> bool:
@@ -182,8 +190,8 @@ def item(frame: Frame, owner: LibraryObject, index: Value | None = None) -> Valu
     """What iterating over a library object, or subscripting it, gives."""
     promise = member_promise([owner.name], "__iter__", Arguments(()))
     if promise is None:
-        unknown = Unknown(f"item of {owner.name}", owner.on_cpu, owner.requires_grad)
-        return item_of_dataset(unknown) if is_called_dataset(owner.name.rpartition(".")[2]) else unknown
+        unknown = Unknown(f"item of {owner.name}", owner.on_cpu, owner.requires_grad, evidence=owner.evidence)
+        return item_of_dataset(unknown, frame) if is_called_dataset(owner.name.rpartition(".")[2]) else unknown
     return keep(frame, promise, owner, Arguments(() if index is None else (index,)))
 
 
@@ -198,7 +206,7 @@ def known_by_term(module: Module, owner: Unknown, term: str) -> LibraryObject | 
     for root in sorted(module.roots):
         name = load(root).terms.get(term)
         if name is not None:
-            return LibraryObject(name, owner.on_cpu, owner.requires_grad)
+            return LibraryObject(name, owner.on_cpu, owner.requires_grad, evidence=owner.evidence)
     return None
 
 
@@ -206,7 +214,8 @@ def inherited_attribute(frame: Frame, bases: list[str], owner: Instance, name: s
     """`self.name` where no class of the repository says what it is."""
     promise = attribute_promise(bases, name)
     if promise is not None:
-        return keep(frame, promise, LibraryObject(bases[0], owner.on_cpu, owner.requires_grad), Arguments(()))
+        inherited = LibraryObject(bases[0], owner.on_cpu, owner.requires_grad, evidence=owner.evidence)
+        return keep(frame, promise, inherited, Arguments(()))
     if any(bases) and member_promise(bases, name, Arguments(())) is not None:
         return Method(owner, name)
     return Unknown(f"attribute {name}") if not bases or name in _NO_METHODS else Method(owner, name)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits.conventions import item_of_dataset, left_on_cpu
 from tonumpy.inference.knowledge.libraries.containers import layer, made_around, one_after_another, scattered, wrapped
 from tonumpy.inference.knowledge.libraries.rows import is_module
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_real
+from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -30,11 +30,13 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    evidence_in,
     mapped,
     most_sent,
     same,
     tensor_facts,
 )
+from tonumpy.inference.transfer.beliefs import item_of_dataset, where_no_accelerator_is
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.torch_operators import combine, result_facts
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -42,6 +44,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tonumpy.conversions import Fact
     from tonumpy.inference.knowledge.libraries.rows import Promise
+    from tonumpy.inference.lattice.evidence import AllEvidence, Aspect
     from tonumpy.inference.transfer.frame import Frame
 
 
@@ -59,23 +62,52 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
         first = arguments.positional[0] if arguments.positional else None
         known = first.dtype if isinstance(first, Tensor) else None
         dtype = known if dtype == "first" or is_real(known) else None
-    tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, sent=sent)
+    evidence = _rests_on(frame, promise, owner, arguments, cpu, grad)
+    tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, sent=sent, evidence=evidence)
     kept = [_returned(frame, kind, tensor, owner, arguments) for kind in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
 
 
+def _rests_on(
+    frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments, cpu: Fact, grad: Fact
+) -> AllEvidence:
+    """The promise itself, and what the facts rest on that it is derived from."""
+    evidence: AllEvidence = PROVED
+    if cpu is not None:
+        evidence = _derived(frame, promise, "device", promise.device, owner, arguments)
+    if grad is not None and (grad or frame.grad_mode is not False):
+        evidence |= _derived(frame, promise, "grad", promise.grad, owner, arguments)
+    return evidence
+
+
+_DERIVED = frozenset("first inputs self both own derived".split()) | {"some of both"}
+
+
+def _derived(
+    frame: Frame, promise: Promise, about: Aspect, of: str, owner: Value | None, arguments: Arguments
+) -> AllEvidence:
+    message = f"{promise.name or 'a library'} says so" + (f": {promise.source}" if promise.source else "")
+    said = frozenset((Evidence(Strength.PROMISE, about, promise.name, message, frame.module.filename, frame.row),))
+    if of not in _DERIVED:
+        return said
+    parts = [evidence_in(value) for value in arguments.values()] if of not in ("self", "own") else []
+    if owner is not None and of not in ("first", "inputs"):
+        parts.append(evidence_in(owner))
+    return said | frozenset(each for each in joined(parts) if each.about == about)
+
+
 def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, arguments: Arguments) -> Value:
     kind, _, detail = returns.partition(":")
-    cpu, grad = tensor.on_cpu, tensor.requires_grad
+    cpu, grad, evidence = tensor.on_cpu, tensor.requires_grad, tensor.evidence
     if kind == "tensor":
         return tensor
     if kind == "recurrent":  # packed sequences where it is given one
         is_tensor = bool(arguments.positional) and isinstance(arguments.positional[0], Tensor)
-        return tensor if is_tensor else Unknown("result of a layer", cpu, grad)
+        return tensor if is_tensor else Unknown("result of a layer", cpu, grad, evidence=evidence)
     if kind == "optionals":
         return Sequence(None, join_all((tensor, NONE)))
     if kind == "sequence":
-        return Sequence(None, LibraryObject(detail, cpu, grad) if detail else tensor)
+        return Sequence(None, LibraryObject(detail, cpu, grad, evidence=evidence) if detail else tensor)
     if kind == "tuple":
         return Sequence((tensor,) * int(detail), tensor)
     if kind == "mapping":
@@ -89,11 +121,11 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
     if kind == "nothing":
         return NOTHING
     if kind == "object":
-        return LibraryObject(detail, cpu, grad)
+        return LibraryObject(detail, cpu, grad, evidence=evidence)
     if kind == "device":
         return Device(cpu, sent=Sent.BY_CHOICE if cpu is None else Sent.NOWHERE)
     if kind == "outputs" and isinstance(owner, LibraryObject) and owner.dtype is not None:
-        return LibraryObject(detail, cpu, grad, dtype=owner.dtype)
+        return LibraryObject(detail, cpu, grad, dtype=owner.dtype, evidence=evidence)
     if kind == "self" and owner is not None:
         return owner
     if kind == "first" and arguments.positional:
@@ -108,9 +140,9 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
     if kind == "sequential" and isinstance(owner, LibraryObject):
         made = one_after_another(frame, owner, arguments.positional[0]) if len(arguments.positional) == 1 else None
         if made is None:
-            return Unknown("result of layers", cpu, grad)
+            return Unknown("result of layers", cpu, grad, evidence=evidence)
         # What a layer is may not be known, but where it is, and that it is frozen, where the whole is.
-        made = left_on_cpu(made) if cpu else made
+        made = where_no_accelerator_is(made) if cpu else made
         return unless_it_requires_grad(made) if grad is False else made
     if kind == "layers" and isinstance(owner, LibraryObject):
         held = layer(owner, arguments.get(0, "index"))
@@ -119,7 +151,7 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
     if kind == "wrapped" and isinstance(owner, LibraryObject):
         return wrapped(owner)
     if kind == "composed" and isinstance(owner, LibraryObject):
-        return _composed(frame, owner, arguments) or Unknown("value of a library", cpu, grad)
+        return _composed(frame, owner, arguments) or Unknown("value of a library", cpu, grad, evidence=evidence)
     if kind == "transformed" and isinstance(owner, LibraryObject):
         return _transformed(frame, owner)
     if kind == "rows" and isinstance(owner, LibraryObject):
@@ -132,26 +164,28 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
     if kind == "items" and isinstance(owner, LibraryObject):
         dataset = made_around(owner, detail)
         if dataset is None:
-            return Unknown("item of a dataset", cpu, grad)
+            return Unknown("item of a dataset", cpu, grad, evidence=evidence)
         return _item(frame, dataset.element if isinstance(dataset, Sequence) else dataset)  # or one of several
     if kind == "collated" and isinstance(owner, LibraryObject):
-        return _collated(frame, owner, cpu, grad)
+        return _collated(frame, owner, Unknown("batch of a loader", cpu, grad, evidence=evidence))
     if kind == "collated" and arguments.positional:
-        return _collate(_item(frame, arguments.positional[0]), Unknown("batch", cpu, grad), frame.grad_mode)
+        batch = Unknown("batch", cpu, grad, evidence=evidence)
+        return _collate(_item(frame, arguments.positional[0]), batch, frame.grad_mode)
     if kind == "given" and isinstance(owner, LibraryObject):
-        return made_around(owner, detail) or Unknown("what a dataset holds", cpu, grad)
+        return made_around(owner, detail) or Unknown("what a dataset holds", cpu, grad, evidence=evidence)
     if kind == "called" and isinstance(owner, LibraryObject):
         function = made_around(owner, detail)
         if is_module([owner.name]):
             function, arguments = wrapped(owner), scattered(owner, arguments)
-        return _called(frame, function, arguments) or Unknown("value of a library", cpu, grad)
+        return _called(frame, function, arguments) or Unknown("value of a library", cpu, grad, evidence=evidence)
     if kind == "each":
-        return _each(frame, arguments.get(0, "func"), arguments.get(1, "tree") or Unknown("containers", cpu, grad))
+        held = arguments.get(1, "tree") or Unknown("containers", cpu, grad, evidence=evidence)
+        return _each(frame, arguments.get(0, "func"), held)
     if kind == "saved":
-        return Unknown(SAVED, cpu)
+        return Unknown(SAVED, cpu, evidence=evidence)
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
         return _iterated(frame, kind, arguments)
-    return Unknown("value of a library", cpu, grad)
+    return Unknown("value of a library", cpu, grad, evidence=evidence)
 
 
 def _item(frame: Frame, value: Value) -> Value:
@@ -224,18 +258,19 @@ def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Val
     return given
 
 
-def _collated(frame: Frame, loader: LibraryObject, cpu: Fact, grad: Fact) -> Value:
+def _collated(frame: Frame, loader: LibraryObject, unknown: Unknown) -> Value:
     """A batch of a loader: the items of its dataset, numbers and arrays made tensors, unless a collate_fn is given."""
-    unknown = Unknown("batch of a loader", cpu, grad)
     arguments = loader.arguments
     dataset = None if arguments is None else arguments.get(0, "dataset")
     if arguments is None or dataset is None:
         return unknown
     if arguments.get(7, "collate_fn") is None:
         item = _item(frame, dataset)
-        return _collate(item_of_dataset(item) if isinstance(dataset, Instance) else item, unknown, frame.grad_mode)
+        given = item_of_dataset(item, frame) if isinstance(dataset, Instance) else item
+        return _collate(given, unknown, frame.grad_mode)
     if isinstance(dataset, Sequence) or getattr(dataset, "name", "") == "torch.utils.data.TensorDataset":
-        return Unknown("batch of a loader", *tensor_facts(_item(frame, dataset)))  # it is made of tensors in sight
+        item = _item(frame, dataset)  # it is made of tensors in sight
+        return Unknown("batch of a loader", *tensor_facts(item), evidence=evidence_in(item))
     return unknown
 
 
@@ -307,7 +342,9 @@ def _each(frame: Frame, function: Value | None, held: Value) -> Value:
         return held
     made = _called(frame, function, Arguments((held,))) or Unknown("what a function makes of it")
     # Of something unknown, which may be a container itself, it is only known what holds for each thing in it.
-    return Unknown("things in a container", *tensor_facts(made)) if isinstance(held, Unknown) else made
+    if not isinstance(held, Unknown):
+        return made
+    return Unknown("things in a container", *tensor_facts(made), evidence=evidence_in(made))
 
 
 _MAX_STEPS = 4  # one makes a tensor, one an image of it again: what comes of the rest is the same

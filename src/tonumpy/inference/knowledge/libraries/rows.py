@@ -6,7 +6,6 @@ import os
 import sys
 from functools import cache
 
-from tonumpy.inference.habits.conventions import is_called_dataset
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.values import Arguments, Constant
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -47,6 +46,8 @@ class Promise(NamedTuple):
     keyword: str
     reduces: bool = False
     places: tuple[Place, ...] = ()
+    name: str = ""  # of the function, class or attribute, with its library's
+    source: str = ""  # the document that it was read from
 
 
 class Library(NamedTuple):
@@ -105,8 +106,8 @@ def _library(table: dict[str, Any]) -> Library:
     promises: dict[str, list[Promise]] = {}
     for row in table.get("promise", ()):
         for name in _listed(row["name"]):
-            promises.setdefault(name, []).append(_promise(row))
-    attributes = {name: _promise(row) for row in table.get("attribute", ()) for name in _listed(row["name"])}
+            promises.setdefault(name, []).append(_promise(row, name))
+    attributes = {name: _promise(row, name) for row in table.get("attribute", ()) for name in _listed(row["name"])}
     bases: dict[str, tuple[str, ...]] = {row["name"]: tuple(row["bases"]) for row in table.get("class", ())}
     aliases = {alias: row["name"] for row in table.get("alias", ()) for alias in row["of"]}
     families = tuple(
@@ -117,13 +118,14 @@ def _library(table: dict[str, Any]) -> Library:
     without_grad = {row["class"]: frozenset(row["methods"]) for row in table.get("without_grad", ())}
     hooks: dict[str, list[tuple[int, Promise]]] = {}
     for row in table.get("hook", ()):
-        hooks.setdefault(row["method"], []).append((row["parameter"], _promise({"returns": "unknown", **row})))
+        promise = _promise({"returns": "unknown", **row}, row["method"])
+        hooks.setdefault(row["method"], []).append((row["parameter"], promise))
     fills = {row["name"]: (tuple(row["list"]), tuple(row["with"])) for row in table.get("fill", ())}
     terms = {name: row["class"] for row in table.get("term", ()) for name in row["name"]}
     return Library(promises, attributes, bases, aliases, families, without_grad, hooks, fills, terms)
 
 
-def _promise(row: dict[str, Any]) -> Promise:
+def _promise(row: dict[str, Any], name: str) -> Promise:
     return Promise(
         tuple(_listed(row["returns"])),
         row.get("device", "unknown"),
@@ -133,6 +135,8 @@ def _promise(row: dict[str, Any]) -> Promise:
         row.get("position"),
         row.get("keyword", "device"),
         places=tuple((position, word) for word, position in row.get("places", {}).items()),
+        name=name,
+        source=row.get("source", ""),
     )
 
 
@@ -239,7 +243,8 @@ def _of_layer(name: str, method: str) -> Promise | None:
         return None
     returns = {"tensor": ("tensor",), "tuple": ("recurrent", "unknown")}[layer.returns]
     of: Literal["inputs", "both"] = "inputs" if layer.has_parameters is False else "both"
-    return Promise(returns, of, of, dtype_of_layer(name), (), None, "device", bool(layer.reduces))
+    made = Promise(returns, of, of, dtype_of_layer(name), (), None, "device", bool(layer.reduces))
+    return made._replace(name=name, source="measured on torch")
 
 
 def attribute_promise(class_names: list[str], name: str) -> Promise | None:
@@ -260,6 +265,11 @@ def is_module(names: list[str]) -> bool:
 def is_operator(names: list[str]) -> bool:
     """Whether a class that extends these is a torch.autograd.Function, an operator of one's own."""
     return any("torch.autograd.Function" in bases_of(name) for name in names)
+
+
+def is_called_dataset(name: str) -> bool:
+    """A class: `YCB_Dataset`, `LinemodDatasetAugmented`."""
+    return "Dataset" in name
 
 
 def is_dataset(names: list[str]) -> bool:

@@ -1,5 +1,35 @@
-"""A module in; which of its functions belong to a program or a test that keeps to the CPU, by what these and their
-imports say, and which to a test that its authors run, out."""
+"""# A program that names no accelerator keeps to the CPU (program-on-cpu)
+
+## What it believes
+
+A script, or a test, that names no other device, loads nothing that may have been saved on one, and whose imports are
+all in sight or known to choose none, runs on the CPU.
+
+## Why
+
+There is nobody who would choose another device for it. A comment or a docstring that speaks of one says nothing.
+
+## Example
+
+```python
+import torch
+from torch import nn
+
+
+def main():
+    net = nn.Linear(2, 2)
+    with torch.no_grad():
+        return apply(net).numpy()
+
+
+def apply(net):
+    return net.first.second(torch.rand(2, 2))
+
+
+if __name__ == "__main__":
+    main()
+```
+"""
 
 from __future__ import annotations
 
@@ -21,6 +51,9 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.index.project import Module
     from tonumpy.text.candidates import Scope
+
+EFFECT = "silence"
+APPLIES_TO = ("parameter", "call result")
 
 _CHOOSING_FOR_ALL = r"set_default_(?:device|tensor_type)\("
 _CHOOSING_DEVICES = rf"is_available\(|{_CHOOSING_FOR_ALL}"

@@ -1,0 +1,34 @@
+"""# The second half of what a loader yields requires no grad (answer-of-pair)
+
+## What it believes
+
+Of the variables of a loop, those called `y`, `ys`, `batch_y`, `y_batch`, `yb`, `tb` do not require grad, unless they
+are seen to be computed.
+
+## Why
+
+A loader, or another iterator over data, yields pairs of what is given and what is wanted.
+
+## Example
+
+```python
+import torch
+
+
+def collect(source):
+    return [y.cpu().numpy() for x, y in source]
+```
+"""
+
+from __future__ import annotations
+
+import re
+
+EFFECT = "silence"
+APPLIES_TO = ("binding",)
+
+_NAMES = r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$"
+
+
+def is_meant(name: str) -> bool:
+    return re.search(_NAMES, name) is not None

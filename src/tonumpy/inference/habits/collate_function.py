@@ -1,0 +1,34 @@
+"""# What is called collate_fn makes a batch of samples (collate-function)
+
+## What it believes
+
+A function called `collate_fn`, `collate_batch`, `collate_fn_padded`, or a class called `Collator`, is given what a
+dataset holds.
+
+## Why
+
+So torch's own loader calls what it is given for that.
+
+## Example
+
+```python
+import torch
+
+
+def collate_fn(samples):
+    return [sample["image"].numpy() for sample in samples]
+```
+"""
+
+from __future__ import annotations
+
+import re
+
+EFFECT = "silence"
+APPLIES_TO = ("parameter",)
+
+_NAMES = r"(^|_)collat(e|er)(_(fn|func|function)(_|$)|_(batch|data|samples)$|$)|Collat(e|er|or)($|For|With)"
+
+
+def is_meant(name: str) -> bool:
+    return re.search(_NAMES, name) is not None

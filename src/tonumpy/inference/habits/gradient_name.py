@@ -1,0 +1,33 @@
+"""# Gradients have no grad of their own (gradient-name)
+
+## What it believes
+
+A parameter called `grad`, `gradients`, `grad_output` does not require grad, in a module that makes no graphs of
+gradients.
+
+## Why
+
+A hook on the way back is given the gradients of a tensor, or of what a module gave and was given.
+
+## Example
+
+```python
+import torch
+
+
+def hook(module, grad_input, grad_output):
+    return grad_output[0].cpu().numpy()
+```
+"""
+
+from __future__ import annotations
+
+EFFECT = "silence"
+APPLIES_TO = ("parameter",)
+
+_WORDS = frozenset("grad grads gradient gradients".split())
+_OF_HOOKS = frozenset(f"grad_{of}" for of in "in ins out outs input inputs output outputs".split())
+
+
+def is_meant(name: str) -> bool:
+    return name.rpartition("_")[2] in _WORDS or name in _OF_HOOKS

@@ -1,0 +1,32 @@
+"""# What is called an index requires no grad (index-name)
+
+## What it believes
+
+What is called `id`, `idx`, `index`, `kept_inds` and the like, whoever made it, does not require grad.
+
+## Why
+
+Indices are integers, and integers cannot require grad.
+
+## Example
+
+```python
+import torch
+
+
+def kept(boxes, nms):
+    kept_inds = nms(boxes)
+    return kept_inds.cpu().numpy()
+```
+"""
+
+from __future__ import annotations
+
+EFFECT = "silence"
+APPLIES_TO = ("parameter", "binding", "key", "attribute")
+
+_WORDS = frozenset("id ids ind inds idx idxs index indices indexes".split())
+
+
+def is_meant(name: str) -> bool:
+    return name.rpartition("_")[2] in _WORDS

@@ -1,0 +1,37 @@
+"""# The parts of a batch require no grad (part-of-batch)
+
+## What it believes
+
+What is taken out of a `batch` or `minibatch`, and what is taken by its name out of `data`, does not require grad,
+unless a function or module is seen to have made it.
+
+## Why
+
+A batch is what a model is given: a record, a graph, a dict of tensors that a dataset holds.
+
+## Example
+
+```python
+import torch
+
+
+def show(batch):
+    return batch["image"].cpu().numpy()
+```
+"""
+
+from __future__ import annotations
+
+EFFECT = "silence"
+APPLIES_TO = ("parameter", "binding", "key", "attribute")
+
+_WORDS = frozenset(("batch", "minibatch"))
+
+
+def is_batch(name: str) -> bool:
+    return name.rpartition("_")[2] in _WORDS
+
+
+def is_meant(name: str, *, has_names: bool) -> bool:
+    """`has_names`: the part is taken by its name. Data whose parts are counted may be a tensor."""
+    return is_batch(name) or (has_names and name.rpartition("_")[2] == "data")

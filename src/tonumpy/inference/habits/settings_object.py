@@ -1,0 +1,38 @@
+"""# What is taken out of a configuration is a number, a word or a switch (settings-object)
+
+## What it believes
+
+`cfg.scale`, `self.config["eps"]`, `args.sigma`: what is taken out of an object of such a name is no tensor that a
+function of torch is given, where nothing else is known of it.
+
+## Why
+
+Runs are set up with numbers, words and switches.
+
+## Example
+
+```python
+import torch
+
+
+def scaled(cfg, n: int):
+    with torch.no_grad():
+        return (torch.rand(n) * cfg.scale).numpy()
+```
+"""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+EFFECT = "silence"
+APPLIES_TO = ("attribute", "key")
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+_WORDS = frozenset("cfg config args opt opts hparams hps settings".split())
+
+
+def is_meant(holders: Iterable[str]) -> bool:
+    """Whether one of the objects that something is taken out of, by its name, is a configuration."""
+    return any(name.rpartition("_")[2] in _WORDS for name in holders)

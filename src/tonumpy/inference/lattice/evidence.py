@@ -1,0 +1,91 @@
+"""What a fact rests on, if not on what Python and torch do by themselves; and how that is joined."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Literal, Protocol
+
+    Aspect = Literal["kind", "device", "grad"]
+
+    class Where(Protocol):
+        """A place in the code that is looked at, and which habits are believed there."""
+
+        def habit(self, habit: str, message: str) -> Basis | None:
+            """What is believed there by a habit; None where the habit is switched off."""
+
+
+class Strength(IntEnum):
+    """The kinds of evidence, the strongest first: of two the greater one counts, as the weaker one."""
+
+    PROOF = 0  # follows from what Python and torch do
+    PROMISE = 1  # documented by a library
+    CALLERS = 2  # every caller in the repository gives what is safe, or a definition in another file says so
+    HABIT = 3  # people mostly mean that by such a name or place
+    BUDGET = 4  # the search was cut off
+
+
+class Evidence(NamedTuple):
+    """One thing that a fact about a value rests on: what it says, about what, and where it stands.
+
+    `id` names the habit, or the row of a library's promise. `row` counts from 1; 0 where there is no place.
+    """
+
+    strength: Strength
+    about: Aspect
+    id: str
+    message: str
+    filename: str
+    row: int
+
+
+class Basis(NamedTuple):
+    """A habit that is believed at a place, before it is said about what."""
+
+    id: str
+    message: str
+    filename: str
+    row: int
+
+    def about(self, *aspects: Aspect) -> AllEvidence:
+        return frozenset(Evidence(Strength.HABIT, aspect, *self) for aspect in aspects)
+
+
+class Spot(NamedTuple):
+    """A row of a file, where some habits are switched off."""
+
+    filename: str
+    row: int
+    disabled: frozenset[str]
+
+    def habit(self, habit: str, message: str) -> Basis | None:
+        return None if habit in self.disabled else Basis(habit, message, self.filename, self.row)
+
+
+# All that the facts of one value rest on. Joining is union: commutative, associative and idempotent; and as a fact is
+# as strong as the weakest of what it rests on, a join is never stronger than its parts.
+AllEvidence = frozenset[Evidence]
+PROVED: AllEvidence = frozenset()  # nothing but proof
+
+
+def joined(parts: Iterable[AllEvidence]) -> AllEvidence:
+    """What a value rests on that is made of others."""
+    found = PROVED
+    for part in parts:
+        if part and part is not found:
+            found = found | part if found else part
+    return found
+
+
+def without(evidence: AllEvidence, about: Aspect) -> AllEvidence:
+    """What is left where the fact about one aspect has been proved anew: `x.cpu()` is there whatever `x` was."""
+    return evidence and frozenset(each for each in evidence if each.about != about)
+
+
+def weakest(evidence: AllEvidence, about: Aspect) -> Strength:
+    """The strength of the fact about one aspect."""
+    return max((each.strength for each in evidence if each.about == about), default=Strength.PROOF)

@@ -1,0 +1,252 @@
+"""What the habits of the field make of a value: which of them is asked where, and in what order.
+
+Used only where nothing else is known of a value. What is believed is in habits/, one file a habit.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.habits import (
+    answer_of_pair,
+    cpu_function,
+    dataset_name,
+    datasets_name,
+    detaching_function,
+    dtype_name,
+    formula_function,
+    index_name,
+    label_name,
+    loader_name,
+    part_of_batch,
+    sample_of_distribution,
+)
+from tonumpy.inference.lattice.joins import TOO_MANY
+from tonumpy.inference.lattice.values import (
+    DATASET,
+    SENT,
+    Arguments,
+    Constant,
+    Foreign,
+    LibraryObject,
+    Mapping,
+    Plain,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    believed,
+    mapped,
+)
+from tonumpy.inference.transfer.torch_operators import result_facts
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.chains import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonumpy.inference.lattice.evidence import Basis, Where
+
+LOADER = "torch.utils.data.DataLoader"
+
+
+def learnt_from_function(result: Value, function: ast.expr, arguments: Arguments, where: Where) -> Value:
+    """What a function or method of this name gives, where nothing better is known of it: `to_cpu(x)`,
+    `detach_to_cpu(x)`, `dist.sample()`, `scaler.inverse_transform(x)`."""
+    name = last_name(function) or ""
+    owner = last_name(function.value) or "" if isinstance(function, ast.Attribute) else ""
+    if formula_function.is_meant(name, owner):
+        result = _computed(result, arguments, where.habit("formula-function", f"`{name}` computes by a formula"))
+    if cpu_function.is_meant(name):
+        result = left_on_cpu(result, where.habit("cpu-function", f"`{name}` says that it brings it to the CPU"))
+    if sample_of_distribution.is_meant(name, owner):
+        result = without_grad(result, where.habit("sample-of-distribution", f"`{owner}.{name}()` draws without grad"))
+    if detaching_function.is_meant(name):
+        result = without_grad(result, where.habit("detaching-function", f"`{name}` says that it detaches"))
+    return result
+
+
+def without_grad(value: Value, basis: Basis | None) -> Value:
+    """With every tensor in it that is not known to require grad believed not to."""
+    if basis is None:
+        return value
+    if isinstance(value, (Tensor, Unknown)):
+        return believed(value, basis, requires_grad=False)
+    return mapped(value, lambda part: without_grad(part, basis))
+
+
+def left_on_cpu(value: Value, basis: Basis | None) -> Value:
+    """What was made where only the CPU is spoken of, or is in use; not what was sent elsewhere all the same."""
+    if basis is None:
+        return value
+    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.sent):
+        return believed(value, basis, on_cpu=True)
+    return mapped(value, lambda part: left_on_cpu(part, basis))
+
+
+def _computed(result: Value, arguments: Arguments, basis: Basis | None) -> Value:
+    """What arithmetic with numbers makes of tensors."""
+    given = () if arguments.has_star else arguments.values()
+    if not isinstance(result, Unknown) or not any(isinstance(value, (Tensor, Unknown)) for value in given):
+        return result
+    on_cpu, requires_grad = result_facts(given, True)
+    return believed(result, basis, on_cpu=on_cpu or None, requires_grad=False if requires_grad is False else None)
+
+
+# What transformers' `return_tensors` asks for, other than tensors of torch.
+_OTHER_TENSORS: dict[str, Value] = {
+    "np": Plain("numpy.ndarray"),
+    "tf": Foreign("tensorflow"),
+    "jax": Foreign("jax"),
+    "mlx": Foreign("mlx"),
+}
+
+
+def asked_for_as(arguments: Arguments) -> Value | None:
+    """What a function gives that `return_tensors="tf"` tells, as it does transformers' own, to give none of torch's."""
+    asked = arguments.named_value("return_tensors")
+    return _OTHER_TENSORS.get(asked.value) if isinstance(asked, Constant) and isinstance(asked.value, str) else None
+
+
+def learnt_from_name(value: Value, name: str, where: Where, *, is_item: bool = False) -> Value:
+    """The value of a parameter, attribute or key of this name, where nothing better is known of it.
+
+    `is_item`: of the variable of a loop, or of a part of what an iterator yields.
+    """
+    value = taken_for_source(value, name, where)
+    # What `.to(dtype)` is given, which moves nothing. One of many may be the type of tensors of some device: `for dtype
+    # in tensor_types`.
+    if (
+        isinstance(value, Unknown)
+        and value.why != TOO_MANY
+        and dtype_name.is_meant(name)
+        and where.habit("dtype-name", f"`{name}` is called a dtype")
+    ):
+        return Plain("dtype")
+    if isinstance(value, (Sequence, Mapping)) and part_of_batch.is_batch(name):
+        basis = where.habit("part-of-batch", f"`{name}` is called a batch")
+        return mapped(value, lambda part: without_grad(part, basis))
+    if isinstance(value, (Sequence, Mapping, Union)):
+        return mapped(value, lambda part: learnt_from_name(part, name, where, is_item=is_item))
+    if not isinstance(value, (Tensor, Unknown)) or value.requires_grad is not None:
+        return value
+    if is_item and isinstance(value, Tensor) and not value.is_given and value.certainty == "tensor":
+        return learnt_from_name_of_index(value, name, where)  # what has been computed, whatever a loop calls it
+    basis = None
+    if is_item and answer_of_pair.is_meant(name):
+        basis = where.habit("answer-of-pair", f"`{name}` is called the answer of a pair")
+    if basis is None and label_name.is_meant(name):
+        basis = where.habit("label-name", f"`{name}` is called a label, a length or a mask")
+    if basis is None and isinstance(value, Unknown) and datasets_name.is_meant(name):
+        basis = where.habit("datasets-name", f"`{name}` is called a dataset")
+    if basis is None:
+        return learnt_from_name_of_index(value, name, where)
+    return believed(value, basis, requires_grad=False)
+
+
+def learnt_from_name_of_index(value: Value, name: str, where: Where) -> Value:
+    """What a variable is given that is called an index: `kept_inds = nms(boxes, scores)`."""
+    if isinstance(value, (Sequence, Union)):
+        return mapped(value, lambda part: learnt_from_name_of_index(part, name, where))
+    if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None and index_name.is_meant(name):
+        return believed(value, where.habit("index-name", f"`{name}` is called an index"), requires_grad=False)
+    return value
+
+
+def taken_for_source(value: Value, name: str, where: Where, given: Iterable[str] = ()) -> Value:
+    """The loader, or the loaders, or the dataset, that its name says an unknown value is.
+
+    `given` names what the call that made it is given: with a loader, or a device, it may bring batches elsewhere.
+    """
+    if not isinstance(value, Unknown) or value.on_cpu is False or value.requires_grad is True:
+        return value
+    if dataset_name.is_meant(name) and value.why != SENT and not any("device" in other for other in given):
+        basis = where.habit("dataset-name", f"`{name}` is called a dataset")
+        if basis is not None:
+            evidence = value.evidence | basis.about("device", "grad")
+            return Unknown(DATASET, value.on_cpu, False, evidence=evidence)
+    if (value.on_cpu, value.requires_grad) != (None, None):
+        return value
+    if not loader_name.is_meant(name) or any(loader_name.is_meant(other) or "device" in other for other in given):
+        return value
+    basis = where.habit("loader-name", f"`{name}` is called a loader")
+    if basis is None:
+        return value
+    loader = LibraryObject(LOADER, True, False, evidence=value.evidence | basis.about("device", "grad"))
+    return Sequence(None, loader) if name.endswith("s") else loader
+
+
+def learnt_from_key(value: Value, constant: str | None, where: Where) -> Value:
+    """What stands under a constant, which is named after it: `batch[self.ITEM_ID]`, `data[EDGE_INDEX_KEY]`. A variable
+    is but a position."""
+    if constant is None or not constant.isupper():
+        return value
+    return learnt_from_name(value, constant.lower().removesuffix("_key"), where)
+
+
+def holder_of_data(value: Unknown, name: str | None, where: Where, *, has_names: bool) -> Unknown:
+    """What is called a batch or data, when a part of it is taken: `batch["image"]`, `batch[0]`, `data.x`."""
+    if value.requires_grad is not None or name is None or not was_given(value):
+        return value
+    if not part_of_batch.is_meant(name, has_names=has_names):
+        return value
+    return believed(value, where.habit("part-of-batch", f"`{name}` is called a batch, or data"), requires_grad=False)
+
+
+def may_hold_data(name: str | None) -> bool:
+    return name is not None and ("data" in name or "batch" in name)
+
+
+def was_given(value: Unknown) -> bool:
+    """Not what a function or module has made."""
+    return not value.why.startswith(("call", "method"))
+
+
+def taken_for_data(value: Tensor, basis: Basis | None) -> Tensor:
+    """What is made of nothing but what a function or an object was given, where it is known for data on the CPU."""
+    is_obscure = value.on_cpu is None and value.requires_grad is not True
+    is_given = value.is_given and not value.sent
+    return believed(value, basis, on_cpu=True, requires_grad=False) if is_obscure and is_given else value
+
+
+def held_by_dataset(value: Value, where: Where) -> Value:
+    """What an object of a Dataset was given, and keeps: data on the CPU, which workers can share."""
+    return kept_as_data(value, where.habit("content-of-dataset", "a Dataset keeps data on the CPU"))
+
+
+def kept_as_data(value: Value, basis: Basis | None) -> Value:
+    """What was given, of which nothing is known, taken for data on the CPU."""
+    if isinstance(value, Tensor):
+        return taken_for_data(value, basis)
+    if isinstance(value, Unknown):
+        is_obscure = value.on_cpu is None and value.requires_grad is not True and was_given(value)
+        if not is_obscure or basis is None:
+            return value
+        return believed(value._replace(why="what a dataset holds"), basis, on_cpu=True, requires_grad=False)
+    return mapped(value, lambda part: kept_as_data(part, basis))
+
+
+def item_of_dataset(value: Value, where: Where) -> Value:
+    """What a Dataset gives, as a loader would take it: data on the CPU, where nothing better is known of it."""
+    return _given(value, where.habit("content-of-dataset", "a Dataset gives data on the CPU"))
+
+
+def _given(value: Value, basis: Basis | None) -> Value:
+    if isinstance(value, Tensor):
+        return believed(value, basis, on_cpu=None if value.sent else True, requires_grad=False)
+    if isinstance(value, Unknown):
+        is_obscure = value.on_cpu is not False and value.requires_grad is not True and value.why != SENT
+        if not is_obscure or basis is None:
+            return value
+        return believed(value._replace(why="item of a dataset"), basis, on_cpu=True, requires_grad=False)
+    return mapped(value, lambda part: _given(part, basis))
+
+
+def where_no_accelerator_is(value: Value) -> Value:
+    """What was made where a condition, or a device that is given, says that the CPU is in use."""
+    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.sent):
+        return value._replace(on_cpu=True) if value.on_cpu is None else value
+    return mapped(value, where_no_accelerator_is)
+
+
