@@ -206,12 +206,11 @@ def test_standard_input_comes_alone(run_tonumpy: RunTonumpy) -> None:
 
 
 def test_there_are_these_formats(run_tonumpy: RunTonumpy) -> None:
-    assert format_names() == ["github", "json", "sarif", "text"]
+    assert format_names() == ["github", "html", "json", "sarif", "text"]
     helped = run_tonumpy("check", "--help").out
     assert all(name in helped for name in format_names())
-    assert (
-        "there is no format `xml`, but github, json, sarif, text" in run_tonumpy("check", "--output-format", "xml").err
-    )
+    unknown = run_tonumpy("check", "--output-format", "xml").err
+    assert f"there is no format `xml`, but {', '.join(format_names())}" in unknown
 
 
 def test_json_has_the_shape_of_ruffs(run_tonumpy: RunTonumpy, folder: Path) -> None:

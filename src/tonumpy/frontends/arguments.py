@@ -106,7 +106,7 @@ _COMMANDS = {
     "rules": ("list all rules", _add_rules),
 }
 
-_FORMATS = "text (the default), json (in ruff's shape), github or sarif"
+_FORMATS = "text (the default), json (in ruff's shape), github, sarif or html (one page for a team)"
 _UNSAFE = "also repair where nothing is known of the value but that torch is the only array framework in the file"
 
 

@@ -1,0 +1,140 @@
+"""Findings and errors as one HTML page for a team: plots, filters, and each finding with its code and its patch.
+
+The page asks for nothing: its style, its script and its data are in it, and its own policy forbids anything else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from base64 import b64encode
+from html import escape
+from string import Template
+
+from tonumpy.findings import SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.text import summary_of_check
+from tonumpy.rules import all_rules
+from tonumpy.text.source import Source
+
+if TYPE_CHECKING:
+    from tonumpy.findings import Finding, Fix
+    from tonumpy.report import Report
+
+_AROUND = 2  # lines shown before and after a finding
+_LONGEST = 1_000  # characters shown of a line
+_KINDS = {"safe": "safe", "unsafe": "unsafe", "display-only": "hand"}
+
+
+def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
+    style, script = _part("report.css"), _part("report.js")
+    files = _Files()
+    findings = [files.entry(finding) for finding in report.findings]
+    found = {finding.code for finding in report.findings}
+    rules = {
+        rule.code: {"name": rule.name, "summary": rule.summary, "page": rule.page}
+        for rule in all_rules()
+        if rule.code in found
+    }
+    # `</script>` and `<!--` would mean something where the data stands.
+    data = json.dumps({"files": files.entries, "rules": rules, "findings": findings}, separators=(",", ":"))
+    summary = " ".join(summary_of_check(report).split("\n")).strip()
+    return Template(_part("report.html")).substitute(
+        title=escape(summary.partition(".")[0]),
+        summary=escape(summary),
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        errors=_errors(report),
+        data=data.replace("<", "\\u003c"),
+    )
+
+
+def _part(name: str) -> str:
+    with open(os.path.join(os.path.dirname(__file__), "page", name), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _errors(report: Report) -> str:
+    if not report.errors:
+        return ""
+    items = "".join(f"<li>{escape(_shown(str(error)))}</li>\n" for error in report.errors)
+    return f'<section class="errors" aria-label="Errors">\n<h2>Not checked</h2>\n<ul>\n{items}</ul>\n</section>\n'
+
+
+def _shown(text: str) -> str:
+    """Without what UTF-8 does not have: the bytes of a file name that mean no characters."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+class _Files:
+    """The files of the findings, each with the lines that are shown of it."""
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, object]] = []
+        self._known: dict[str, tuple[int, Source | None, dict[int, str]]] = {}
+
+    def entry(self, finding: Finding) -> dict[str, object]:
+        index, source, lines = self._file(finding.filename)
+        entry: dict[str, object] = {
+            "file": index,
+            "code": finding.code,
+            "message": finding.message,
+            "start": finding.start,
+            "end": finding.end,
+            "kind": "none" if finding.fix is None else _KINDS[finding.fix.applicability],
+            "fix": finding.fix and finding.fix.message,
+        }
+        if source is not None and finding.end.row <= len(source.line_starts):
+            first = max(1, finding.start.row - _AROUND)
+            last = min(len(source.line_starts), finding.end.row + _AROUND)
+            lines.update((row, _cut(source.line(row).rstrip("\r\n"))) for row in range(first, last + 1))
+            entry["frame"] = (first, last)
+            if finding.fix is not None and finding.fix.edits:
+                entry["patch"] = _patch(source, finding.fix)
+        return entry
+
+    def _file(self, filename: str) -> tuple[int, Source | None, dict[int, str]]:
+        if filename not in self._known:
+            lines: dict[int, str] = {}
+            self._known[filename] = (len(self.entries), _read(filename), lines)
+            self.entries.append({"name": _shown(filename).replace(os.sep, "/"), "lines": lines})
+        return self._known[filename]
+
+
+def _read(filename: str) -> Source | None:
+    """None for what was read from standard input, or has gone since it was checked."""
+    try:
+        with open(filename, "rb") as stream:
+            return Source(stream.read(), filename)
+    except (OSError, SourceError):
+        return None
+
+
+def _patch(source: Source, fix: Fix) -> tuple[int, list[str], list[str]]:
+    """The first row that changes, the lines that are there, and those that are to be."""
+    first, last = fix.edits[0].start.row, fix.edits[-1].end.row
+    starts = source.line_starts
+    start, stop = starts[first - 1], starts[last] if last < len(starts) else len(source.text)
+    pieces, at = [], start
+    for edit in fix.edits:
+        pieces += [source.text[at : source.offset(edit.start)], edit.content]
+        at = source.offset(edit.end)
+    pieces.append(source.text[at:stop])
+    return first, _lines(source.text[start:stop]), _lines("".join(pieces))
+
+
+def _lines(text: str) -> list[str]:
+    """Those that Python counts, which are fewer than those of `str.splitlines`."""
+    return [_cut(line) for line in re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))]
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}\u2026"
