@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.conversions import Conversion, Fact
+from tonumpy.conversions import Conversion
+from tonumpy.facts import Fact
+from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.repair.edits import plan_fix
 from tonumpy.repair.operations import complete_chain
 from tonumpy.repair.rewrite import Repair, rewrite
 from tonumpy.text.candidates import find_candidates
-from tonumpy.text.chains import chain_of
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Certainty
+    from tonumpy.facts import Certainty
     from tonumpy.findings import Fix, Style
 
 

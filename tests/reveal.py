@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.conversions import Fact
+from tonumpy.facts import Fact
 from tonumpy.inference.index.project import Module, Project
 from tonumpy.inference.lattice.values import NONE, Tensor, Unknown, Value, join_fact, members, tensor_facts
 from tonumpy.inference.receivers import observe

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from tonumpy.inference.index.frameworks import FOREIGN
 from tonumpy.inference.knowledge import libraries
-from tonumpy.inference.knowledge.frameworks import FOREIGN
+from tonumpy.inference.knowledge.libraries.rows import canonical, gives_plain_values
 from tonumpy.inference.lattice.dtypes import is_dtype_name
 
 if sys.version_info >= (3, 11):
@@ -120,7 +121,7 @@ def test_names_are_known_by_the_name_they_are_looked_up_under(root: str) -> None
     """A row under an alias would never be found."""
     for row in rows(root, "promise", "attribute"):
         for name in listed(row["name"]):
-            assert libraries.canonical(name) == name
+            assert canonical(name) == name
 
 
 @each_library
@@ -144,6 +145,6 @@ def test_a_position_is_that_of_a_device_which_is_promised(root: str) -> None:
 
 def test_plain_roots_are_no_frameworks() -> None:
     for root in FOREIGN:
-        assert not libraries.gives_plain_values(f"{root}.Tensor"), root
-    assert libraries.gives_plain_values("numpy.linalg.norm")
-    assert not libraries.gives_plain_values("torch.zeros")
+        assert not gives_plain_values(f"{root}.Tensor"), root
+    assert gives_plain_values("numpy.linalg.norm")
+    assert not gives_plain_values("torch.zeros")

@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up; what is not named stands above all that is.
 STOREYS = """
-lazy_typing garbage findings text inference.index inference.lattice inference.knowledge inference.habits
+lazy_typing facts garbage findings text inference.index inference.lattice inference.knowledge inference.habits
 inference.transfer inference.summaries inference.memory conversions inference sinks repair rules
 config report pipeline
 """.split()
@@ -20,7 +20,6 @@ config report pipeline
 LEFT = frozenset(
     tuple(line.split(" -> "))
     for line in """
-config -> rules
 frontends.arguments -> report
 frontends.cli -> config
 frontends.cli -> frontends.disk
@@ -37,82 +36,38 @@ frontends.flake8_plugin -> config
 frontends.flake8_plugin -> garbage
 frontends.flake8_plugin -> inference.index.project
 frontends.flake8_plugin -> pipeline
-frontends.flake8_plugin -> rules
 frontends.flake8_plugin -> text.source
 inference.arguments -> sinks.consumers
-inference.index.data_classes -> inference.lattice.values
-inference.index.data_classes -> inference.transfer.calls
-inference.index.data_classes -> inference.transfer.expressions
-inference.index.data_classes -> inference.transfer.frame
-inference.index.data_classes -> inference.transfer.members
-inference.index.freezing -> conversions
-inference.index.project -> inference.knowledge.frameworks
-inference.index.project -> inference.lattice.environment
-inference.index.slices -> inference.knowledge.libraries.moved
-inference.index.slices -> inference.lattice.environment
-inference.index.slices -> inference.transfer.narrowing
-inference.knowledge.grad_contexts -> conversions
-inference.knowledge.libraries -> conversions
-inference.knowledge.libraries -> inference.habits.generation_keywords
-inference.knowledge.libraries -> inference.summaries.analysis
-inference.knowledge.libraries -> inference.transfer.beliefs
-inference.knowledge.libraries -> inference.transfer.frame
-inference.knowledge.libraries -> inference.transfer.torch_operators
-inference.knowledge.libraries.containers -> inference.transfer.calls
-inference.knowledge.libraries.containers -> inference.transfer.frame
-inference.knowledge.libraries.moved -> inference.transfer.devices
-inference.knowledge.libraries.moved -> inference.transfer.torch_operators
-inference.knowledge.libraries.promised -> conversions
-inference.knowledge.libraries.promised -> inference.transfer.beliefs
-inference.knowledge.libraries.promised -> inference.transfer.calls
-inference.knowledge.libraries.promised -> inference.transfer.devices
-inference.knowledge.libraries.promised -> inference.transfer.frame
-inference.knowledge.libraries.promised -> inference.transfer.members
-inference.knowledge.libraries.promised -> inference.transfer.torch_operators
-inference.lattice.values -> conversions
-inference.lattice.values -> inference.knowledge.frameworks
-inference.memory.sharing -> inference.memory.walk
-inference.summaries.analysis -> conversions
 inference.summaries.analysis -> inference.summaries.callers
 inference.summaries.analysis -> inference.summaries.module_variables
 inference.summaries.analysis -> inference.summaries.pytest_fixtures
-inference.summaries.callers -> conversions
-inference.summaries.classes -> conversions
-inference.summaries.classes -> inference.knowledge.frameworks
 inference.summaries.classes -> inference.summaries.analysis
 inference.summaries.classes -> inference.summaries.callers
 inference.summaries.classes -> inference.transfer.control_flow
-inference.transfer.argument_mutations -> conversions
+inference.summaries.data_classes -> inference.transfer.calls
 inference.transfer.argument_mutations -> inference.summaries.analysis
 inference.transfer.autocast -> inference.transfer.call_chains
 inference.transfer.autocast -> inference.transfer.expressions
 inference.transfer.call_chains -> inference.transfer.expressions
-inference.transfer.devices -> conversions
-inference.transfer.expressions -> conversions
 inference.transfer.expressions -> inference.transfer.assignment
 inference.transfer.expressions -> inference.transfer.constant_conditions
-inference.transfer.frame -> conversions
 inference.transfer.frame -> inference.summaries.analysis
-inference.transfer.guards -> conversions
 inference.transfer.guards -> inference.transfer.expressions
-inference.transfer.members -> conversions
+inference.transfer.libraries -> inference.summaries.analysis
 inference.transfer.members -> inference.transfer.calls
+inference.transfer.module_containers -> inference.transfer.calls
 inference.transfer.mutations -> inference.transfer.argument_mutations
 inference.transfer.mutations -> inference.transfer.assignment
 inference.transfer.mutations -> inference.transfer.calls
-inference.transfer.narrowing -> conversions
 inference.transfer.narrowing -> inference.transfer.expressions
 inference.transfer.observation -> inference.transfer.expressions
+inference.transfer.promises -> inference.transfer.calls
+inference.transfer.promises -> inference.transfer.members
 inference.transfer.python_builtins -> inference.transfer.calls
-inference.transfer.torch_operators -> conversions
 pipeline -> inference.arguments
 pipeline -> repair.rewrite
 pipeline -> sinks.calls
 report -> rules
-rules -> config
-text.chains -> inference.knowledge.torch_api
-text.completeness -> inference.memory.sharing
-text.source -> text.candidates
 text.source -> text.deferred
 """.strip().splitlines()
 )

@@ -7,7 +7,7 @@ from os.path import dirname
 from typing import overload
 
 from tonumpy import pipeline
-from tonumpy.config import Choices, Configuration, Settings, read_codes
+from tonumpy.config import Choices, Configuration, Settings, judges_arguments, read_codes
 from tonumpy.findings import SourceError
 from tonumpy.frontends import run
 from tonumpy.frontends.disk import read
@@ -15,7 +15,6 @@ from tonumpy.frontends.files import find_files
 from tonumpy.frontends.parallel import outcomes_of
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.rules import judges_arguments
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import may_hold_candidates, may_hold_consumers
 from tonumpy.text.source import Source

@@ -66,6 +66,13 @@ class Settings(NamedTuple):
         return len(selected) > len(_longest_beginning(rule.code, self.ignore))
 
 
+def judges_arguments(settings: Settings) -> bool:
+    """Whether files without any call of `.numpy()` may have findings."""
+    from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
+
+    return any(rule.judges == "arguments" and settings.selects(rule) for rule in all_rules())
+
+
 def _longest_beginning(code: str, beginnings: Iterable[str]) -> str:
     return max(filter(code.startswith, beginnings), key=len, default="")
 
@@ -188,7 +195,7 @@ def read_codes(value: object, _root: str = "") -> tuple[str, ...]:
     """Codes or their beginnings; ValueError for one that no rule's code begins with."""
     codes = _strings(value)
     if codes:
-        from tonumpy.rules import all_rules
+        from tonumpy.rules import all_rules  # saves start-up where no code is given
 
         known = [rule.code for rule in all_rules()]
         for code in codes:

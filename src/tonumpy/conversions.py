@@ -7,17 +7,11 @@ from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 
 if TYPE_CHECKING:
     import ast
-    from typing import Literal
 
+    from tonumpy.facts import Certainty, Fact
+    from tonumpy.inference.knowledge.chains import Chain
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.text.candidates import Candidate, Site
-    from tonumpy.text.chains import Chain
-
-    Certainty = Literal["tensor", "likely", "possible"]
-
-# A fact is known to hold, known not to hold, or unknown (None). Unknown is never promoted to either.
-Fact = bool | None
-
 
 # What makes a tensor of a dtype that NumPy has of one that it lacks; None where torch has nothing for it.
 LINKS_OF_DTYPE = {

@@ -6,6 +6,7 @@ from functools import cache, partial
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Finding, Position
+from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.inference.index.project import Module
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
@@ -13,8 +14,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.repair.edits import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
-from tonumpy.text.candidates import find_candidates
-from tonumpy.text.completeness import Complete, complete_candidates
+from tonumpy.text.candidates import call_span, find_candidates
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import may_hold_consumers
 from tonumpy.text.source import Source
@@ -142,4 +142,4 @@ def _span(conversion: Conversion | ImplicitConversion, source: Source) -> tuple[
     if isinstance(conversion, ImplicitConversion):
         node = conversion.site.string or conversion.argument
         return source.node_start(node), source.node_end(node)
-    return source.call_span(conversion.candidate)
+    return call_span(conversion.candidate, source)

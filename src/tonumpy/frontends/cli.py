@@ -220,7 +220,7 @@ def _candidates(
 
 
 def _judges_arguments(path: str, configuration: Configuration) -> bool:
-    from tonumpy.rules import judges_arguments
+    from tonumpy.config import judges_arguments
 
     return judges_arguments(configuration.settings_in(os.path.dirname(path)))
 

@@ -66,7 +66,7 @@ class Plugin:
     def _may_hold_consumers(self) -> bool:
         if not may_hold_consumers(self.text):
             return False
-        from tonumpy.rules import judges_arguments
+        from tonumpy.config import judges_arguments
 
         return judges_arguments(self.settings())
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.conversions import Fact, ImplicitConversion
+from tonumpy.conversions import ImplicitConversion
+from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.lattice.values import Plain, Sequence, Symbol, Tensor, Unknown, Value, is_number, members
 from tonumpy.inference.receivers import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments
-from tonumpy.text.chains import chain_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
-    from tonumpy.conversions import Certainty
+    from tonumpy.facts import Certainty, Fact
     from tonumpy.inference.index.project import Module
     from tonumpy.inference.lattice.values import Arguments
     from tonumpy.inference.transfer.frame import Observation

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.conversions import Conversion, Fact
+from tonumpy.conversions import Conversion
 from tonumpy.inference.habits import collate_function, label_name
 from tonumpy.inference.habits.program_on_cpu import CpuOnly
 from tonumpy.inference.index.bindings import names_read, words_of_chain
+from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
 from tonumpy.inference.lattice.values import (
     ITEM_OF_GIVEN,
     Arguments,
@@ -31,14 +32,13 @@ from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_all_
 from tonumpy.inference.transfer.frame import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
-from tonumpy.text.chains import Chain, Role, chain_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from collections.abc import Sequence as Items
     from typing import TypeVar
 
-    from tonumpy.conversions import Certainty
+    from tonumpy.facts import Certainty, Fact
     from tonumpy.inference.index.project import Module
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.inference.memory.sharing import Sharing

@@ -9,6 +9,7 @@ from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, Fix, Position
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import AddLinks, Convert, CopyArray, DataToDetach, Operation, RemoveLink, describe
+from tonumpy.text.candidates import is_placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +55,7 @@ def plan_edits(operations: Iterable[Operation], source: Source) -> tuple[Edit, .
 def _is_placed(conversion: Conversion | ImplicitConversion, source: Source) -> bool:
     if isinstance(conversion, ImplicitConversion):
         return conversion.site.string is None
-    return source.is_placed(conversion.candidate)
+    return is_placed(conversion.candidate, source)
 
 
 def _applicability(conversion: Conversion | ImplicitConversion, source: Source) -> Applicability:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.knowledge.chains import Chain, Link, Role
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.chains import Chain, Link, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

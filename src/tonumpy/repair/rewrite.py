@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, SourceError
+from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.repair.operations import (
     AddLinks,
@@ -17,7 +18,6 @@ from tonumpy.repair.operations import (
     RemoveLink,
     completes_the_chain,
 )
-from tonumpy.text.chains import chain_of
 from tonumpy.text.deferred import look_into
 from tonumpy.text.source import Source, parse
 

@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Literal
 
-    from tonumpy.config import Settings
     from tonumpy.findings import Style
+    from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
-    from tonumpy.text.completeness import Complete
 
 
 class Rule(NamedTuple):
@@ -43,11 +42,6 @@ class Rule(NamedTuple):
     def summary(self) -> str:
         """The first line of the page without its `#` and its code."""
         return self.page.splitlines()[0].removeprefix("# ").removesuffix(f" ({self.code})")
-
-
-def judges_arguments(settings: Settings) -> bool:
-    """Whether files without any call of `.numpy()` may have findings."""
-    return any(rule.judges == "arguments" and settings.selects(rule) for rule in all_rules())
 
 
 def _no_complete_chain(complete: Complete) -> Iterable[Candidate]:  # noqa: ARG001

@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
+    from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
-    from tonumpy.text.completeness import Complete
 
 CODE = "TNP304"
 ON_BY_DEFAULT = False

@@ -41,16 +41,16 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.knowledge.chains import Role
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import DataToDetach
-from tonumpy.text.chains import Role
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
+    from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
-    from tonumpy.text.completeness import Complete
 
 CODE = "TNP303"
 ON_BY_DEFAULT = False

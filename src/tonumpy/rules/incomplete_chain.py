@@ -36,14 +36,14 @@ Safe: only conversions of proved tensors, or of expressions that by their own wo
 
 from __future__ import annotations
 
+from tonumpy.inference.completeness import has_complete_chain
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import complete_chain
-from tonumpy.text.completeness import has_complete_chain
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
+    from tonumpy.inference.completeness import Complete
     from tonumpy.text.candidates import Candidate
-    from tonumpy.text.completeness import Complete
 
 CODE = "TNP300"
 ON_BY_DEFAULT = False

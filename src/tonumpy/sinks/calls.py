@@ -13,7 +13,7 @@ import sys
 from bisect import bisect_right
 
 from tonumpy.inference.index.bindings import arguments_of, imports_of
-from tonumpy.inference.knowledge.libraries import gives_plain_values
+from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.harmless import Harmless
 from tonumpy.sinks.names_in_trouble import NamesInTrouble

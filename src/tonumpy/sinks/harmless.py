@@ -10,7 +10,6 @@ import ast
 from types import MappingProxyType
 
 from tonumpy.inference.index.bindings import (
-    FILLING,
     arguments_of,
     bindings_of,
     bound_names,
@@ -20,6 +19,7 @@ from tonumpy.inference.index.bindings import (
     reads_any,
     root_name,
 )
+from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import statements_of
 

@@ -12,6 +12,7 @@ from tonumpy.text.syntax import children_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tonumpy.findings import Position
     from tonumpy.text.source import Source
 
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -208,3 +209,27 @@ def first_row(statement: ast.stmt) -> int:
 
 def last_row(statement: ast.stmt) -> int:
     return statement.end_lineno or statement.lineno
+
+
+def is_placed(candidate: Candidate, source: Source) -> bool:
+    """Whether ast gives the right position of a candidate.
+
+    It may not for a name that is written in other characters than it means (ast has normalised it), and inside an
+    f-string in the first releases of Python 3.10 and 3.11, which take the place of one expression for another's.
+    """
+    place = source.name_start(candidate.attribute)
+    string = candidate.string
+    if place is None or string is None:
+        return place is not None
+    attributes = [node for node in ast.walk(string) if isinstance(node, ast.Attribute)]
+    taken = [source.name_start(each) for each in attributes if each.attr == candidate.attribute.attr]
+    return source.node_start(string) < place < source.node_end(string) and taken.count(place) == 1
+
+
+def call_span(candidate: Candidate, source: Source) -> tuple[Position, Position]:
+    """From the name `numpy` to just after the closing bracket; of what holds the call where ast misplaces it."""
+    start = source.name_start(candidate.attribute)
+    if start is None or not is_placed(candidate, source):
+        around = candidate.string or candidate.call
+        return source.node_start(around), source.node_end(around)
+    return start, source.node_end(candidate.call)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import blocks_of, walk
 
 if TYPE_CHECKING:

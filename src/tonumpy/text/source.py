@@ -13,10 +13,6 @@ from itertools import accumulate
 
 from tonumpy.findings import Position, SourceError
 from tonumpy.garbage import Paused
-from tonumpy.lazy_typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tonumpy.text.candidates import Candidate
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
@@ -153,27 +149,6 @@ class Source:
         start = Position(end.row, end.column - len(attribute.attr))
         found = start.column > 0 and self.text.startswith(attribute.attr, self.offset(start))
         return start if found else None
-
-    def is_placed(self, candidate: Candidate) -> bool:
-        """Whether ast gives the right position of a candidate.
-
-        It may not for a name that is written in other characters than it means (ast has normalised it), and inside an
-        f-string in the first releases of Python 3.10 and 3.11, which take the place of one expression for another's.
-        """
-        place = self.name_start(candidate.attribute)
-        if place is None or candidate.string is None:
-            return place is not None
-        attributes = [node for node in ast.walk(candidate.string) if isinstance(node, ast.Attribute)]
-        taken = [self.name_start(each) for each in attributes if each.attr == candidate.attribute.attr]
-        return self.node_start(candidate.string) < place < self.node_end(candidate.string) and taken.count(place) == 1
-
-    def call_span(self, candidate: Candidate) -> tuple[Position, Position]:
-        """From the name `numpy` to just after the closing bracket; of what holds the call where ast misplaces it."""
-        start = self.name_start(candidate.attribute)
-        if start is None or not self.is_placed(candidate):
-            around = candidate.string or candidate.call
-            return self.node_start(around), self.node_end(around)
-        return start, self.node_end(candidate.call)
 
 
 def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:

@@ -24,5 +24,6 @@ from __future__ import annotations
 EFFECT = "silence"
 APPLIES_TO = ("parameter", "binding", "attribute")
 
+
 def is_meant(name: str) -> bool:
     return name.rpartition("_")[2] == "dtype"

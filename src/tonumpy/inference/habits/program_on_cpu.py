@@ -40,8 +40,8 @@ from collections import Counter, deque
 from functools import cached_property
 
 from tonumpy.inference.index.bindings import Import, imports_of
+from tonumpy.inference.index.frameworks import imported_roots
 from tonumpy.inference.index.project import names_other_devices, names_stored
-from tonumpy.inference.knowledge.frameworks import imported_roots
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, statements_of
 

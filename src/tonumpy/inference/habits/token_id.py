@@ -28,5 +28,6 @@ from __future__ import annotations
 EFFECT = "silence"
 APPLIES_TO = ("attribute",)
 
+
 def is_meant(attribute: str) -> bool:
     return attribute.endswith("_token_id")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.torch_words import FILLING, IN_PLACE, MOVES
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.chains import ACCELERATORS, last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
@@ -337,17 +338,6 @@ def is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
     return isinstance(function, ast.Attribute) and function.attr.endswith("_") and not function.attr.endswith("__")
 
 
-# Methods of tensors that give another view of the same memory, or of a copy where there can be none.
-VIEWING = frozenset(
-    "view view_as reshape ravel flatten unflatten squeeze unsqueeze transpose t swapaxes permute movedim expand"
-    " expand_as narrow select unfold values diagonal unbind chunk split".split()
-)
-FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())  # of containers
-MOVES = ACCELERATORS | {"to", "cpu"}  # of modules
-# Methods that change a container, or a module, without saying so in their names.
-IN_PLACE = FILLING | MOVES
-
-
 def names_changed(calls: Iterable[ast.Call]) -> Iterator[str]:
     """What methods are called on that change it, wherever that is: `a.append(x) if flag else b.append(x)`.
 
@@ -471,3 +461,11 @@ def requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:
 
 def is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
+
+
+def asks_for_class(test: ast.expr) -> bool:
+    """`isinstance(x, np.ndarray)`, `torch.is_tensor(x)`."""
+    if not isinstance(test, ast.Call):
+        return False
+    name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", None)
+    return (name == "isinstance" and len(test.args) == 2) or (name == "is_tensor" and len(test.args) == 1)

@@ -7,7 +7,6 @@ import re
 from functools import cache
 
 from tonumpy.inference.index.bindings import (
-    FILLING,
     FunctionNode,
     is_in_place,
     is_name,
@@ -16,9 +15,10 @@ from tonumpy.inference.index.bindings import (
     registered,
     set_by_call,
 )
+from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import spans_any
-from tonumpy.text.chains import ACCELERATORS, last_name
+from tonumpy.text.names import ACCELERATORS, last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 
 if TYPE_CHECKING:

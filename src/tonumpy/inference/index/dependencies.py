@@ -5,9 +5,6 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import (
-    IN_PLACE,
-    MOVES,
-    VIEWING,
     FunctionNode,
     arguments_of,
     bindings_of,
@@ -25,6 +22,7 @@ from tonumpy.inference.index.bindings import (
     read_name,
     root_name,
 )
+from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, VIEWING
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from collections.abc import Sequence as Items
 
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.index.bindings import FunctionNode
 
 _PASSING_OVER = (ast.Continue, ast.Break, ast.Return)

@@ -9,8 +9,8 @@ import sys
 from functools import cached_property
 
 from tonumpy.findings import SourceError
-from tonumpy.inference.index.bindings import FILLING, Import, imports_of, root_name
-from tonumpy.inference.knowledge.frameworks import (
+from tonumpy.inference.index.bindings import Import, imports_of, root_name
+from tonumpy.inference.index.frameworks import (
     FOREIGN,
     hands_out_wrappers,
     has_rivals,
@@ -20,10 +20,10 @@ from tonumpy.inference.knowledge.frameworks import (
     only_torch_says,
     shared_words,
 )
-from tonumpy.inference.lattice.environment import GRAD_CONTEXTS
+from tonumpy.inference.index.torch_words import FILLING, GRAD_CONTEXTS
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import spans_any
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.source import Source
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 

@@ -7,7 +7,7 @@ import ast
 from tonumpy.inference.index.bindings import arguments_of, read_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import spans_any
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, children_of
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import ast
 
 from tonumpy.inference.index.bindings import (
     OBJECTS,
+    asks_for_class,
     bindings_of,
     bound_names,
     calls_super,
@@ -22,11 +23,9 @@ from tonumpy.inference.index.bindings import (
     root_name,
 )
 from tonumpy.inference.index.dependencies import Use, flow_of_node, names_bound
-from tonumpy.inference.knowledge.libraries.moved import changes_module_in_place
-from tonumpy.inference.lattice.environment import GRAD_SETTERS
-from tonumpy.inference.transfer.narrowing import asks_for_class
+from tonumpy.inference.index.torch_words import GRAD_SETTERS, changes_module_in_place
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import SCOPES, blocks_of, statements_of
 
 if TYPE_CHECKING:

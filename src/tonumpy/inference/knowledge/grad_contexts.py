@@ -5,12 +5,12 @@ A mode is "on", "off", "unknown", or "unchanged" from what it is around the bloc
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.environment import GRAD_CONTEXTS
+from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.lattice.values import BoundMethod, Constant, Function, LibraryObject, Value, members
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.lattice.values import Arguments
 
 

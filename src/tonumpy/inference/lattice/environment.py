@@ -13,14 +13,10 @@ DEFAULT_DEVICE = "<default device>"  # set by `with torch.device(...)`
 DEFAULT_DTYPE = "<default dtype>"  # set by `torch.set_default_dtype(...)`
 AUTOCAST = "<autocast>"  # the dtype of `with torch.autocast(...)`
 GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
-# What torch's contexts set it to. By their own names, for a module may import torch in ways that are not followed, or
-# wrap them: nobody calls so what does something else.
-GRAD_CONTEXTS = {"no_grad": "off", "inference_mode": "off", "enable_grad": "on", "set_grad_enabled": "unknown"}
 # That a condition has said that no accelerator is in use. With a dot, as an attribute: behind the branches nothing is
 # known of it.
 NO_ACCELERATOR = "<accelerator>.none"
 KEPT_WITHOUT_GRAD = "<kept without grad>"  # that `self.forward(x)` was called, for what layers keep, with grad mode off
-GRAD_SETTERS = ("set_grad_enabled", "_set_grad_enabled")  # called as statements, they hold from there on
 # What a call of a function under @contextlib.contextmanager gives: its arguments are what the function yields, and the
 # grad mode that it does so in.
 GENERATOR_CONTEXT = "contextlib._GeneratorContextManager"

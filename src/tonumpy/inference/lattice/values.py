@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from enum import IntEnum
 
-from tonumpy.inference.knowledge.frameworks import foreign_root
 from tonumpy.inference.lattice.dtypes import is_dtype_name
 from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, joined, without
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
     from typing import Any, Literal, TypeVar
 
-    from tonumpy.conversions import Certainty, Fact
+    from tonumpy.facts import Certainty, Fact
     from tonumpy.inference.index.project import Module
     from tonumpy.inference.lattice.evidence import Aspect, Basis
 
@@ -316,14 +315,6 @@ def join_facts(pairs: Items[tuple[Fact, Fact]]) -> tuple[Fact, Fact]:
 def same(first: Value | None, second: Value | None) -> bool:
     """Equality that tells Constant(1) from Plain(1): named tuples of different classes may compare equal."""
     return first is second or (type(first) is type(second) and first == second)
-
-
-def symbol(name: str) -> Value:
-    """A library's name; another framework's is foreign."""
-    root = foreign_root(name)
-    if root is not None:
-        return Foreign(root)
-    return Symbol(name)
 
 
 def definition(

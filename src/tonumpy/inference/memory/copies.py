@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge.chains import Role
 from tonumpy.inference.lattice.values import Symbol, Tensor
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import Role
 
 if TYPE_CHECKING:
+    from tonumpy.inference.knowledge.chains import Chain, Link
     from tonumpy.inference.lattice.values import Value
-    from tonumpy.text.chains import Chain, Link
 
 
 def copies_in(chain: Chain, receiver: ast.expr, values: dict[int, Value]) -> tuple[ast.expr, ...]:

@@ -12,7 +12,7 @@ from tonumpy.inference.index.bindings import given_to, parameter_names, path_of
 from tonumpy.inference.lattice.values import Function, ModuleValue
 from tonumpy.inference.memory.regions import Memory, Names, Place, Reference, References, further
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import SCOPES
 
 if TYPE_CHECKING:

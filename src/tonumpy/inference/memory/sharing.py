@@ -17,7 +17,7 @@ from tonumpy.inference.memory.walk import MAX_DEPTH, Walk
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

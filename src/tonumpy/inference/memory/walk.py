@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 import sys
 
-from tonumpy.inference.index.bindings import VIEWING, arguments_of, bound_names, names_in, parameter_names
+from tonumpy.inference.index.bindings import arguments_of, bound_names, names_in, parameter_names
+from tonumpy.inference.index.torch_words import VIEWING
+from tonumpy.inference.knowledge.chains import Role, chain_of
 from tonumpy.inference.memory.effects import Effects, Given, as_given, given_by
 from tonumpy.inference.memory.held import HeldMemory
 from tonumpy.inference.memory.regions import (
@@ -37,13 +39,26 @@ from tonumpy.inference.memory.writes import (
     written_arguments,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import Role, chain_of, last_name
+from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Protocol
 
-    from tonumpy.inference.memory.sharing import Functions
+    from tonumpy.inference.memory.effects import Callee
     from tonumpy.inference.memory.writes import EffectOnModels
+
+    class Functions(Protocol):
+        """What a walk asks of the functions of its module and of others."""
+
+        conversions: frozenset[ast.Call]
+
+        def callee(self, call: ast.Call, owner: ast.ClassDef | None) -> Callee | None: ...
+
+        def imported(self, call: ast.Call) -> Callee | None: ...
+
+        def effects(self, callee: Callee, depth: int) -> Effects: ...
+
 
 MAX_DEPTH = 3  # of calls, from the function that is called or to those who call
 MAX_PASSES = 4  # of a loop: what goes round it is settled after two, in a loop of loops after three

@@ -8,7 +8,7 @@ import re
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from typing import Literal

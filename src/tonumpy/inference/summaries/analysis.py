@@ -22,7 +22,6 @@ from tonumpy.inference.index.dependencies import Flow, flow_of_node
 from tonumpy.inference.index.project import names_other_devices
 from tonumpy.inference.index.references import is_called_on_others, is_called_on_self_alone
 from tonumpy.inference.index.slices import Slice, Slicer
-from tonumpy.inference.knowledge import libraries
 from tonumpy.inference.knowledge.grad_contexts import inside, running_in
 from tonumpy.inference.lattice.aliases import as_given, handed_back, unless_it_requires_grad
 from tonumpy.inference.lattice.environment import AUTOCAST, GENERATOR_CONTEXT
@@ -53,7 +52,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries import callers, classes, module_variables, pytest_fixtures
 from tonumpy.inference.summaries.callers import Entry
 from tonumpy.inference.summaries.fixpoint import Unfinished
-from tonumpy.inference.transfer import autocast
+from tonumpy.inference.transfer import autocast, libraries
 from tonumpy.inference.transfer.annotations import value_of_annotation, value_of_class
 from tonumpy.inference.transfer.assignment import grad_mode_of_context
 from tonumpy.inference.transfer.beliefs import kept_as_data, learnt_from_name, without_grad
@@ -62,14 +61,14 @@ from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.transfer.members import settle
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Sequence as Items
 
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.index.project import Module
 
 MAX_DEPTH = 8  # of calls entered from a candidate's function

@@ -12,7 +12,7 @@ from tonumpy.inference.index.references import (
     is_on_self,
     references_to,
 )
-from tonumpy.inference.lattice.environment import GRAD_CONTEXTS
+from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Sequence as Items
 
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.project import Module
     from tonumpy.inference.index.references import Reference

@@ -23,10 +23,9 @@ from tonumpy.inference.index.class_bodies import (
     written_within,
 )
 from tonumpy.inference.index.constructors import stored_parameters
-from tonumpy.inference.index.data_classes import default_of_field, fields_taken
+from tonumpy.inference.index.frameworks import FOREIGN
 from tonumpy.inference.index.freezing import freezes_itself, grad_left_by_methods, thaws
 from tonumpy.inference.index.slices import Slice, Slicer
-from tonumpy.inference.knowledge import libraries
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_integral, is_real
 from tonumpy.inference.lattice.joins import join, join_all
@@ -54,6 +53,8 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.summaries.callers import Entry
+from tonumpy.inference.summaries.data_classes import default_of_field, fields_taken
+from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.beliefs import held_by_dataset, learnt_from_name
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import NO_TARGETS, Frame, Targets
@@ -61,7 +62,7 @@ from tonumpy.inference.transfer.members import attribute_of, settle
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.summaries.analysis import Analysis
 
 MAX_ANCESTORS = 12
@@ -226,8 +227,6 @@ class ClassFacts:
 
     def is_foreign(self, cls: Class) -> str | None:
         """The framework whose class it extends, if that is not torch."""
-        from tonumpy.inference.knowledge.frameworks import FOREIGN
-
         return next((name for name in self.library_bases(cls) if name in FOREIGN), None)
 
     def named_tuple_fields(self, instance: Instance) -> Sequence | None:

@@ -6,8 +6,9 @@ import ast
 
 from tonumpy.inference.index.bindings import Import, bindings_of, bound_names, imports_of, words_given
 from tonumpy.inference.index.dependencies import flow_of_module, flow_of_node
+from tonumpy.inference.index.frameworks import foreign_root
 from tonumpy.inference.index.slices import Slice
-from tonumpy.inference.knowledge.frameworks import foreign_root
+from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -20,7 +21,6 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     definition,
-    symbol,
 )
 from tonumpy.inference.transfer.beliefs import taken_for_source
 from tonumpy.inference.transfer.control_flow import execute

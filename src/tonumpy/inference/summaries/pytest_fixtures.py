@@ -28,7 +28,7 @@ from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import item_of, settle
 from tonumpy.inference.transfer.python_builtins import PARAMETER_SET
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:

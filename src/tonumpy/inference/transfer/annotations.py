@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from tonumpy.inference.knowledge.frameworks import foreign_root
+from tonumpy.inference.index.frameworks import foreign_root
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -26,7 +26,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 
 _PLAIN = frozenset("int float bool str bytes complex slice range bytearray object_".split())
 _SEQUENCES = frozenset(

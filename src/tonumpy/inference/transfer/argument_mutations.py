@@ -23,7 +23,7 @@ from tonumpy.inference.transfer.frame import NO_TARGETS, Frame
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.summaries.analysis import Analysis
 
 # A place is the position of an argument, or its name.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import arguments_of, element_path, key_path, names_in, path_of, root_name
-from tonumpy.inference.knowledge import libraries
+from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_objects
+from tonumpy.inference.knowledge.operands import are_given
 from tonumpy.inference.lattice.aliases import loosened, with_origin, with_unknown_grad
 from tonumpy.inference.lattice.dtypes import is_integral
-from tonumpy.inference.lattice.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT, GRAD_CONTEXTS
+from tonumpy.inference.lattice.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT
 from tonumpy.inference.lattice.joins import join, join_all, updated
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -36,13 +37,13 @@ from tonumpy.inference.lattice.values import (
     truth_of,
     with_facts,
 )
-from tonumpy.inference.transfer import autocast
+from tonumpy.inference.transfer import autocast, libraries
 from tonumpy.inference.transfer.beliefs import learnt_from_name, learnt_from_name_of_index
 from tonumpy.inference.transfer.expressions import evaluate, operand_of, operate
 from tonumpy.inference.transfer.members import item_of, settle
-from tonumpy.inference.transfer.torch_operators import are_given, with_grad_set
+from tonumpy.inference.transfer.torch_operators import with_grad_set
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from tonumpy.inference.habits import (
     part_of_batch,
     sample_of_distribution,
 )
+from tonumpy.inference.knowledge.operands import result_facts
 from tonumpy.inference.lattice.joins import TOO_MANY
 from tonumpy.inference.lattice.values import (
     DATASET,
@@ -39,9 +40,8 @@ from tonumpy.inference.lattice.values import (
     believed,
     mapped,
 )
-from tonumpy.inference.transfer.torch_operators import result_facts
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -248,5 +248,3 @@ def where_no_accelerator_is(value: Value) -> Value:
     if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.sent):
         return value._replace(on_cpu=True) if value.on_cpu is None else value
     return mapped(value, where_no_accelerator_is)
-
-

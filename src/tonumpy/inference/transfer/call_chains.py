@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import SELF, element_path, is_super, key_path
-from tonumpy.inference.knowledge import libraries, torch_api
-from tonumpy.inference.knowledge.libraries.moved import moved
+from tonumpy.inference.index.torch_words import changes_module_in_place
+from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -30,14 +30,16 @@ from tonumpy.inference.lattice.values import (
     mapped,
     tensor_facts,
 )
+from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import makes_annotation
 from tonumpy.inference.transfer.beliefs import holder_of_data, learnt_from_function, learnt_from_key, may_hold_data
 from tonumpy.inference.transfer.calls import call_method, call_value
 from tonumpy.inference.transfer.frame import Observation
 from tonumpy.inference.transfer.members import attribute_of, item_of, settle, subscript_of
+from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.mutations import change_arguments, change_receiver, give_away_modules
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame
@@ -136,7 +138,7 @@ def _gives_itself(receiver: Value, method: str, result: Value) -> bool:
     """Whether a method has given the module that it was called on: `net.eval().requires_grad_(False)`."""
     if isinstance(receiver, Union):  # whichever it is
         return all(_gives_itself(member, method, member) for member in receiver.members)
-    if method not in ("eval", "train") and not libraries.changes_module_in_place(method):
+    if method not in ("eval", "train") and not changes_module_in_place(method):
         return False
     if isinstance(receiver, Instance):
         return isinstance(result, Instance) and result.cls == receiver.cls

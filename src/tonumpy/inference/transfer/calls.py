@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tonumpy.inference.habits import collate_function, function_of_data, generation_keywords
 from tonumpy.inference.index.bindings import Import
-from tonumpy.inference.knowledge import libraries, torch_api
-from tonumpy.inference.knowledge.frameworks import IMPORTING
+from tonumpy.inference.index.frameworks import IMPORTING
+from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
+from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_objects, under_context
+from tonumpy.inference.knowledge.operands import combine, result_facts
+from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
 from tonumpy.inference.lattice.dtypes import is_integral
-from tonumpy.inference.lattice.environment import GRAD_CONTEXTS
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.joins import KEPT_CALLS, join_all
 from tonumpy.inference.lattice.values import (
@@ -45,11 +47,10 @@ from tonumpy.inference.lattice.values import (
     may_be,
     resting_on,
     stronger,
-    symbol,
     tensor_facts,
     with_facts,
 )
-from tonumpy.inference.transfer import autocast, python_builtins, representation
+from tonumpy.inference.transfer import autocast, libraries, python_builtins, representation
 from tonumpy.inference.transfer.annotations import made_by_typing
 from tonumpy.inference.transfer.beliefs import (
     LOADER,
@@ -66,9 +67,7 @@ from tonumpy.inference.transfer.torch_operators import (
     TORCH_WORDS,
     call_tensor_method,
     call_torch_function,
-    combine,
     on_default_device,
-    result_facts,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
 

@@ -10,7 +10,7 @@ from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.narrowing import decided_by_class
 from tonumpy.inference.transfer.python_builtins import METHODS_OF_TEXT
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame

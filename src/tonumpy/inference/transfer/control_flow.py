@@ -13,7 +13,7 @@ from tonumpy.inference.index.bindings import (
     rewritten_element,
 )
 from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
-from tonumpy.inference.knowledge.libraries.moved import changes_module_in_place
+from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import (
@@ -40,7 +40,7 @@ from tonumpy.inference.transfer.narrowing import narrow, narrow_by_pattern, patt
 from tonumpy.inference.transfer.observation import observe_calls, observe_calls_of_targets
 from tonumpy.inference.transfer.simple_statements import HANDLERS, Continues, give_away, is_wanted, walruses
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import blocks_of, statements_of
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
 
 
 def as_tensor(receiver: Tensor | Unknown) -> Tensor:

@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference.habits import settings_object
 from tonumpy.inference.index.bindings import bound_names, changes_something, holders_of, is_false, requires_grad_given
+from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.lattice.values import (
@@ -31,7 +32,7 @@ from tonumpy.inference.transfer.call_chains import evaluate_chain
 from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.members import item_of, settle
 from tonumpy.inference.transfer.narrowing import narrow
-from tonumpy.inference.transfer.torch_operators import combine, with_dimensions
+from tonumpy.inference.transfer.torch_operators import with_dimensions
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import walk
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.transfer.frame import Frame
 
 

@@ -35,7 +35,7 @@ from tonumpy.inference.transfer.beliefs import where_no_accelerator_is
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.index.dependencies import Flow
     from tonumpy.inference.index.project import Module
     from tonumpy.inference.index.slices import Slice

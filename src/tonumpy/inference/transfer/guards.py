@@ -13,13 +13,13 @@ from tonumpy.inference.lattice.environment import NO_ACCELERATOR
 from tonumpy.inference.lattice.values import Constant, Plain, with_facts
 from tonumpy.inference.transfer.members import settle
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import is_cpu_literal, last_name
+from tonumpy.text.names import is_cpu_literal, last_name
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.transfer.frame import Frame
 
 _FLAG = r"(?i)(^|_)n?(cuda|gpus?)(_|$)"

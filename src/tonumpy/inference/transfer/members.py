@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.knowledge import libraries, torch_api
+from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.environment import KEPT_WITHOUT_GRAD
 from tonumpy.inference.lattice.evidence import without
 from tonumpy.inference.lattice.joins import join, join_all
@@ -33,9 +34,9 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     same,
-    symbol,
     tensor_facts,
 )
+from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.beliefs import item_of_dataset, learnt_from_name, was_given
 from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -43,7 +44,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.transfer.frame import Frame
 
     _Layer = TypeVar("_Layer", Unknown, LibraryObject)

@@ -14,7 +14,7 @@ from tonumpy.inference.index.bindings import (
     path_of,
 )
 from tonumpy.inference.index.freezing import frozen_by
-from tonumpy.inference.knowledge import libraries
+from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.aliases import with_unknown_grad
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.joins import join, join_all
@@ -39,7 +39,7 @@ from tonumpy.inference.lattice.values import (
     mapped,
     same,
 )
-from tonumpy.inference.transfer import python_builtins
+from tonumpy.inference.transfer import libraries, python_builtins
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ def change_receiver(
         frame.change_grad(Tensor(), Tensor(origins=frozenset(frame.put_into_objects)))
     elif isinstance(receiver, LibraryObject) and libraries.is_container(receiver) and path is not None:
         filled = libraries.filled(receiver, name, arguments)
-        if filled is not None or libraries.changes_module_in_place(name):
+        if filled is not None or changes_module_in_place(name):
             frame.change_all(path, receiver, result if filled is None else filled)
     elif path is None:
-        if isinstance(receiver, (LibraryObject, Instance)) and libraries.changes_module_in_place(name):
+        if isinstance(receiver, (LibraryObject, Instance)) and changes_module_in_place(name):
             change_owner(frame, call.func.value)
             frame.change_others(receiver, result)
         elif isinstance(receiver, Instance) and receiver.real is not None:
@@ -95,7 +95,7 @@ def change_receiver(
     elif isinstance(receiver, Tensor) and name == "backward":
         frame.refine(path, receiver._replace(requires_grad=True))  # or it would have raised
     elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
-        if libraries.changes_module_in_place(name):
+        if changes_module_in_place(name):
             frame.change_all(path, receiver, result)
             if isinstance(receiver, Instance):
                 _change_parts(frame, path, receiver, name, arguments)
@@ -118,7 +118,7 @@ def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | N
     assert isinstance(call.func, ast.Attribute)
     method = call.func.attr
     changed: list[type] = [Tensor] if method.endswith("_") or method == "backward" else []
-    if libraries.changes_module_in_place(method):
+    if changes_module_in_place(method):
         changed += [LibraryObject, Instance]
     held = None if path is None else frame.env.get(path)
     after: list[Value] = []

@@ -6,7 +6,7 @@ import ast
 import builtins
 import operator
 
-from tonumpy.inference.index.bindings import element_path, key_path, path_of
+from tonumpy.inference.index.bindings import asks_for_class, element_path, key_path, path_of
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.joins import join_all
@@ -37,12 +37,12 @@ from tonumpy.inference.transfer.annotations import value_of_class
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.members import settle
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.transfer.frame import Frame
 
 
@@ -160,14 +160,6 @@ def _tensors_have(frame: Frame, subject: ast.expr, name: ast.expr) -> bool:
 
 def _is_of_tensors(name: object) -> bool:
     return isinstance(name, str) and torch_api.is_of_tensors(name)
-
-
-def asks_for_class(test: ast.expr) -> bool:
-    """`isinstance(x, np.ndarray)`, `torch.is_tensor(x)`."""
-    if not isinstance(test, ast.Call):
-        return False
-    name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", None)
-    return (name == "isinstance" and len(test.args) == 2) or (name == "is_tensor" and len(test.args) == 1)
 
 
 _PROVED = (Tensor, Sequence, Mapping, Plain, Constant, Instance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -22,7 +23,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer.beliefs import learnt_from_name
 from tonumpy.inference.transfer.members import attribute_of, item_of, settle
-from tonumpy.inference.transfer.torch_operators import combine
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

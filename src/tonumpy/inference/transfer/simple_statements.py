@@ -9,6 +9,7 @@ from tonumpy.inference.index.bindings import (
     OBJECTS,
     SELF,
     arguments_of,
+    asks_for_class,
     bound_names,
     calls_super,
     imports_of,
@@ -23,8 +24,9 @@ from tonumpy.inference.index.bindings import (
 )
 from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
+from tonumpy.inference.index.torch_words import GRAD_SETTERS
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_origin
-from tonumpy.inference.lattice.environment import DEFAULT_DTYPE, GRAD_MODE, GRAD_SETTERS, KEPT_WITHOUT_GRAD, Environment
+from tonumpy.inference.lattice.environment import DEFAULT_DTYPE, GRAD_MODE, KEPT_WITHOUT_GRAD, Environment
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import (
     DATASET,
@@ -47,11 +49,11 @@ from tonumpy.inference.transfer.beliefs import holder_of_data, taken_for_source
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import settle
-from tonumpy.inference.transfer.narrowing import asks_for_class, narrow
+from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import spans_any
-from tonumpy.text.chains import last_name
 from tonumpy.text.deferred import PLAIN
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.knowledge.libraries.containers import layer, made_around, one_after_another, scattered, wrapped
 from tonumpy.inference.knowledge.libraries.rows import is_module
+from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_real
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined
@@ -38,11 +38,11 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer.beliefs import item_of_dataset, where_no_accelerator_is
 from tonumpy.inference.transfer.devices import cpu_of_device
-from tonumpy.inference.transfer.torch_operators import combine, result_facts
+from tonumpy.inference.transfer.module_containers import layer, made_around, one_after_another, scattered, wrapped
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Fact
+    from tonumpy.facts import Fact
     from tonumpy.inference.knowledge.libraries.rows import Promise
     from tonumpy.inference.lattice.evidence import AllEvidence, Aspect
     from tonumpy.inference.transfer.frame import Frame

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 import re
 
+from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.chains import chain_of
 from tonumpy.text.syntax import own_expressions, statements_of, walk
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.index.bindings import MOVES
+from tonumpy.inference.index.torch_words import CASTS
 from tonumpy.inference.lattice.values import Arguments, Constant, Device, Instance, LibraryObject, dtype_of
 from tonumpy.inference.transfer.devices import device_after_to
 from tonumpy.inference.transfer.torch_operators import grad_asked_for
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import ACCELERATORS
+from tonumpy.text.names import ACCELERATORS
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -18,18 +18,13 @@ if TYPE_CHECKING:
     _Movable = TypeVar("_Movable", LibraryObject, Instance)
 
 
-def changes_module_in_place(name: str) -> bool:
-    return name in MOVES or name in _CASTS or name in ("requires_grad_", "set_format")
-
-
 _REGRADES = {"freeze": False, "unfreeze": True}
-_CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16", "type": None}
 
 
 def _cast(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
     """A module after `.half()`, `.to(torch.bfloat16)` or `.to(dtype=...)`; what may be a dtype leaves it unknown."""
-    if name in _CASTS:
-        return owner._replace(dtype=_CASTS[name])
+    if name in CASTS:
+        return owner._replace(dtype=CASTS[name])
     if name != "to":
         return owner
     given = [value for value in (*arguments.positional[:2], arguments.named_value("dtype")) if value is not None]

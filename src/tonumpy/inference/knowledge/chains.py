@@ -5,14 +5,12 @@ from __future__ import annotations
 import ast
 from enum import Enum
 
+from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-# Methods of tensors and modules that bring them to an accelerator; torch_npu and others add their own.
-ACCELERATORS = frozenset("cuda xpu npu hpu mtia ipu".split())
 
 
 class Role(Enum):
@@ -67,8 +65,6 @@ class Link(NamedTuple):
         ]
         if not operands:
             return False
-        from tonumpy.inference.knowledge import torch_api
-
         method = torch_api.tensor_method(self.node.func.attr)
         return method is None or any(method.takes_grad_at(place) for place in operands)
 
@@ -173,33 +169,6 @@ def _role_of_to(call: ast.Call) -> Role:
     if not devices or is_dtype(devices[0]):
         return Role.OTHER
     return Role.CPU if is_cpu_literal(devices[0]) else Role.DEVICE
-
-
-def is_cpu_literal(node: ast.expr) -> bool:
-    """`"cpu"`, `"cpu:0"`, `torch.device("cpu")`, `torch.device("cpu", 0)` and `torch.device(type="cpu")`."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and node.value.split(":")[0] == "cpu"
-    if isinstance(node, ast.Call) and last_name(node.func) == "device":
-        named = [keyword.value for keyword in node.keywords if keyword.arg in ("type", "device")]
-        given = node.args[:1] or named
-        return bool(given) and is_cpu_literal(given[0])
-    return False
-
-
-_DTYPES = frozenset(
-    "float float16 float32 float64 half double bfloat16 int int8 int16 int32 int64 long short uint8 bool complex64"
-    " complex128 cfloat cdouble".split()
-)
-
-
-def is_dtype(node: ast.expr) -> bool:
-    """`torch.float32`, `float`, `x.dtype`: an argument of `.to` that leaves the device alone."""
-    return last_name(node) in _DTYPES or last_name(node) == "dtype"
-
-
-def last_name(node: ast.expr) -> str | None:
-    """`c` for `c` and for `a.b.c`."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
 
 
 def _is_false(values: list[ast.expr]) -> bool:

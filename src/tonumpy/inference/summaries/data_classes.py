@@ -9,7 +9,7 @@ from tonumpy.inference.lattice.values import NOTHING, Arguments, Value
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import settle
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.chains import last_name
+from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from tonumpy.inference.index.class_bodies import Members

@@ -1,0 +1,198 @@
+"""What torch makes of the operands of one operator: their kind, device, grad and dtype joined."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from tonumpy.inference.lattice.dtypes import is_complex, is_integral
+from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, joined, without
+from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.values import (
+    GIVEN,
+    NONE,
+    NOTHING,
+    Constant,
+    Device,
+    Foreign,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Sent,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    evidence_in,
+    is_number,
+    members,
+    most_sent,
+    stronger,
+    tensor_facts,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Sequence as Items
+
+    from tonumpy.facts import Fact
+
+
+def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
+    """The result of arithmetic on the operands: a tensor if one of them is, on their device, with their grad."""
+    parts = list(operands)
+    for index, part in enumerate(parts):
+        if isinstance(part, Union):
+            return join_all(
+                combine([*parts[:index], member, *parts[index + 1 :]], grad_mode)
+                for member in part.members
+                if member != NONE
+            )
+    if any(isinstance(part, Nothing) for part in parts):
+        return NOTHING
+    tensors = [part for part in parts if isinstance(part, Tensor)]
+    if tensors:
+        cpu, grad = result_facts(parts, grad_mode)
+        certainty = reduce(stronger, (tensor.certainty for tensor in tensors))
+        sent = Sent.NOWHERE if cpu is True else most_sent(tensors)
+        return Tensor(
+            cpu,
+            grad,
+            _dtype_of_arithmetic(parts),
+            certainty,
+            is_number=are_numbers(parts),
+            sent=sent,
+            is_given=are_given(parts),
+            evidence=rests_on(parts, cpu, grad, grad_mode),
+        )
+    foreign = next((part for part in parts if isinstance(part, Foreign)), None)
+    if foreign is not None:
+        return foreign
+    if all(map(is_number, parts)):
+        return Plain("number")
+    if all(isinstance(part, (Plain, Constant, Symbol, Sequence, Mapping, Device)) for part in parts):
+        return Plain("number or array")
+    cpu, grad = result_facts(parts, grad_mode)
+    unknown = [part for part in parts if isinstance(part, Unknown)]
+    is_no_tensor = bool(unknown) and all(part.is_no_tensor for part in unknown)
+    why = unknown[0].why if unknown else "operator of an object"
+    return Unknown(why, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode))
+
+
+def rests_on(operands: Iterable[Value], cpu: Fact, grad: Fact, grad_mode: Fact) -> AllEvidence:
+    """What the facts of a result rest on: those of the operands, as far as they say anything."""
+    evidence = joined(map(evidence_in, operands))
+    if not evidence:
+        return PROVED
+    if cpu is None:
+        evidence = without(evidence, "device")
+    return without(evidence, "grad") if grad is None or (grad is False and grad_mode is False) else evidence
+
+
+def _dtype_of_arithmetic(parts: Items[Value]) -> str | None:
+    """Complex if one operand is; what all tensors are if that is floating point and the others are real numbers."""
+    dtypes = {part.dtype for part in parts if isinstance(part, Tensor)}
+    if len(parts) > 1 and any(is_complex(dtype) for dtype in dtypes):
+        return "complex"
+    dtype = dtypes.pop() if len(dtypes) == 1 else None
+    if dtype is None or is_integral(dtype):
+        return None
+    numbers = [part for part in parts if not isinstance(part, Tensor)]
+    is_kept = all(isinstance(part, Constant) and isinstance(part.value, (int, float)) for part in numbers)
+    return dtype if is_kept else None
+
+
+def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False) -> tuple[Fact, Fact]:
+    """On which device a result made of the operands is, and whether it requires grad.
+
+    Torch's own operators refuse operands on different devices, so one that is on the CPU speaks for all; not so a
+    tensor without dimensions, which is taken to any device. What `mixes` holds all of them, each as it is.
+    """
+    cpus: list[Fact] = []
+    grads: list[Fact] = []
+    obscure: list[Fact] = []
+    speaks_for_all = is_data = False
+    waiting = list(operands)
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Sequence) and operand.items:
+            waiting.extend(operand.items)
+            continue
+        parts = [
+            each for each in members(operand) if each != NONE and not (isinstance(each, Unknown) and each.is_no_tensor)
+        ]
+        is_sure = len(parts) == 1  # of what is one thing or another, being off the CPU or having a grad is not
+        for value in parts:
+            if is_sure and isinstance(value, Tensor) and value.on_cpu is True and not value.is_number:
+                speaks_for_all = True
+                is_data |= value.requires_grad is False and not is_integral(value.dtype)
+            if isinstance(value, (Plain, Constant, Symbol, Device, Foreign, Nothing)):
+                continue
+            if isinstance(value, Instance):
+                cpu, grad = value.on_cpu, value.requires_grad
+            elif isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject)):
+                cpu, grad = tensor_facts(value)
+            else:
+                cpu, grad = None, None
+            cpus.append(cpu if is_sure else cpu or None)
+            (obscure if _is_obscure(value) else grads).append(grad if is_sure or not grad else None)
+    if not (speaks_for_all and is_data):  # what is worked on together with data on the CPU is taken for data too
+        grads += obscure
+    if mixes:
+        return _common(cpus or [True]), _common([*grads, *obscure] or [False])
+    cpu = False if False in cpus else True if speaks_for_all or all(each is True for each in cpus) else None
+    if grad_mode is False or all(each is False for each in grads):
+        return cpu, False
+    if _is_integer_arithmetic(operands):
+        return cpu, False
+    return cpu, True if grad_mode is True and True in grads else None
+
+
+def _common(facts: list[Fact]) -> Fact:
+    return facts[0] if len(set(facts)) == 1 else None
+
+
+def _is_obscure(value: Value) -> bool:
+    """A parameter or attribute of which nothing is known, so that its company speaks for it; no result of a module."""
+    return tensor_facts(value) == (None, None) and are_given((value,))
+
+
+def are_given(operands: Items[Value]) -> bool:
+    """Whether there is nothing in the operands but data and what the function or object was given."""
+    for operand in operands:
+        if isinstance(operand, Sequence) and operand.items:
+            if not are_given(operand.items):
+                return False
+            continue
+        for value in members(operand):
+            if isinstance(value, Tensor):
+                is_given = value.is_given or value.requires_grad is False
+            elif isinstance(value, Unknown):
+                is_given = value.why.startswith(GIVEN) or value.requires_grad is False
+            else:
+                is_given = isinstance(value, (Plain, Constant, Symbol, Device))
+            if not is_given:
+                return False
+    return True
+
+
+def are_numbers(operands: Items[Value]) -> bool:
+    """Whether the tensors among the operands, if there are any, have no dimensions, so that their result has none."""
+    found = [value for operand in operands for value in members(operand)]
+    tensors = [value for value in found if isinstance(value, (Tensor, Unknown, Sequence))]
+    return bool(tensors) and all(isinstance(tensor, Tensor) and tensor.is_number for tensor in tensors)
+
+
+def _is_integer_arithmetic(operands: Items[Value]) -> bool:
+    """Integer tensors and what is not known to be a tensor: `indices + self.offset`. The unknown counts as a number.
+
+    A layer counts for no number: it has parameters.
+    """
+    values = [value for operand in operands for value in members(operand)]
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    has_layer = any(isinstance(value, LibraryObject) for value in values)
+    return bool(tensors) and not has_layer and all(is_integral(tensor.dtype) for tensor in tensors)

@@ -1,0 +1,35 @@
+"""What an expression says by its names alone."""
+
+from __future__ import annotations
+
+import ast
+
+# Methods of tensors and modules that bring them to an accelerator; torch_npu and others add their own.
+ACCELERATORS = frozenset("cuda xpu npu hpu mtia ipu".split())
+
+
+def is_cpu_literal(node: ast.expr) -> bool:
+    """`"cpu"`, `"cpu:0"`, `torch.device("cpu")`, `torch.device("cpu", 0)` and `torch.device(type="cpu")`."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.split(":")[0] == "cpu"
+    if isinstance(node, ast.Call) and last_name(node.func) == "device":
+        named = [keyword.value for keyword in node.keywords if keyword.arg in ("type", "device")]
+        given = node.args[:1] or named
+        return bool(given) and is_cpu_literal(given[0])
+    return False
+
+
+_DTYPES = frozenset(
+    "float float16 float32 float64 half double bfloat16 int int8 int16 int32 int64 long short uint8 bool complex64"
+    " complex128 cfloat cdouble".split()
+)
+
+
+def is_dtype(node: ast.expr) -> bool:
+    """`torch.float32`, `float`, `x.dtype`: an argument of `.to` that leaves the device alone."""
+    return last_name(node) in _DTYPES or last_name(node) == "dtype"
+
+
+def last_name(node: ast.expr) -> str | None:
+    """`c` for `c` and for `a.b.c`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
