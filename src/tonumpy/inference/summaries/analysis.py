@@ -57,8 +57,9 @@ from tonumpy.inference.transfer.annotations import value_of_annotation, value_of
 from tonumpy.inference.transfer.assignment import grad_mode_of_context
 from tonumpy.inference.transfer.beliefs import kept_as_data, learnt_from_name, without_grad
 from tonumpy.inference.transfer.control_flow import execute
+from tonumpy.inference.transfer.evaluator import EVALUATOR
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.frame import NO_TARGETS, Frame, Targets
+from tonumpy.inference.transfer.frame import MAX_DEPTH, NO_TARGETS, Frame, Targets
 from tonumpy.inference.transfer.members import settle
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
     from tonumpy.facts import Fact
     from tonumpy.inference.index.project import Module
 
-MAX_DEPTH = 8  # of calls entered from a candidate's function
 MAX_REPETITIONS = 3  # of a call whose result is made of itself
 CHARACTERS_A_STATEMENT = 500
 MAX_STATEMENTS = 4_000  # for the candidates of one function; what is asked beyond them is answered "unknown"
@@ -88,6 +88,7 @@ class Analysis:
     def __init__(self, module: Module) -> None:
         self.module = module  # the one that is looked at
         self.disabled_habits = module.disabled_habits
+        self.evaluator = EVALUATOR
         self._statements_left = MAX_STATEMENTS
         self._modules_read: set[str] = set()
         self.frames: list[Frame] = []  # all that were made

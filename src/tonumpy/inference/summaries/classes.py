@@ -56,6 +56,7 @@ from tonumpy.inference.summaries.callers import Entry
 from tonumpy.inference.summaries.data_classes import default_of_field, fields_taken
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.beliefs import held_by_dataset, learnt_from_name
+from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import NO_TARGETS, Frame, Targets
 from tonumpy.inference.transfer.members import attribute_of, settle
@@ -611,8 +612,6 @@ class ClassFacts:
         frame.bind(first, self.while_constructed(instance, writer))
         if found is not None:
             frame.bind(path, found)
-        from tonumpy.inference.transfer.control_flow import execute
-
         with analysis.unfinished.working_out(self._constructors, (id(writer), instance)):
             execute(frame, writer.body)
             if stored is None:
@@ -649,8 +648,6 @@ class ClassFacts:
         function = Function(init, cls.module, cls, cls.closure)
         for parameter, value in analysis.bind_arguments(function, instance, arguments).items():
             frame.bind(parameter, value)
-        from tonumpy.inference.transfer.control_flow import execute
-
         execute(frame, init.body)
         seen = frame.observations.get(id(call))
         return None if seen is None or seen.arguments.has_star else seen.arguments

@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import names_in
 from tonumpy.inference.lattice.values import NOTHING, Arguments, Value
+from tonumpy.inference.transfer.calls import call_value
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import settle
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -28,8 +29,6 @@ def fields_taken(members: Members) -> list[str]:
 
 def default_of_field(frame: Frame, node: ast.expr) -> Value:
     """What a field holds that is not given: `= 0`, `= field(default_factory=list)`."""
-    from tonumpy.inference.transfer.calls import call_value
-
     if isinstance(node, ast.Call) and last_name(node.func) == "field":
         given = {keyword.arg: keyword.value for keyword in node.keywords}
         if "default_factory" in given:

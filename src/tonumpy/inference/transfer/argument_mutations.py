@@ -17,14 +17,12 @@ from tonumpy.inference.lattice.values import (
     Value,
     mapped,
 )
-from tonumpy.inference.summaries.analysis import MAX_DEPTH
-from tonumpy.inference.transfer.control_flow import execute
-from tonumpy.inference.transfer.frame import NO_TARGETS, Frame
+from tonumpy.inference.transfer.frame import MAX_DEPTH, NO_TARGETS, Frame
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
-    from tonumpy.inference.summaries.analysis import Analysis
+    from tonumpy.inference.transfer.frame import Summaries
 
 # A place is the position of an argument, or its name.
 _MARK = frozenset(("the argument",))
@@ -44,21 +42,23 @@ class _Ran(NamedTuple):
 
 
 def filled_argument(
-    analysis: Analysis, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
+    analysis: Summaries, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
 ) -> Value | None:
     """What a list or dict that a function of the repository is given is when it returns; None where unchanged."""
     ran = _run_for_argument(analysis, called, arguments, place, grad_mode)
     return None if ran is None else ran.frame.bound.get(ran.parameter)
 
 
-def changes_grad_of(analysis: Analysis, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact) -> bool:
+def changes_grad_of(
+    analysis: Summaries, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
+) -> bool:
     """Whether a function of the repository gives a tensor that it is given a grad in place, or takes it away."""
     given = _with_mark(without_origins(arguments), place)
     ran = _run_for_argument(analysis, called, given, place, grad_mode)
     return ran is not None and not ran.frame.regraded.isdisjoint(_MARK)
 
 
-def may_keep(analysis: Analysis, called: Value, place: int | str) -> bool:
+def may_keep(analysis: Summaries, called: Value, place: int | str) -> bool:
     """Whether a list or dict that somebody is given may be filled later: by a function within the one that is called,
     as a hook is, or by an object that is made of it."""
     given = _given(analysis, called, place)
@@ -68,7 +68,7 @@ def may_keep(analysis: Analysis, called: Value, place: int | str) -> bool:
     return not isinstance(node, ast.Lambda) and given.parameter in given.function.module.derived(kept_names, node)
 
 
-def _given(analysis: Analysis, called: Value, place: int | str) -> _Given | None:
+def _given(analysis: Summaries, called: Value, place: int | str) -> _Given | None:
     receiver: Value | None = None
     method: Function | None = None
     if isinstance(called, Instance):
@@ -89,7 +89,7 @@ def _given(analysis: Analysis, called: Value, place: int | str) -> _Given | None
 
 
 def _run_for_argument(
-    analysis: Analysis, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
+    analysis: Summaries, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
 ) -> _Ran | None:
     """The body of a function that may change what it is given, run; None for others."""
     given = _given(analysis, called, place)
@@ -110,7 +110,7 @@ def _run_for_argument(
     try:
         for name, value in analysis.bind_arguments(function, receiver, arguments).items():
             frame.bind(name, value)
-        execute(frame, node.body)
+        frame.evaluator.statements(frame, node.body)
     finally:
         analysis.active.pop()
     return _Ran(frame, parameter)

@@ -38,8 +38,8 @@ from tonumpy.inference.lattice.values import (
     with_facts,
 )
 from tonumpy.inference.transfer import autocast, libraries
+from tonumpy.inference.transfer.arithmetic import operand_of, operate
 from tonumpy.inference.transfer.beliefs import learnt_from_name, learnt_from_name_of_index
-from tonumpy.inference.transfer.expressions import evaluate, operand_of, operate
 from tonumpy.inference.transfer.members import item_of, settle
 from tonumpy.inference.transfer.torch_operators import with_grad_set
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -131,7 +131,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     if path is None:
         if target.attr == "requires_grad":
             change_owner(frame, target)
-            known = settle(frame, evaluate(frame, target.value))
+            known = settle(frame, frame.evaluator.expression(frame, target.value))
             if isinstance(known, Tensor):
                 frame.change_grad(known, with_grad_set(known, truth_of(value)))
             if not same(value, Constant(False)):
@@ -142,7 +142,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         _set_requires_grad(frame, target.value, owner, value)
         return
     if name in ("data", "grad"):
-        known = settle(frame, evaluate(frame, target.value))
+        known = settle(frame, frame.evaluator.expression(frame, target.value))
         if isinstance(known, Tensor):
             if name == "data":  # the tensor is still the same, and requires grad as before
                 dtype = value.dtype if isinstance(value, Tensor) else None
@@ -172,7 +172,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
 def _is_set_by_library(frame: Frame, target: ast.Attribute, holder: Value | None, value: Value) -> bool:
     """Whether a class out of sight may make something else of what its attribute is set to: GPyTorch's make a parameter
     of it (`kernel.lengthscale = 1.0`). Torch's own modules keep it, and what is no module does so with a tensor."""
-    holders = members(holder or settle(frame, evaluate(frame, target.value)))
+    holders = members(holder or settle(frame, frame.evaluator.expression(frame, target.value)))
     others = [each for each in holders if isinstance(each, LibraryObject) and not each.name.startswith("torch.")]
     if isinstance(value, Constant) and type(value.value) in (int, float):
         return bool(others) or any(isinstance(each, Unknown) for each in holders)
@@ -180,7 +180,7 @@ def _is_set_by_library(frame: Frame, target: ast.Attribute, holder: Value | None
 
 
 def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -> None:
-    known = settle(frame, evaluate(frame, node))
+    known = settle(frame, frame.evaluator.expression(frame, node))
     if isinstance(known, (Instance, LibraryObject)):
         return  # to a module an attribute like any other: its parameters stay as they are
     truth = truth_of(value)
@@ -246,12 +246,12 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     if element is not None and frame.env.get(element) is not None:
         frame.bind(element, value)  # the loop over the container's keys takes it from there
         return
-    container = evaluate(frame, inner)
+    container = frame.evaluator.expression(frame, inner)
     if isinstance(target.slice, ast.Slice) and isinstance(container, Sequence):
         value = item_of(frame, value)
     place = None if nested else key_path(path, target.slice)
     value = with_origin(value, place or f"{path}[]")
-    after = _stored_at(container, [evaluate(frame, key) for key in reversed(keys)], value, frame)
+    after = _stored_at(container, [frame.evaluator.expression(frame, key) for key in reversed(keys)], value, frame)
     if place is None or libraries.is_container(container):
         frame.env.forget_keys(path)
     else:
@@ -322,7 +322,7 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
     if isinstance(target, ast.Subscript):
         _assign_item(frame, target, value)
         return
-    before = settle(frame, evaluate(frame, target))
+    before = settle(frame, frame.evaluator.expression(frame, target))
     if isinstance(before, Sequence) and isinstance(value, (Sequence, Unknown)):
         after = Sequence(None, join(before.element, item_of(frame, value)))
         frame.change_others(before, after, path_of(target))
@@ -368,7 +368,7 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
     if _changes_mode(frame, grad_mode_of_context(frame, node)):
         return Unknown("context")
     if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and _name(node.func) == "device":
-        device = evaluate(frame, node)
+        device = frame.evaluator.expression(frame, node)
         if isinstance(device, Device):
             frame.env.set(DEFAULT_DEVICE, device)
         return device
@@ -380,7 +380,7 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         autocast.enter(frame, frame, node)
         return Unknown("context")
     if evaluate_it or _is_of_repository(frame, node):
-        context = settle(frame, evaluate(frame, node))
+        context = settle(frame, frame.evaluator.expression(frame, node))
         if _changes_mode(frame, mode_of_objects(context)):
             return Unknown("context")
         return join_all([_entered(frame, member) for member in members(context)])
@@ -393,7 +393,7 @@ def _is_of_repository(frame: Frame, node: ast.expr) -> bool:
         return True
     if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
         return False
-    return isinstance(evaluate(frame, node.func), (Function, BoundMethod, Class))
+    return isinstance(frame.evaluator.expression(frame, node.func), (Function, BoundMethod, Class))
 
 
 def _entered(frame: Frame, context: Value) -> Value:
@@ -420,14 +420,17 @@ def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return "unchanged"
     if isinstance(node, ast.Name):
-        mode = mode_of_objects(evaluate(frame, node))
+        mode = mode_of_objects(frame.evaluator.expression(frame, node))
         if mode != "unchanged":
             return mode
     if not _may_be_grad_context(function):
         return "unchanged"
     arguments = arguments_of(node) if isinstance(node, ast.Call) else []
-    given = evaluate(frame, arguments[0]) if arguments else None
-    modes = {_mode_of_function(member, _name(function), given) for member in members(evaluate(frame, function))}
+    given = frame.evaluator.expression(frame, arguments[0]) if arguments else None
+    modes = {
+        _mode_of_function(member, _name(function), given)
+        for member in members(frame.evaluator.expression(frame, function))
+    }
     return modes.pop() if len(modes) == 1 else "unknown"
 
 

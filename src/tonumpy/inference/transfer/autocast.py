@@ -35,12 +35,9 @@ _KEEPING = frozenset(
 
 def enter(frame: Frame, outer: Frame, node: ast.Call) -> None:
     """`with torch.autocast(...)`, or that as a decorator, which is evaluated in the frame around the function."""
-    from tonumpy.inference.transfer.call_chains import evaluate_arguments
-    from tonumpy.inference.transfer.expressions import evaluate
-
-    function = evaluate(outer, node.func)
+    function = outer.evaluator.expression(outer, node.func)
     if isinstance(function, Symbol) and function.name in _CONTEXTS:
-        _enter(frame, function.name, evaluate_arguments(outer, node))
+        _enter(frame, function.name, outer.evaluator.arguments(outer, node))
 
 
 def _enter(frame: Frame, context: str, arguments: Arguments) -> None:

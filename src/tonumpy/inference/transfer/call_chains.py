@@ -50,8 +50,6 @@ _UNREAD = Unknown("result that nobody reads")
 
 def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript) -> Value:
     """`a.b[0].c(x).d()` from the inside out, in a loop: a chain may be longer than Python's stack is deep."""
-    from tonumpy.inference.transfer.expressions import evaluate
-
     links: list[ast.Call | ast.Attribute | ast.Subscript] = []
     inner: ast.expr = node
     while True:
@@ -63,7 +61,9 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             inner = inner.value
         else:
             break
-    value = _call_of_expression(frame, inner) if isinstance(inner, ast.Call) else evaluate(frame, inner)
+    value = (
+        _call_of_expression(frame, inner) if isinstance(inner, ast.Call) else frame.evaluator.expression(frame, inner)
+    )
     path = inner.id if isinstance(inner, ast.Name) else None
     seen: list[tuple[int, Value]] = [(id(inner), value)]
     owner: ast.expr = inner
@@ -83,7 +83,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             if known is None and makes_annotation(value):
                 known = Annotation(frame.analysis.annotated(frame, link))
             elif known is None:
-                index = evaluate(frame, link.slice)
+                index = frame.evaluator.expression(frame, link.slice)
                 known = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
                 if isinstance(known, Unknown) or isinstance(value, Mapping):
                     known = learnt_from_key(known, last_name(link.slice), frame)
@@ -179,8 +179,6 @@ def _part_of_data(frame: Frame, value: Value, owner: ast.expr, link: ast.Attribu
 
 
 def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
-    from tonumpy.inference.transfer.expressions import evaluate
-
     positional: list[Value] = []
     has_star = hides_names = False
     frame.lambdas_given.update(id(each) for each in call.args if isinstance(each, ast.Lambda))
@@ -188,20 +186,20 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
     hidden: Value = NOTHING
     for argument in call.args:
         if isinstance(argument, ast.Starred):
-            starred = settle(frame, evaluate(frame, argument.value))
+            starred = settle(frame, frame.evaluator.expression(frame, argument.value))
             if isinstance(starred, Sequence) and starred.items is not None:
                 positional.extend(starred.items)
             else:
                 has_star = True
                 hidden = join(hidden, item_of(frame, starred))
         elif not has_star:
-            positional.append(settle(frame, evaluate(frame, argument)))
+            positional.append(settle(frame, frame.evaluator.expression(frame, argument)))
         else:
-            hidden = join(hidden, settle(frame, evaluate(frame, argument)))
+            hidden = join(hidden, settle(frame, frame.evaluator.expression(frame, argument)))
     named: list[tuple[str, Value]] = []
     under_names: Value = NOTHING
     for keyword in call.keywords:
-        value = evaluate(frame, keyword.value)
+        value = frame.evaluator.expression(frame, keyword.value)
         if keyword.arg is not None:
             named.append((keyword.arg, settle(frame, value)))
         elif isinstance(value, Mapping) and isinstance(value.other, Nothing):
@@ -221,9 +219,7 @@ def _under_names(given: Value) -> Value:
 
 def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
     """A call whose function is no attribute: `f(x)`, `fs[0](x)`, `(lambda y: y)(x)`."""
-    from tonumpy.inference.transfer.expressions import evaluate
-
-    function = evaluate(frame, call.func)
+    function = frame.evaluator.expression(frame, call.func)
     if function == Symbol("builtins.super"):
         return _super(frame)
     arguments = evaluate_arguments(frame, call)

@@ -6,7 +6,6 @@ import ast
 
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.lattice.values import NONE, Constant, Instance, same
-from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.narrowing import decided_by_class
 from tonumpy.inference.transfer.python_builtins import METHODS_OF_TEXT
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -37,13 +36,13 @@ def constant_test(frame: Frame, test: ast.expr) -> bool | None:
             return value.value
     if isinstance(test, (ast.Name, ast.Attribute)) and not frame.targets.calls:
         # What a call does not give, or the object was made without, is not there: `if self.transform:`.
-        return False if same(evaluate(frame, test), NONE) else None
+        return False if same(frame.evaluator.expression(frame, test), NONE) else None
     if isinstance(test, ast.BoolOp):
         decisive = isinstance(test.op, ast.Or)
         parts = [constant_test(frame, part) for part in test.values]
         return decisive if decisive in parts else None if None in parts else not decisive
     if isinstance(test, ast.Call) and last_name(test.func) in _ASKING_FOR_GRAD_MODE:
-        value = evaluate(frame, test)
+        value = frame.evaluator.expression(frame, test)
         return value.value if isinstance(value, Constant) else None
     if isinstance(test, ast.Call) and (answer := _constant_in_sight(frame, test)) is not None:
         return bool(answer.value)
@@ -73,14 +72,14 @@ def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:
         return Constant(node.value)
     if isinstance(node, (ast.Name, ast.Attribute)):
         if isinstance(node, ast.Attribute) and frame.env.get(path_of(node) or "") is None:
-            holder = evaluate(frame, node.value)
+            holder = frame.evaluator.expression(frame, node.value)
             if isinstance(holder, Instance) and frame.analysis.classes.is_computed(holder, node.attr):
                 return None
-        value = evaluate(frame, node)
+        value = frame.evaluator.expression(frame, node)
         return value if isinstance(value, Constant) else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS_OF_TEXT:
         if _constant_in_sight(frame, node.func.value) is None:
             return None
-        value = evaluate(frame, node)
+        value = frame.evaluator.expression(frame, node)
         return value if isinstance(value, Constant) else None
     return None

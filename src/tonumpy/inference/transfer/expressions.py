@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import settings_object
-from tonumpy.inference.index.bindings import bound_names, changes_something, holders_of, is_false, requires_grad_given
+from tonumpy.inference.index.bindings import bound_names, changes_something, is_false, requires_grad_given
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
@@ -20,19 +19,19 @@ from tonumpy.inference.lattice.values import (
     Plain,
     Sequence,
     Symbol,
-    Tensor,
     Unknown,
     Value,
-    mapped,
     members,
 )
 from tonumpy.inference.transfer import autocast
 from tonumpy.inference.transfer.annotations import alternatives
+from tonumpy.inference.transfer.arithmetic import as_integers, operand_of, operate
+from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
 from tonumpy.inference.transfer.call_chains import evaluate_chain
+from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.members import item_of, settle
 from tonumpy.inference.transfer.narrowing import narrow
-from tonumpy.inference.transfer.torch_operators import with_dimensions
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import walk
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from tonumpy.facts import Fact
     from tonumpy.inference.transfer.frame import Frame
 
 
@@ -126,16 +124,6 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
     return value
 
 
-def operand_of(frame: Frame, node: ast.expr) -> Value:
-    """What arithmetic works on; of a configuration that is a number."""
-    value = settle(frame, evaluate(frame, node))
-    if isinstance(value, Unknown) and value.on_cpu is None and settings_object.is_meant(holders_of(node)):
-        if frame.habit("settings-object", "it is taken out of a configuration") is None:
-            return value
-        return value._replace(is_no_tensor=True)
-    return value
-
-
 def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operator) -> Value:
     if isinstance(operator, ast.Add):
         whole = _concatenated(frame, left, right)
@@ -179,43 +167,11 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
     return operate(node.op, (value,), frame.grad_mode)
 
 
-# Torch has these for integers and booleans only.
-_OF_INTEGERS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert)
-_COMPARISON = "comparison"
-
-
-def operate(operator: ast.operator | ast.unaryop, operands: tuple[Value, ...], grad_mode: Fact) -> Value:
-    """What an operator makes of its operands."""
-    if isinstance(operator, ast.MatMult):
-        operands = tuple(map(with_dimensions, operands))
-    result = combine(operands, grad_mode)
-    if not isinstance(operator, _OF_INTEGERS):
-        return result
-    parts = [part for operand in operands for part in members(operand)]
-    if isinstance(operator, ast.BitOr) and not any(isinstance(part, Tensor) or _is_comparison(part) for part in parts):
-        return result  # it may be a dict
-    is_bool = all(isinstance(part, Tensor) and part.dtype == "bool" for part in parts)
-    return _as_integers(result, "bool" if is_bool else "integral")
-
-
-def _is_comparison(value: Value) -> bool:
-    return isinstance(value, Unknown) and value.why == _COMPARISON
-
-
 def _compare(frame: Frame, node: ast.Compare) -> Value:
     values = [settle(frame, evaluate(frame, part)) for part in (node.left, *node.comparators)]
     if any(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
         return Plain("bool")
-    return _as_integers(combine(tuple(values), frame.grad_mode), "bool")
-
-
-def _as_integers(result: Value, dtype: str) -> Value:
-    """What a comparison, or an operator on bits, gives where arithmetic would make this of the operands."""
-    if isinstance(result, Tensor):
-        return result._replace(dtype=dtype, requires_grad=False)
-    if isinstance(result, Unknown):
-        return Unknown(_COMPARISON, result.on_cpu, False, result.is_no_tensor)
-    return mapped(result, lambda part: _as_integers(part, dtype))
+    return as_integers(combine(tuple(values), frame.grad_mode), "bool")
 
 
 def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
@@ -271,8 +227,6 @@ def _bound_by_generators(node: ast.expr) -> frozenset[str]:
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
-    from tonumpy.inference.transfer.constant_conditions import constant_test
-
     base = frame.env
     evaluate(frame, node.test)
     known = constant_test(frame, node.test)
@@ -291,8 +245,6 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
 
 
 def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
-    from tonumpy.inference.transfer.assignment import thaw
-
     base = _enter_generators(frame, node.generators)
     element = settle(frame, evaluate(frame, node.elt))
     _leave(frame, base, node)
@@ -311,8 +263,6 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
 
 
 def _enter_generators(frame: Frame, generators: list[ast.comprehension]) -> Environment:
-    from tonumpy.inference.transfer.assignment import assign_in_comprehension
-
     base = frame.env
     for generator in generators:
         item = item_of(frame, evaluate(frame, generator.iter))

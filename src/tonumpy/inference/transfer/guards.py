@@ -44,12 +44,10 @@ def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
         return True if last_name(test.func) == "is_available" else None
     if not isinstance(test, (ast.Name, ast.Attribute)):
         return None
-    from tonumpy.inference.transfer.expressions import evaluate
-
     name = last_name(test) or ""
     if re.search(_FLAG, name):
         return re.search(_NEGATED, name) is None
-    value = evaluate(frame, test)
+    value = frame.evaluator.expression(frame, test)
     return True if isinstance(value, Plain) and value.what == "accelerator is available" else None
 
 
@@ -85,14 +83,12 @@ _NONE = frozenset(((ast.Lt, "0"), (ast.Lt, "1"), (ast.LtE, "-1"), (ast.Eq, "-1")
 def enter_without_accelerator(frame: Frame, test: ast.expr, elsewhere: Iterable[ast.AST]) -> None:
     """A condition says that no accelerator is in use here, and `elsewhere` is what is done where one is: what is
     brought to the CPU there is on the CPU here; so is all, where a device is asked for: a flag may be wrong."""
-    from tonumpy.inference.transfer.expressions import evaluate
-
     if any(isinstance(node, ast.Constant) and node.value in _NAMES_OF_DEVICES for node in walk(test)):
         frame.env.set(NO_ACCELERATOR, Constant(True))
 
     for path, expression in dict(_brought(elsewhere)).items():
         if frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2])):
-            frame.refine(path, with_facts(settle(frame, evaluate(frame, expression)), on_cpu=True))
+            frame.refine(path, with_facts(settle(frame, frame.evaluator.expression(frame, expression)), on_cpu=True))
 
 
 def _brought(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:

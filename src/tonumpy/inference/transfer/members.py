@@ -197,10 +197,8 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         item = _item_of_unknown(value)
         return under_key(frame, value, item, index)
     if isinstance(value, Instance):
-        from tonumpy.inference.transfer.calls import call_value
-
         getter = frame.analysis.attribute_of_instance(value, "__getitem__")
-        given = _item_of_object(frame, value, call_value(frame, getter, Arguments((index,))))
+        given = _item_of_object(frame, value, frame.evaluator.call(frame, getter, Arguments((index,))))
         if isinstance(index, Constant) and isinstance(index.value, str):
             return learnt_from_name(given, index.value, frame)
         return given

@@ -93,19 +93,17 @@ def _brought(value: Value, on_cpu: bool | None) -> Value:
 
 def one_after_another(frame: Frame, owner: LibraryObject, argument: Value) -> Value | None:
     """What the layers make of an argument, one after the other; None where they are not in sight."""
-    from tonumpy.inference.transfer.calls import call_value
-
     whole = _contents(owner)
     if whole is None or (isinstance(whole, Mapping) and not isinstance(whole.other, Nothing)):
         return None
     layers = tuple(value for _, value in whole.entries) if isinstance(whole, Mapping) else whole.items
     if layers is not None:
         for each in layers:
-            argument = call_value(frame, _held(owner, each), Arguments((argument,)))
+            argument = frame.evaluator.call(frame, _held(owner, each), Arguments((argument,)))
         return argument if layers else None
     assert isinstance(whole, Sequence)
     for _ in range(MAX_ROUNDS):  # there may be any number of them
-        after = join(argument, call_value(frame, _held(owner, whole.element), Arguments((argument,))))
+        after = join(argument, frame.evaluator.call(frame, _held(owner, whole.element), Arguments((argument,))))
         if same(after, argument):
             return after
         argument = after

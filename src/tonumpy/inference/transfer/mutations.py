@@ -39,7 +39,9 @@ from tonumpy.inference.lattice.values import (
     mapped,
     same,
 )
-from tonumpy.inference.transfer import libraries, python_builtins
+from tonumpy.inference.transfer import argument_mutations, libraries, python_builtins
+from tonumpy.inference.transfer.assignment import assign, change_owner, thaw, thaw_owners
+from tonumpy.inference.transfer.calls import call_method
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,8 +52,6 @@ def change_receiver(
     frame: Frame, call: ast.Call, receiver: Value, path: str | None, arguments: Arguments, result: Value
 ) -> None:
     """What a method call does to the variable it is called on: `items.append(x)`, `t.detach_()`, `model.cuda()`."""
-    from tonumpy.inference.transfer.assignment import change_owner, thaw, thaw_owners
-
     assert isinstance(call.func, ast.Attribute)
     name = call.func.attr
     if name == "requires_grad_" and not same(arguments.get(0, "requires_grad"), Constant(False)):
@@ -113,8 +113,6 @@ _REPLACES_KEYS = frozenset("update clear pop popitem setdefault to cpu cuda".spl
 
 def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | None, arguments: Arguments) -> None:
     """Whichever of several tensors, modules and containers a name holds: `x = a if flag else b`, `x.to(device)`."""
-    from tonumpy.inference.transfer.calls import call_method
-
     assert isinstance(call.func, ast.Attribute)
     method = call.func.attr
     changed: list[type] = [Tensor] if method.endswith("_") or method == "backward" else []
@@ -147,8 +145,6 @@ def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | N
 
 def _regraded(frame: Frame, node: ast.expr, module: Instance, path: str | None, method: str) -> Instance:
     """A module once a method of its class has frozen or thawed it: `net.freeze()`."""
-    from tonumpy.inference.transfer.assignment import change_owner
-
     grad = frame.analysis.classes.grad_left_by(module, method)
     if grad is module.requires_grad:
         return module
@@ -164,8 +160,6 @@ def _regraded(frame: Frame, node: ast.expr, module: Instance, path: str | None, 
 
 def _change_parts(frame: Frame, path: str, module: Instance, method: str, arguments: Arguments) -> None:
     """The parameters, buffers and layers of a module go with it: `self.to(device)`."""
-    from tonumpy.inference.transfer.calls import call_method
-
     for name, value in frame.env.items():
         owner, _, attribute = name.rpartition(".")
         if owner == path and frame.analysis.classes.may_move(module, attribute, value):
@@ -182,8 +176,6 @@ def _forget_what_is_written(frame: Frame, path: str, receiver: Instance, method:
 
 
 def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) -> None:
-    from tonumpy.inference.transfer.assignment import assign
-
     if path is not None and path_of(node) == path:
         frame.change(path, changed)
     elif isinstance(node, ast.Subscript):
@@ -195,8 +187,6 @@ def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) 
 
 def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: Arguments) -> None:
     """What a call leaves in the lists and dicts that it is given: `collect(model, outputs)`."""
-    from tonumpy.inference.transfer import argument_mutations
-
     places: list[tuple[int | str, ast.expr]] = list(enumerate(call.args))
     places += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
     for place, node in places:
@@ -227,8 +217,6 @@ _EMPTY = (Sequence((), NOTHING), Mapping((), NOTHING))
 
 def _may_fill(frame: Frame, function: Value, place: int | str) -> bool:
     """Why else would somebody be given an empty list?"""
-    from tonumpy.inference.transfer import argument_mutations
-
     if isinstance(function, Symbol):
         harmless = function.name.startswith(("torch.", "builtins.", "typing."))
         return not harmless and not libraries.gives_plain_values(function.name)
@@ -242,8 +230,6 @@ def _change_tensors(
 ) -> None:
     """Tensors that are given, by themselves or in a list, to a function which calls `requires_grad_()` on them, or
     writes to them."""
-    from tonumpy.inference.transfer import argument_mutations
-
     tensors = [each for each in held_in(value) if isinstance(each, Tensor) and not is_integral(each.dtype)]
     if tensors and argument_mutations.changes_grad_of(frame.analysis, function, arguments, place, frame.grad_mode):
         for tensor in tensors:
@@ -259,8 +245,6 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
     name = function.name if isinstance(function, Symbol) else ""
     if name.startswith(("torch", "builtins", "copy.")) and not libraries.is_module([name]):
         return
-    from tonumpy.inference.transfer.assignment import thaw
-
     frozen = _frozen_by(call, function)
     does_thaw = _does_thaw(function)
     for argument in arguments_of(call) if does_thaw else ():

@@ -68,8 +68,6 @@ def narrow(frame: Frame, test: ast.expr, holds: bool) -> None:
 
 def _current(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
     """The path of a subject that a test may refine, with what is known of it."""
-    from tonumpy.inference.transfer.expressions import evaluate
-
     if isinstance(subject, ast.NamedExpr):
         subject = subject.target
     path = path_of(subject)
@@ -82,7 +80,7 @@ def _current(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
         path = None if container is None else key_path(container, subject.slice)
     if path is None or not _is_relevant(frame, path):
         return None
-    return path, settle(frame, evaluate(frame, subject))
+    return path, settle(frame, frame.evaluator.expression(frame, subject))
 
 
 def _is_relevant(frame: Frame, path: str) -> bool:
@@ -108,8 +106,6 @@ def _drop(frame: Frame, subject: ast.expr, dropped: Value) -> None:
 
 
 def _narrow_by_call(frame: Frame, test: ast.Call, holds: bool) -> None:
-    from tonumpy.inference.transfer.expressions import evaluate
-
     name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", None)
     if name == "isinstance" and len(test.args) == 2:
         current = _current(frame, test.args[0])
@@ -118,7 +114,7 @@ def _narrow_by_call(frame: Frame, test: ast.Call, holds: bool) -> None:
             _narrow_by_classes(frame, *current, classes, holds)
     elif name in ("is_tensor", "is_torch_tensor") and len(test.args) == 1:
         current = _current(frame, test.args[0])
-        if current is not None and isinstance(evaluate(frame, test.func), Symbol):
+        if current is not None and isinstance(frame.evaluator.expression(frame, test.func), Symbol):
             _narrow_by_classes(frame, *current, [Symbol("torch.Tensor")], holds)
     elif name == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
         _narrow_by_hasattr(frame, test.args[0], test.args[1].value, holds)
@@ -130,18 +126,16 @@ def _narrow_by_call(frame: Frame, test: ast.Call, holds: bool) -> None:
 
 def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
     """Whether a test of its class is known to hold, or not to, for every value that its subject may be."""
-    from tonumpy.inference.transfer.expressions import evaluate
-
     if getattr(test.func, "id", None) == "hasattr" and len(test.args) == 2:
         return True if _tensors_have(frame, *test.args) else None
     if not asks_for_class(test):
         return None
-    value = settle(frame, evaluate(frame, test.args[0]))
+    value = settle(frame, frame.evaluator.expression(frame, test.args[0]))
     if not all(isinstance(member, _PROVED) for member in members(value)):
         return None
     if len(test.args) == 2:
         classes = _classes(frame, test.args[1])
-    elif isinstance(evaluate(frame, test.func), Symbol):
+    elif isinstance(frame.evaluator.expression(frame, test.func), Symbol):
         classes = [Symbol("torch.Tensor")]
     else:
         return None
@@ -151,11 +145,9 @@ def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
 
 def _tensors_have(frame: Frame, subject: ast.expr, name: ast.expr) -> bool:
     """Whether the subject is surely a tensor, and has an attribute or method of this name as tensors have."""
-    from tonumpy.inference.transfer.expressions import evaluate
-
     if not isinstance(name, ast.Constant) or not _is_of_tensors(name.value):
         return False
-    return isinstance(settle(frame, evaluate(frame, subject)), Tensor)
+    return isinstance(settle(frame, frame.evaluator.expression(frame, subject)), Tensor)
 
 
 def _is_of_tensors(name: object) -> bool:
@@ -170,13 +162,11 @@ def _any(verdicts: list[Fact]) -> Fact:
 
 
 def _classes(frame: Frame, node: ast.expr) -> list[Value]:
-    from tonumpy.inference.transfer.expressions import evaluate
-
     if isinstance(node, ast.Tuple):
         return [value for part in node.elts for value in _classes(frame, part)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _classes(frame, node.left) + _classes(frame, node.right)
-    value = evaluate(frame, node)
+    value = frame.evaluator.expression(frame, node)
     found = value.items if isinstance(value, Sequence) and value.items is not None else members(value)
     return [Symbol("torch.Tensor") if each in _VARIABLES else each for each in found]
 
@@ -378,15 +368,15 @@ def _narrow_by_membership(frame: Frame, left: ast.expr, right: ast.expr, is_in: 
 
 def _narrow_by_one_of(frame: Frame, left: ast.expr, choices: list[ast.expr], is_one: bool) -> None:
     """What a device or dtype, which is or is not one of these, shows of its tensor."""
-    from tonumpy.inference.transfer.expressions import evaluate
-
     if isinstance(left, ast.Attribute) and left.attr == "dtype":
-        if is_one and all(is_integral(dtype_of(evaluate(frame, each))) for each in choices):
+        if is_one and all(is_integral(dtype_of(frame.evaluator.expression(frame, each))) for each in choices):
             _narrow_to_whole_numbers(frame, left.value)
         return
     subject = _subject_of_device(left)
     current = None if subject is None else _current(frame, subject)
-    kinds = {cpu_of_device(evaluate(frame, each)) for each in choices} if current is not None else set()
+    kinds = (
+        {cpu_of_device(frame.evaluator.expression(frame, each)) for each in choices} if current is not None else set()
+    )
     if current is None or len(kinds) > 1:
         return
     (is_cpu,) = kinds

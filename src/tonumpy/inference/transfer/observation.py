@@ -14,19 +14,17 @@ if TYPE_CHECKING:
 
 def observe_calls(frame: Frame, node: ast.expr) -> None:
     """Evaluate an expression whose value nobody reads, as far as it takes to see the calls of interest in it."""
-    from tonumpy.inference.transfer.expressions import evaluate
-
     if id(node) in frame.targets.calls:
         if not frame.analysis.watched:  # or it may call the function that is asked about
             frame.not_followed.add(id(node))
-        evaluate(frame, node)
+        frame.evaluator.expression(frame, node)
         return
     if not isinstance(node, ast.Call) or any(isinstance(each, (ast.Lambda, ast.NamedExpr)) for each in walk(node)):
-        evaluate(frame, node)
+        frame.evaluator.expression(frame, node)
         return
     called = node.func.value if isinstance(node.func, ast.Attribute) else node.func
     if _holds_target(frame, called):
-        evaluate(frame, called)
+        frame.evaluator.expression(frame, called)
     for argument in arguments_of(node):
         if _holds_target(frame, argument):
             observe_calls(frame, argument.value if isinstance(argument, ast.Starred) else argument)
@@ -34,8 +32,6 @@ def observe_calls(frame: Frame, node: ast.expr) -> None:
 
 def observe_calls_of_targets(frame: Frame, statement: ast.stmt) -> None:
     """Those in what a statement assigns to, `counts[labels.numpy()] = 1`: what is assigned may concern nobody."""
-    from tonumpy.inference.transfer.expressions import evaluate
-
     for targets, _ in bindings_of(statement):
         for target in targets:
             for node in walk(target):
@@ -43,7 +39,7 @@ def observe_calls_of_targets(frame: Frame, statement: ast.stmt) -> None:
                     parts = [node.value] if isinstance(node, ast.Attribute) else [node.value, node.slice]
                     for part in parts:
                         if _holds_target(frame, part):
-                            evaluate(frame, part)
+                            frame.evaluator.expression(frame, part)
 
 
 def _holds_target(frame: Frame, node: ast.expr) -> bool:

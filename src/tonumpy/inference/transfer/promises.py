@@ -189,9 +189,7 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
 
 
 def _item(frame: Frame, value: Value) -> Value:
-    from tonumpy.inference.transfer.members import item_of
-
-    return item_of(frame, value)
+    return frame.evaluator.item(frame, value)
 
 
 def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
@@ -298,24 +296,20 @@ def _collate(item: Value, unknown: Unknown, grad_mode: Fact, place: str = "<batc
 
 def _iterated(frame: Frame, kind: str, arguments: Arguments) -> Value:
     """An item of the first argument, or an iterator: over its items, over theirs, over those of all, over tuples."""
-    from tonumpy.inference.transfer.members import item_of
-
-    items = tuple(item_of(frame, value) for value in arguments.positional)
+    items = tuple(frame.evaluator.item(frame, value) for value in arguments.positional)
     if kind == "item":
         return items[0]
     if kind == "iterator":
         return Sequence(None, items[0])
     if kind == "flattened":
-        return Sequence(None, item_of(frame, items[0]))
+        return Sequence(None, frame.evaluator.item(frame, items[0]))
     if kind == "tuples":
         return Sequence(None, sequence_of(items))
-    return Sequence(None, join_all((*items, item_of(frame, arguments.starred))))
+    return Sequence(None, join_all((*items, frame.evaluator.item(frame, arguments.starred))))
 
 
 def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value | None:
     """What transforms applied one after the other make of an argument; None where they are not in sight."""
-    from tonumpy.inference.transfer.calls import call_value
-
     steps = made_around(owner, "transforms")
     if not isinstance(steps, Sequence) or len(arguments.positional) != 1:
         return None
@@ -323,15 +317,15 @@ def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value
     if steps.items is None:
         return _composed_anyhow(frame, steps.element, value)
     for step in steps.items:
-        value = call_value(frame, step, Arguments((value,)))
+        value = frame.evaluator.call(frame, step, Arguments((value,)))
     return value
 
 
 def _called(frame: Frame, function: Value | None, arguments: Arguments) -> Value | None:
     """What the function gives that an object was made with: `Lambda(f)(x)`; None where it is not in sight."""
-    from tonumpy.inference.transfer.calls import call_value
-
-    return None if function is None or isinstance(function, Unknown) else call_value(frame, function, arguments)
+    return (
+        None if function is None or isinstance(function, Unknown) else frame.evaluator.call(frame, function, arguments)
+    )
 
 
 def _each(frame: Frame, function: Value | None, held: Value) -> Value:
@@ -352,10 +346,8 @@ _MAX_STEPS = 4  # one makes a tensor, one an image of it again: what comes of th
 
 def _composed_anyhow(frame: Frame, step: Value, value: Value) -> Value | None:
     """What any number of steps make of a value, of which each is one of several; None where that does not settle."""
-    from tonumpy.inference.transfer.calls import call_value
-
     for _ in range(_MAX_STEPS):
-        after = join(value, call_value(frame, step, Arguments((value,))))
+        after = join(value, frame.evaluator.call(frame, step, Arguments((value,))))
         if same(after, value):
             return value
         value = after
@@ -364,10 +356,12 @@ def _composed_anyhow(frame: Frame, step: Value, value: Value) -> Value | None:
 
 def _transformed(frame: Frame, owner: LibraryObject) -> Value:
     """The image of a dataset's item: PIL's, or what the dataset's `transform` makes of it."""
-    from tonumpy.inference.transfer.calls import call_value
-
     if owner.arguments is None:
         return Unknown("item of a dataset")
     transform = owner.arguments.named_value("transform")
     image = Plain("image")
-    return image if transform is None or same(transform, NONE) else call_value(frame, transform, Arguments((image,)))
+    return (
+        image
+        if transform is None or same(transform, NONE)
+        else frame.evaluator.call(frame, transform, Arguments((image,)))
+    )

@@ -44,8 +44,6 @@ MAX_PASSES = 4  # of functools.reduce, whose function may wrap what it was given
 
 def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     """A builtin function or class."""
-    from tonumpy.inference.transfer.calls import call_value
-
     given = arguments.positional
     first = given[0] if given else None
     if name in _PLAIN:
@@ -78,9 +76,9 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
         return Sequence(None, Sequence(pair, join_all(pair)))
     if name == "map":
         if len(given) == 2 and isinstance(given[1], Sequence) and given[1].items is not None:
-            return sequence_of([call_value(frame, first, Arguments((item,))) for item in given[1].items])
+            return sequence_of([frame.evaluator.call(frame, first, Arguments((item,))) for item in given[1].items])
         items = tuple(item_of(frame, value) for value in given[1:])
-        return Sequence(None, call_value(frame, first, Arguments(items)))
+        return Sequence(None, frame.evaluator.call(frame, first, Arguments(items)))
     if name == "filter" and len(given) == 2:
         return Sequence(None, item_of(frame, given[1]))
     if name == "sum":
@@ -113,15 +111,13 @@ def _instead_of(found: Value, default: Value = NOTHING) -> Value:
 
 def reduced(frame: Frame, arguments: Arguments) -> Value:
     """`functools.reduce(function, items, start)`: one item, or what the function makes of that and another."""
-    from tonumpy.inference.transfer.calls import call_value
-
     if arguments.has_star or len(arguments.positional) < 2:
         return Unknown("call of functools.reduce")
     function, items, *start = arguments.positional
     item = item_of(frame, items)
     result = join_all(start) if start else item
     for _ in range(MAX_PASSES):
-        further = join(result, call_value(frame, function, Arguments((result, item))))
+        further = join(result, frame.evaluator.call(frame, function, Arguments((result, item))))
         if further == result:
             return result
         result = further
@@ -185,15 +181,11 @@ def collection(frame: Frame, name: str, arguments: Arguments) -> Value:
 
 def _made_for_missing(frame: Frame, factory: Value | None) -> Value:
     """What a defaultdict holds under a key that nothing was stored under."""
-    from tonumpy.inference.transfer.calls import call_value
-
-    return NOTHING if factory in (None, NONE) else settle(frame, call_value(frame, factory, Arguments(())))
+    return NOTHING if factory in (None, NONE) else settle(frame, frame.evaluator.call(frame, factory, Arguments(())))
 
 
 def call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
     """A call of `partial(f, x)`, or of `namedtuple("Point", "x y")`."""
-    from tonumpy.inference.transfer.calls import call_value
-
     if made.arguments is None or not made.arguments.positional:
         return Unknown(f"call of {made.name}")
     first, *rest = made.arguments.positional
@@ -201,7 +193,7 @@ def call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
         return _named_tuple(rest[0] if rest else made.arguments.named_value("field_names"), arguments)
     given = dict((*made.arguments.named, *arguments.named))
     merged = arguments._replace(positional=(*rest, *arguments.positional), named=tuple(given.items()))
-    return call_value(frame, first, merged)
+    return frame.evaluator.call(frame, first, merged)
 
 
 def _named_tuple(fields: Value | None, arguments: Arguments) -> Value:

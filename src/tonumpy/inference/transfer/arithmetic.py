@@ -1,0 +1,67 @@
+"""What Python's operators make of values."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.habits import settings_object
+from tonumpy.inference.index.bindings import holders_of
+from tonumpy.inference.knowledge.operands import combine
+from tonumpy.inference.lattice.values import (
+    Tensor,
+    Unknown,
+    Value,
+    mapped,
+    members,
+)
+from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.torch_operators import with_dimensions
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.facts import Fact
+    from tonumpy.inference.transfer.frame import Frame
+
+
+def operand_of(frame: Frame, node: ast.expr) -> Value:
+    """What arithmetic works on; of a configuration that is a number."""
+    value = settle(frame, frame.evaluator.expression(frame, node))
+    if isinstance(value, Unknown) and value.on_cpu is None and settings_object.is_meant(holders_of(node)):
+        if frame.habit("settings-object", "it is taken out of a configuration") is None:
+            return value
+        return value._replace(is_no_tensor=True)
+    return value
+
+
+# Torch has these for integers and booleans only.
+_OF_INTEGERS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert)
+
+
+_COMPARISON = "comparison"
+
+
+def operate(operator: ast.operator | ast.unaryop, operands: tuple[Value, ...], grad_mode: Fact) -> Value:
+    """What an operator makes of its operands."""
+    if isinstance(operator, ast.MatMult):
+        operands = tuple(map(with_dimensions, operands))
+    result = combine(operands, grad_mode)
+    if not isinstance(operator, _OF_INTEGERS):
+        return result
+    parts = [part for operand in operands for part in members(operand)]
+    if isinstance(operator, ast.BitOr) and not any(isinstance(part, Tensor) or _is_comparison(part) for part in parts):
+        return result  # it may be a dict
+    is_bool = all(isinstance(part, Tensor) and part.dtype == "bool" for part in parts)
+    return as_integers(result, "bool" if is_bool else "integral")
+
+
+def _is_comparison(value: Value) -> bool:
+    return isinstance(value, Unknown) and value.why == _COMPARISON
+
+
+def as_integers(result: Value, dtype: str) -> Value:
+    """What a comparison, or an operator on bits, gives where arithmetic would make this of the operands."""
+    if isinstance(result, Tensor):
+        return result._replace(dtype=dtype, requires_grad=False)
+    if isinstance(result, Unknown):
+        return Unknown(_COMPARISON, result.on_cpu, False, result.is_no_tensor)
+    return mapped(result, lambda part: as_integers(part, dtype))
