@@ -6,9 +6,10 @@ import contextlib
 import logging
 import os
 import shutil
-import signal
+import subprocess
+import sys
+import time
 from importlib.util import find_spec
-from multiprocessing import resource_tracker
 
 import dask
 from distributed import Client, LocalCluster, as_completed
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tonumpy.sweep.messages import Request
 
 _DEATHS = 10  # of workers, while they have the same task, before it is given up: most die for reasons of their own
+_GLANCE = 0.02  # seconds between two looks at what has come
 _AHEAD = 2  # tasks for each worker, so that none waits for the next
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": _DEATHS,
@@ -39,6 +41,9 @@ _SETTINGS = {
 }
 
 
+_DEAD = Failure("engine", "its worker died again and again")
+
+
 class EngineGoneError(Exception):
     """There is no scheduler any more, or there never was."""
 
@@ -48,50 +53,51 @@ class Engine:
 
     def __init__(self, scheduler: str | None, workers: int, scratch: str) -> None:
         self._scheduler = scheduler
-        self._workers = workers
+        self._count = workers
+        self._deaths = 0  # since the last reply
         self._scratch = scratch
+        self._workers: Workers | None = None
         self._cluster: Any = None
         self._tokens: dict[Future, tuple[object, Request, int]] = {}
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Engine:
-        # A terminal sends an interrupt to all processes; those that are started while it is blocked never see it.
-        resource_tracker.ensure_running()  # a process of the standard library's, whose start ends such a blockade
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        self._stack.enter_context(dask.config.set(_SETTINGS))
         try:
-            logging.getLogger("distributed").setLevel(logging.CRITICAL)
-            self._stack.enter_context(dask.config.set(_SETTINGS))
             if self._scheduler is None:
-                self._cluster = LocalCluster(
-                    n_workers=self._workers,
-                    threads_per_worker=1,
-                    memory_limit=0,
-                    host="127.0.0.1",
-                    dashboard_address="127.0.0.1:0",
-                    local_directory=self._scratch,
-                    silence_logs=logging.CRITICAL,
-                )
+                self._start_cluster()
             self._client = Client(self._cluster or self._scheduler, set_as_default=False)
         except OSError as error:  # TimeoutError is one
             self._stack.close()
-            raise EngineGoneError(f"{self._scheduler or 'the own scheduler'}: {error}") from error
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            raise EngineGoneError(f"{self._name}: {error}") from error
         self._arrivals = as_completed(loop=self._client.loop)
         return self
+
+    def _start_cluster(self) -> None:
+        self._cluster = LocalCluster(
+            n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
+        )
+        self._stack.callback(self._cluster.close, timeout=5)
+        self._workers = Workers(self._count, self._cluster.scheduler_address, self._scratch)
+        self._stack.callback(self._workers.close)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         with contextlib.suppress(Exception):
             self._client.cancel(list(self._tokens))
-        with contextlib.suppress(Exception):
-            self.forget(self._scratch)
+        if self._workers is None:
+            with contextlib.suppress(Exception):
+                self.forget(self._scratch)
         with contextlib.suppress(Exception):
             self._client.close(timeout=5)
-        if self._cluster is not None:
-            self._cluster.close(timeout=5)
         self._stack.close()
+        _remove(self._scratch)
+
+    @property
+    def _name(self) -> str:
+        return self._scheduler or "the own scheduler"
 
     @property
     def dashboard(self) -> str | None:
@@ -116,20 +122,36 @@ class Engine:
     def replies(self) -> Iterator[tuple[object, Reply]]:
         """Those of all that has been submitted, also meanwhile."""
         while self._tokens:
-            future = next(self._arrivals)
-            token, request, tries = self._tokens.pop(future)
-            if future.status == "finished":
-                yield token, future.result()
-            elif future.status == "error":
-                error = future.exception()
-                if isinstance(error, KilledWorker) and tries == 0:
+            batch = self._arrivals.next_batch(block=False)
+            if not batch:
+                self._keep_workers()
+                time.sleep(_GLANCE)
+            for future in batch:
+                token, request, tries = self._tokens.pop(future)
+                reply = self._reply(future, request)
+                if reply is None and tries == 0:
                     self.submit(token, request, 1)
-                    continue
-                reason = "its worker died again and again" if isinstance(error, KilledWorker) else f"{error!r}"
-                yield token, Reply(request.commit, failure=Failure("engine", reason))
-            else:
-                self._tokens[future] = (token, request, tries)
-                raise EngineGoneError(f"{self._scheduler or 'the own scheduler'}: went away")
+                else:
+                    yield token, reply or Reply(request.commit, failure=_DEAD)
+
+    def _reply(self, future: Future, request: Request) -> Reply | None:
+        """None where it was lost with its workers."""
+        if future.status == "finished":
+            reply: Reply = future.result()
+            self._deaths = 0
+            return reply
+        if future.status != "error":
+            raise EngineGoneError(f"{self._name}: went away")
+        error = future.exception()
+        return (
+            None if isinstance(error, KilledWorker) else Reply(request.commit, failure=Failure("engine", repr(error)))
+        )
+
+    def _keep_workers(self) -> None:
+        if self._workers is not None:
+            self._deaths += self._workers.keep()
+            if self._deaths > _DEATHS * self._count:
+                raise EngineGoneError(f"its workers die one after another: {self._workers.last_words()}")
 
     def left(self) -> list[object]:
         """The tokens of what was submitted and has not come back."""
@@ -138,6 +160,45 @@ class Engine:
     def forget(self, folder: str) -> None:
         """Remove a folder on every machine."""
         self._client.run(_remove, folder)
+
+
+class Workers:
+    """Worker processes of our own; one that dies is replaced.
+
+    Dask's own nannies do not replace a worker that is killed while it starts. A session of their own keeps the
+    interrupt of a terminal from them. They end when the scheduler, which is in this process, does.
+    """
+
+    def __init__(self, count: int, scheduler: str, scratch: str) -> None:
+        self._log = os.path.join(scratch, "workers.log")
+        os.makedirs(scratch, mode=0o700, exist_ok=True)
+        self._command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--no-nanny"]
+        self._command += ["--nthreads", "1", "--memory-limit", "0", "--no-dashboard", "--local-directory", scratch]
+        self._processes = [self._start() for _ in range(count)]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with open(self._log, "ab") as log:
+            return subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def keep(self) -> int:
+        """How many had died."""
+        dead = [number for number, process in enumerate(self._processes) if process.poll() is not None]
+        for number in dead:
+            self._processes[number] = self._start()
+        return len(dead)
+
+    def last_words(self) -> str:
+        with open(self._log, encoding="utf-8", errors="replace") as stream:
+            lines = stream.read().split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "nothing was said")
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.wait()
 
 
 def _remove(folder: str) -> None:

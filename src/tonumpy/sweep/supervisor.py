@@ -7,6 +7,7 @@ wants it, which the workers of an engine do not.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import pickle
@@ -42,14 +43,19 @@ def main() -> None:
     check_source(_WARM_UP, "warm_up.py")
     gc.collect()
     gc.freeze()
-    while True:
-        try:
+    scratch = None
+    try:
+        while True:
             request: Request = pickle.load(requests)
-        except EOFError:
-            return
-        reply = supervise(request, requests)
-        pickle.dump(reply, replies)
-        replies.flush()
+            scratch = request.orders.scratch
+            pickle.dump(supervise(request, requests), replies)
+            replies.flush()
+    except (EOFError, BrokenPipeError):
+        return
+    finally:
+        if scratch is not None:
+            with contextlib.suppress(OSError):
+                os.rmdir(scratch)  # whoever is last leaves nothing behind
 
 
 def supervise(request: Request, parent: BinaryIO) -> Reply:
@@ -74,6 +80,7 @@ def _run(request: Request, work: str, sending: Connection) -> None:
     """In the new process, which ends here whatever happens."""
     try:
         os.setpgid(0, 0)  # so that git ends with it
+        os.dup2(1, 2)  # the warnings of a command are for who started it
         sending.send(perform(request, work))
     except BaseException as error:
         import traceback  # saves start-up
@@ -95,7 +102,7 @@ def _wait(child: int, receiving: Connection, request: Request, parent: BinaryIO,
             if receiving.fileno() in ready:
                 reply = receiving.recv()
             elif ready:  # nothing is sent meanwhile, so this is the end of the pipe
-                raise SystemExit
+                raise BrokenPipeError
             else:
                 most = max(most, _memory(process))
                 reply = _exceeded(request, most, time.monotonic() - start)
