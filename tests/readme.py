@@ -1,4 +1,4 @@
-"""README.md in; its named blocks out: `<!-- block: NAME -->` stands above each."""
+"""README.md, or a page of docs, in; its named blocks out: `<!-- block: NAME -->` stands above each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 
-def block(name: str) -> str:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def block(name: str, page: str = "README.md") -> str:
+    text = (ROOT / page).read_text(encoding="utf-8")
     (found,) = re.findall(rf"^<!-- block: {name} -->\n```\w+\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     return str(found)
