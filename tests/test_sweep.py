@@ -31,6 +31,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from readme import block  # noqa: E402
 
 from tonumpy.frontends.cli import main  # noqa: E402
+from tonumpy.report import format_names  # noqa: E402
 from tonumpy.sweep.messages import Orders, Reply, Request, Target  # noqa: E402
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.cuda().numpy()\n"
@@ -250,7 +251,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     workers = ["--nworkers", "2", "--nthreads", "1", "--memory-limit", "0", "--local-directory", folder]
     nannies = subprocess.Popen([*dask, "worker", *workers, *where], **quiet)
     try:
-        until(file.exists)
+        until(lambda: file.exists() and file.read_text().rstrip().endswith("}"))
         yield Cluster(json.loads(file.read_text())["address"], scheduler, nannies)
     finally:
         for each in (nannies, scheduler):
@@ -364,6 +365,18 @@ def test_it_finds_what_check_finds_in_a_clone(sweep: Sweep, tmp_path: Path, spli
     assert row["line"] == lines[int(str(row["row"])) - 1]
     (done,) = sweep.rows("repositories")
     assert (done["files"], done["findings"], done["errors"]) == (12, len(sweep.rows("findings")), 2)
+
+
+@pytest.mark.skipif("html" not in format_names(), reason="there is no such report yet")
+def test_its_page_is_that_of_check(sweep: Sweep, tmp_path: Path) -> None:
+    bare = repository(tmp_path / "bare", MIXED)
+    git(tmp_path, "clone", "--quiet", "bare", "clone")
+    check = [sys.executable, "-m", "tonumpy", "check", "--output-format", "html"]
+    expected = subprocess.run(check, cwd=tmp_path / "clone", capture_output=True).stdout.decode()
+    (tmp_path / "list.txt").write_text("bare\n")
+    assert sweep("list.txt out --html page.html").code == 2
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.replace(f"bare@{git(bare, 'rev-parse', 'main')[:12]}/", "") == expected
 
 
 def test_a_second_run_does_what_is_new(sweep: Sweep, tmp_path: Path) -> None:

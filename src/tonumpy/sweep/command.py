@@ -17,6 +17,7 @@ from tonumpy.config import ConfigError
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sweep.manifest import read_targets
 from tonumpy.sweep.messages import Failure, Orders, Reply, Request
+from tonumpy.sweep.page import check_that_there_is_a_page, page
 
 if TYPE_CHECKING:
     import argparse
@@ -44,9 +45,13 @@ def sweep(arguments: argparse.Namespace, checked: argparse.Namespace) -> int:
     targets = read_targets(arguments.repositories)
     if arguments.patches is not None:
         os.makedirs(arguments.patches, exist_ok=True)
+    if arguments.html is not None:
+        check_that_there_is_a_page()
     run = _Run(arguments, _orders(arguments), targets)
     try:
-        run.go(Store(arguments.output, _run_name(arguments.check_options, checked.config)))
+        store = Store(arguments.output, _run_name(arguments.check_options, checked.config))
+        run.go(store)
+        run.write_page(store)
     except StoreError as error:
         print(f"tonumpy: error: {error}", file=sys.stderr)
         return ERRORS
@@ -118,6 +123,7 @@ class _Token(NamedTuple):
 class _Outcome(NamedTuple):
     """What is known of a target at the end."""
 
+    commit: str | None
     findings: int
     errors: int
     failed: bool
@@ -200,7 +206,7 @@ class _Run:
         elif reply.known:
             assert reply.commit is not None
             done = store.done(target)[reply.commit]
-            self._outcomes[target] = _Outcome(done.findings, done.errors, failed=False, earlier=True)
+            self._outcomes[target] = _Outcome(done.commit, done.findings, done.errors, failed=False, earlier=True)
         elif reply.pieces:
             job.first, job.waiting = reply, len(reply.pieces)
             for number, files in enumerate(reply.pieces, 1):
@@ -235,12 +241,25 @@ class _Run:
             except OSError as error:
                 raise StoreError(f"{path}: {error.strerror}") from error
         done = store.save(target, reply, name)
-        self._outcomes[target] = _Outcome(done.findings, done.errors, failed=False, earlier=False)
+        self._outcomes[target] = _Outcome(done.commit, done.findings, done.errors, failed=False, earlier=False)
 
     def _fail(self, store: Store, target: Target, commit: str | None, failure: Failure) -> None:
         store.fail(target, commit, failure)
         self._failures.append((target, failure))
-        self._outcomes[target] = _Outcome(0, 0, failed=True, earlier=False)
+        self._outcomes[target] = _Outcome(commit, 0, 0, failed=True, earlier=False)
+
+    def write_page(self, store: Store) -> None:
+        from tonumpy.sweep.store import StoreError, write_whole  # saves start-up: the libraries may be missing
+
+        path = self._arguments.html
+        if path is None:
+            return
+        outcomes = [(target, self._outcomes.get(target)) for target in self._targets]
+        places = [(target, each.commit) for target, each in outcomes if each and each.commit and not each.failed]
+        try:
+            write_whole(path, page(store.kept(places)).encode("utf-8", "backslashreplace"))
+        except OSError as error:
+            raise StoreError(f"{path}: {error.strerror}") from error
 
     def summary(self) -> int:
         """Say what came out, and give the exit code."""

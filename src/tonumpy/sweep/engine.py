@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _DEATHS = 10  # of workers, while they have the same task, before it is given up: most die for reasons of their own
 _GLANCE = 0.02  # seconds between two looks at what has come
+_RECOUNT = 2.0  # seconds between two questions how many workers a cluster has
 _AHEAD = 2  # tasks for each worker, so that none waits for the next
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": _DEATHS,
@@ -54,6 +55,7 @@ class Engine:
     def __init__(self, scheduler: str | None, workers: int, scratch: str) -> None:
         self._scheduler = scheduler
         self._count = workers
+        self._counted = 0.0
         self._deaths = 0  # since the last reply
         self._scratch = scratch
         self._workers: Workers | None = None
@@ -107,8 +109,10 @@ class Engine:
 
     @property
     def wants_more(self) -> bool:
-        workers: int = sum(self._client.ncores().values())
-        return len(self._tokens) < _AHEAD * max(1, workers)
+        if self._workers is None and time.monotonic() - self._counted > _RECOUNT:
+            self._count = max(1, sum(self._client.ncores().values()))
+            self._counted = time.monotonic()
+        return len(self._tokens) < _AHEAD * self._count
 
     @property
     def is_idle(self) -> bool:

@@ -59,10 +59,15 @@ class Request(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What the JSON report says of a finding or an error, the file relative to the repository; the line it names."""
+    """What the JSON report says of a finding or an error, the file relative to the repository; and the lines there.
+
+    `context` is the text of the lines around it, of which `context_row` is the first, and all that its fix touches.
+    """
 
     said: dict[str, Any]
     line: str | None
+    context: str | None
+    context_row: int | None
 
 
 class Failure(NamedTuple):

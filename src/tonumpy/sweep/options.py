@@ -36,6 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("results")
     group.add_argument("--patches", metavar="DIR", help="write a patch for `git am` for each repository, safe fixes")
     group.add_argument("--unsafe-fixes", action="store_true", help="unsafe fixes in the patches, too")
+    group.add_argument("--html", metavar="FILE", help="write the page of `check --output-format html` over all of them")
     group.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     group.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
 

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from tonumpy.sweep.messages import Entry, Failure, Reply, Target
@@ -32,9 +32,11 @@ _TEXT, _NUMBER = pa.string(), pa.int32()
 FINDINGS = pa.schema(
     [
         *((name, _TEXT) for name in ("repository", "commit", "folder", "path")),
-        *((name, _NUMBER) for name in ("row", "column", "end_row", "end_column")),
+        *((name, _NUMBER) for name in ("cell", "row", "column", "end_row", "end_column")),
         *((name, _TEXT) for name in ("code", "name", "confidence", "certainty", "applicability", "message", "fix")),
-        *((name, _TEXT) for name in ("evidence", "line", "report")),
+        *((name, _TEXT) for name in ("evidence", "line", "context")),
+        ("context_row", _NUMBER),
+        ("report", _TEXT),
     ]
 )
 REPOSITORIES = pa.schema(
@@ -70,6 +72,17 @@ class Done(NamedTuple):
     patch: str | None
 
 
+class Kept(NamedTuple):
+    """What the JSON report said of a finding or an error, and the lines there; see `Entry`."""
+
+    repository: str
+    commit: str
+    is_error: bool
+    said: dict[str, Any]
+    context: str | None
+    context_row: int | None
+
+
 class Store:
     """The part of a data set that belongs to one run."""
 
@@ -90,12 +103,7 @@ class Store:
         folder = self._path("repositories", "")
         names = {name for name in os.listdir(folder) if name.endswith(".parquet")}
         for name in sorted(names - self._seen):
-            path = os.path.join(folder, name)
-            try:
-                rows = pq.ParquetFile(path).read().to_pylist()
-            except (OSError, pa.ArrowException) as error:
-                raise StoreError(f"{path}: {error}") from error
-            for row in rows:
+            for row in self._read("repositories", name.removesuffix(".parquet")):
                 done = Done(row["commit"], row["findings"], row["errors"], row["patch"])
                 self._done.setdefault((row["repository"], row["folder"]), {})[row["commit"]] = done
             self._seen.add(name)
@@ -124,6 +132,30 @@ class Store:
     def fail(self, target: Target, commit: str | None, failure: Failure) -> None:
         row = {"repository": target.repository, "revision": target.revision, "folder": target.folder, "commit": commit}
         self._write("failures", _failure_key(target), [row | failure._asdict()])
+
+    def kept(self, places: Iterable[tuple[Target, str]]) -> Iterator[Kept]:
+        """All that is known of repositories at commits, in their order, as `check` reports it."""
+        for target, commit in places:
+            key = _key(target.repository, commit, target.folder)
+            kept = [
+                Kept(target.repository, commit, False, json.loads(row["report"]), row["context"], row["context_row"])
+                for row in self._read("findings", key)
+            ]
+            kept += [
+                Kept(target.repository, commit, True, json.loads(row["report"]), None, None)
+                for row in self._read("failures", key)
+            ]
+            yield from sorted(kept, key=lambda each: str(each.said["filename"]))
+
+    def _read(self, table: str, key: str) -> list[dict[str, Any]]:
+        path = self._path(table, key)
+        if not os.path.exists(path):
+            return []
+        try:
+            rows: list[dict[str, Any]] = pq.ParquetFile(path).read().to_pylist()
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"{path}: {error}") from error
+        return rows
 
     def _path(self, table: str, key: str) -> str:
         return os.path.join(self._folder, table, f"run={self._run}", key and f"{key}.parquet")
@@ -180,6 +212,7 @@ def _finding(entry: Entry) -> dict[str, Any]:
     evidence = said.get("evidence")
     return {
         "path": said["filename"],
+        "cell": said["cell"],
         "row": said["location"]["row"],
         "column": said["location"]["column"],
         "end_row": said["end_location"]["row"],
@@ -193,6 +226,8 @@ def _finding(entry: Entry) -> dict[str, Any]:
         "fix": fix.get("message"),
         "evidence": evidence if evidence is None or isinstance(evidence, str) else json.dumps(evidence),
         "line": entry.line,
+        "context": entry.context,
+        "context_row": entry.context_row,
         "report": json.dumps(said),
     }
 

@@ -26,13 +26,14 @@ from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from tonumpy.sweep.messages import Kind, Request
 
     _T = TypeVar("_T")
 
 TREE, GIT = "tree", "git"
+_AROUND = 2  # lines that are kept before and after a finding
 
 
 def perform(request: Request, work: str) -> Reply:
@@ -168,19 +169,34 @@ def _changes(options: tuple[str, ...] | None, paths: list[str]) -> tuple[Changed
 
 def _entries(rendered: str) -> list[Entry]:
     here = os.getcwd()
+    sources: dict[str, Source | None] = {}
     entries = []
     for said in json.loads(rendered):
-        path, row = said["filename"], said["location"]["row"]
-        line = _line(path, row) if said["severity"] and said["cell"] is None else None
-        entries.append(Entry(_relative(said, here), line))
+        path = said["filename"]
+        if path not in sources:
+            sources[path] = _source(path)
+        source = sources[path] if said["cell"] is None else None  # the rows in a cell are the cell's own
+        entries.append(Entry(_relative(said, here), *(_lines(source, said) if source else (None, None, None))))
     return entries
 
 
-def _line(path: str, row: int) -> str | None:
+def _source(path: str) -> Source | None:
     try:
-        return Source(read(path), path).line(row).rstrip("\r\n")
-    except (SourceError, IndexError):
+        return Source(read(path), path)
+    except SourceError:
         return None
+
+
+def _lines(source: Source, said: dict[str, Any]) -> tuple[str | None, str | None, int | None]:
+    """The line that is named, the lines around it, and the row of the first of these."""
+    edits = said["fix"]["edits"] if said["fix"] else []
+    rows = [place[name]["row"] for place in (said, *edits) for name in ("location", "end_location")]
+    count = len(source.line_starts)
+    if max(rows) > count:
+        return None, None, None
+    first, last = max(1, min(rows) - _AROUND), min(count, max(rows) + _AROUND)
+    texts = [source.line(row).rstrip("\r\n") for row in range(first, last + 1)]
+    return texts[said["location"]["row"] - first], "\n".join(texts), first
 
 
 def _relative(said: _T, here: str) -> _T:
