@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tonumpy.config import Settings
-    from tonumpy.findings import Applicability
+    from tonumpy.findings import Applicability, Edit
     from tonumpy.inference.index.project import Project
     from tonumpy.repair.operations import Operation
     from tonumpy.repair.rewrite import Repair
@@ -50,6 +50,22 @@ class Fixed(NamedTuple):
 def check(source: Source, settings: Settings, project: Project) -> list[Finding]:
     """The findings of one file in the order of the text; `noqa` comments are not yet considered (see text/noqa.py)."""
     return [judgement.finding for judgement in _judge(source, settings, project)]
+
+
+def judge(source: Source, settings: Settings, project: Project) -> list[Judgement]:
+    """The judgements in the order of the text, less those that a `noqa` comment suppresses."""
+    judged = {judgement.finding: judgement for judgement in _judge(source, settings, project)}
+    return [judged[finding] for finding in suppress(source, list(judged))]
+
+
+def repair(source: Source, judgements: Iterable[Judgement]) -> tuple[Edit, ...]:
+    """The edits that do what the judgements ask for together; RewriteError where they do anything else as well."""
+    from tonumpy.repair.rewrite import rewrite  # what only checks is spared it at start-up
+
+    repairs = _repairs(judgements, source)
+    if repairs:
+        rewrite(source, repairs)
+    return tuple(sorted({edit for each in repairs for edit in each.edits}))
 
 
 def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -> Fixed:

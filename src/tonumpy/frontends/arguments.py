@@ -88,6 +88,11 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rule", metavar="CODE", help="a rule's code or name")
 
 
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    # What many an editor gives to every server.
+    parser.add_argument("--stdio", action="store_true", help="talk on standard input and output, as it always does")
+
+
 def _add_rules(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
 
@@ -104,6 +109,7 @@ _COMMANDS = {
     "sweep": ("report the findings of many repositories, read at commits", _add_sweep),
     "explain": ("show the page of a rule", _add_explain),
     "rules": ("list all rules", _add_rules),
+    "server": ("answer an editor by the Language Server Protocol", _add_server),
 }
 
 _FORMATS = "text (the default), json (in ruff's shape), github, sarif or html (one page for a team)"

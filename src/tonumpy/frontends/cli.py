@@ -43,7 +43,7 @@ def _main(argv: Sequence[str] | None) -> int:
         os.getcwd()  # every relative path needs it
     except OSError as error:
         raise ConfigError(f"the current folder: {error.strerror}") from error
-    commands = {"check": _check, "fix": _fix, "sweep": _sweep, "explain": _explain, "rules": _rules}
+    commands = {"check": _check, "fix": _fix, "sweep": _sweep, "explain": _explain, "rules": _rules, "server": _server}
     return commands[arguments.command](arguments)
 
 
@@ -134,6 +134,15 @@ def _rules(arguments: argparse.Namespace) -> int:
     for rule in all_rules():
         default = "on" if rule.on_by_default else "off"
         _write(f"{rule.code:<6}  {rule.name:<{width}}  {default:<7}  {rule.summary}\n", sys.stdout)
+    return CLEAN
+
+
+def _server(_: argparse.Namespace) -> int:
+    try:
+        from tonumpy.frontends.language_server import serve  # with libraries that cost more than the rest at start-up
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"the server needs {error.name}: pip install 'tonumpy[server]'") from error
+    serve()
     return CLEAN
 
 

@@ -44,11 +44,13 @@ class Source:
             raise SourceError(filename, reason, Position(row, column)) from error
 
     @classmethod
-    def from_text(cls, text: str, filename: str, tree: ast.Module | None = None) -> Source:
+    def from_text(
+        cls, text: str, filename: str, tree: ast.Module | None = None, *, followed: bool = False
+    ) -> Source:
         """For a host that has already decoded the text (flake8) and perhaps parsed it."""
         source = cls.__new__(cls)
         source.filename, source.data, source.text = filename, None, text
-        source.encoding, source.has_bom, source._is_followed = "utf-8", False, False
+        source.encoding, source.has_bom, source._is_followed = "utf-8", False, followed
         if tree is not None:
             source.__dict__["tree"] = tree
         return source

@@ -28,7 +28,7 @@ from tonumpy.text.source import Source
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeVar
 
     _T = TypeVar("_T")
@@ -418,9 +418,13 @@ def names_stored(statement: ast.stmt) -> list[str]:
 
 class Project:
     """The modules that have been read so far. One object serves all files of a run; it holds trees, never facts,
-    so the facts found for one file do not depend on the files checked before it."""
+    so the facts found for one file do not depend on the files checked before it.
 
-    def __init__(self) -> None:
+    `opened` are the texts of files as an editor has them, by their absolute paths; they count over those on the disk.
+    """
+
+    def __init__(self, opened: Mapping[str, str] | None = None) -> None:
+        self._opened = {} if opened is None else opened
         self._modules: dict[str, Module | None] = {}
         self._roots: dict[tuple[str, str], _Roots] = {}
         self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
@@ -439,6 +443,11 @@ class Project:
             self._size_followed += 0 if module is None else len(module.source.text)
         return module
 
+    def forget(self, filename: str) -> None:
+        """Drop a module whose text is another now."""
+        for path in (filename.removesuffix(".py"), os.path.dirname(filename)):
+            self._modules.pop(path, None)
+
     def begin_file(self) -> None:
         """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
         self._followed.clear()
@@ -454,6 +463,8 @@ class Project:
 
     def _read(self, path: str) -> Module | None:
         for filename in (os.path.join(path, "__init__.py"), f"{path}.py"):
+            if filename in self._opened:
+                return Module(Source.from_text(self._opened[filename], filename, followed=True), self)
             try:
                 if os.path.getsize(filename) > MAX_BYTES:
                     return None

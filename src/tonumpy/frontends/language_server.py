@@ -1,0 +1,321 @@
+"""An editor's messages in; diagnostics, quick fixes and hovers out, by the Language Server Protocol over stdio.
+
+One thread does all the analysis, so that the loop that reads messages always answers; of several versions of a document
+that wait for it only the last is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from tonumpy import __version__
+from tonumpy.config import Choices, ConfigError, read_table
+from tonumpy.findings import Edit, Position
+from tonumpy.frontends.workbench import Workbench
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.rules import all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pygls.workspace import PositionCodec
+
+    from tonumpy.findings import Finding
+    from tonumpy.frontends.workbench import Checked
+    from tonumpy.text.source import Source
+
+FIX_ALL = "source.fixAll.tonumpy"
+
+_PAUSE = 0.02  # seconds that a document must have been left alone: a burst of keys is looked at once
+_REPAIRS = {"safe": "", "unsafe": ", unsafe"}
+_SELECTED = [types.CodeActionKind.QuickFix, FIX_ALL]
+
+_log = logging.getLogger(__name__)
+
+
+class Server(LanguageServer):
+    """The documents that are open, and what was last found in them."""
+
+    def __init__(self) -> None:
+        # Whole documents, as pygls counts other characters than the protocol does as the end of a line.
+        super().__init__("tonumpy", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self.workbench = Workbench()
+        self.options: object = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tonumpy")
+        self._waiting: dict[str, asyncio.Task[None]] = {}
+        self._complaints: set[str] = set()
+
+    # Documents
+
+    def changed(self, uri: str, wait: float = 0.0) -> None:
+        """Look at a document, unless it changes again before its turn comes."""
+        if uri in self._waiting:
+            self._waiting[uri].cancel()
+        self._waiting[uri] = asyncio.get_running_loop().create_task(self._publish(uri, wait))
+
+    def everything_changed(self) -> None:
+        for uri in list(self.workspace.text_documents):
+            self.changed(uri)
+
+    def closed(self, uri: str) -> None:
+        if uri in self._waiting:
+            self._waiting.pop(uri).cancel()
+        self._thread.submit(self.workbench.close, _path_of(uri))
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+    async def _publish(self, uri: str, wait: float) -> None:
+        await asyncio.sleep(wait)
+        checked = await self.checked(uri)
+        document = self.workspace.text_documents.get(uri)
+        if checked is None or document is None or document.source != checked.source.text:
+            return  # it has changed meanwhile, and has its turn again
+        found = [self._diagnostic(finding, checked) for finding in checked.findings]
+        if checked.error is not None:
+            place = checked.error.position or Position(1, 1)
+            found.append(
+                types.Diagnostic(
+                    self._range(checked.source, place, place),
+                    checked.error.reason,
+                    severity=types.DiagnosticSeverity.Error,
+                    source="tonumpy",
+                )
+            )
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version=document.version))
+
+    async def checked(self, uri: str) -> Checked | None:
+        """What is found in a document as it is now; None for one that is not open or whose configuration is wrong."""
+        document = self.workspace.text_documents.get(uri)
+        if document is None:
+            return None
+        path, text = _path_of(uri), document.source
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self.workbench.check, path, text)
+        except ConfigError as error:
+            self.complain(str(error))
+            return None
+
+    async def repaired(self, checked: Checked, findings: Sequence[Finding]) -> tuple[Edit, ...]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self.workbench.repair, checked, findings)
+
+    # Configuration
+
+    async def configure(self, settings: object) -> None:
+        """Take what the editor says, in the shape of `[tool.tonumpy]`; where it is wrong, what it said before holds."""
+        root = self.workspace.root_path or os.getcwd()
+        try:
+            # The path that is given is that of a file in the folder to which the settings are relative.
+            said = read_table(_in_dashes(settings or {}), os.path.join(root, "the editor's settings"))
+        except ConfigError as error:
+            self.complain(str(error))
+            return
+        await self.forget(said)
+
+    async def forget(self, said: Choices | None = None) -> None:
+        """Files have changed, or what the editor says: what was read of them no longer holds."""
+        self._complaints.clear()
+        opened = {_path_of(uri): document.source for uri, document in self.workspace.text_documents.items()}
+        await asyncio.get_running_loop().run_in_executor(self._thread, self.workbench.forget, opened, said)
+        self.everything_changed()
+
+    def complain(self, text: str) -> None:
+        """Once, not at every key."""
+        if text not in self._complaints:
+            self._complaints.add(text)
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"tonumpy: {text}"))
+
+    # The protocol's shapes
+
+    def _diagnostic(self, finding: Finding, checked: Checked) -> types.Diagnostic:
+        return types.Diagnostic(
+            self._range(checked.source, finding.start, finding.end),
+            finding.message,
+            severity=types.DiagnosticSeverity.Warning,
+            code=finding.code,
+            code_description=types.CodeDescription(finding.url),
+            source="tonumpy",
+        )
+
+    def _range(self, source: Source, start: Position, end: Position) -> types.Range:
+        codec = self.workspace.position_codec
+        return types.Range(_position(source, start, codec), _position(source, end, codec))
+
+    def _edit(self, uri: str, checked: Checked, edits: Iterable[Edit]) -> types.WorkspaceEdit:
+        changes = [types.TextEdit(self._range(checked.source, each.start, each.end), each.content) for each in edits]
+        document = self.workspace.text_documents[uri]
+        capabilities = self.client_capabilities.workspace
+        if capabilities and capabilities.workspace_edit and capabilities.workspace_edit.document_changes:
+            # With the version, so that an edit of a text that has changed meanwhile is refused.
+            versioned = types.OptionalVersionedTextDocumentIdentifier(uri, document.version)
+            return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, changes)])
+        return types.WorkspaceEdit(changes={uri: changes})
+
+    async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
+        uri = params.text_document.uri
+        checked = await self.checked(uri)
+        if checked is None:
+            return []
+        actions = []
+        if _is_wanted(types.CodeActionKind.QuickFix, params.context):
+            for finding in checked.findings:
+                place = self._range(checked.source, finding.start, finding.end)
+                if _overlap(place, params.range):
+                    actions += await self._quick_fixes(uri, checked, finding)
+            actions += await self._fix_all(uri, checked, "tonumpy: Fix all, unsafe too", types.CodeActionKind.QuickFix)
+        if _is_wanted(FIX_ALL, params.context):
+            actions += await self._fix_all(uri, checked, "tonumpy: Fix all that is safe", FIX_ALL)
+        return actions
+
+    async def _quick_fixes(self, uri: str, checked: Checked, finding: Finding) -> list[types.CodeAction]:
+        fix = finding.fix
+        edits = await self.repaired(checked, [finding]) if fix and fix.applicability in _REPAIRS else ()
+        if not edits or fix is None:
+            return []
+        return [
+            types.CodeAction(
+                f"{fix.message} ({finding.code}{_REPAIRS[fix.applicability]})",
+                kind=types.CodeActionKind.QuickFix,
+                diagnostics=[self._diagnostic(finding, checked)],
+                is_preferred=fix.applicability == "safe",
+                edit=self._edit(uri, checked, edits),
+            )
+        ]
+
+    async def _fix_all(self, uri: str, checked: Checked, title: str, kind: str) -> list[types.CodeAction]:
+        """The action over all findings that may be repaired: as it is asked for by name, or before a file is saved."""
+        allowed = ("safe",) if kind == FIX_ALL else ("safe", "unsafe")
+        found = [each for each in checked.findings if each.fix and each.fix.applicability in allowed]
+        if kind != FIX_ALL and all(each.fix and each.fix.applicability == "safe" for each in found):
+            return []  # the other action does the same
+        edits = await self.repaired(checked, found)
+        return [types.CodeAction(title, kind=kind, edit=self._edit(uri, checked, edits))] if edits else []
+
+    async def hover(self, params: types.HoverParams) -> types.Hover | None:
+        checked = await self.checked(params.text_document.uri)
+        for finding in checked.findings if checked else ():
+            assert checked is not None
+            place = self._range(checked.source, finding.start, finding.end)
+            if _overlap(place, types.Range(params.position, params.position)):
+                content = types.MarkupContent(types.MarkupKind.Markdown, _page(finding))
+                return types.Hover(content, place)
+        return None
+
+
+def _page(finding: Finding) -> str:
+    """What is said of a finding where somebody rests on it: the message, the fix, and the rule's own reasons."""
+    rule = next(rule for rule in all_rules() if rule.code == finding.code)
+    why = rule.page.partition("## What it does\n")[2].partition("\n## Example")[0].replace("\n## ", "\n### ")
+    fix = f"\n\n{finding.fix.applicability}: {finding.fix.message}" if finding.fix else ""
+    said = f"**{finding.code} {rule.name}**\n\n{finding.message}{fix}"
+    return f"{said}\n\n---\n{why.strip()}\n\n[The whole page]({finding.url})"
+
+
+def _position(source: Source, position: Position, codec: PositionCodec) -> types.Position:
+    row = min(position.row, len(source.line_starts))
+    line = source.line(row).rstrip("\r\n")
+    return types.Position(row - 1, codec.client_num_units(line[: position.column - 1]))
+
+
+def _overlap(one: types.Range, other: types.Range) -> bool:
+    """Ranges that touch do: a cursor just behind a call is at it."""
+    return _pair(one.start) <= _pair(other.end) and _pair(other.start) <= _pair(one.end)
+
+
+def _pair(position: types.Position) -> tuple[int, int]:
+    return position.line, position.character
+
+
+def _is_wanted(kind: str, context: types.CodeActionContext) -> bool:
+    """Whether a kind of action, or one that it belongs to, is asked for."""
+    if context.only is None:
+        return kind != FIX_ALL or context.trigger_kind != types.CodeActionTriggerKind.Automatic  # not at every move
+    return any(kind == only or kind.startswith(f"{only}.") for only in context.only)
+
+
+def _own(settings: object) -> object:
+    """Our part of an editor's settings, which may be all of them or lie under one of two names."""
+    found = settings
+    for name in ("settings", "tonumpy"):
+        if isinstance(found, dict) and name in found:
+            found = found[name]
+    return found
+
+
+def _in_dashes(settings: object) -> object:
+    """`unsafeFixes`, as settings are called in most editors, is `unsafe-fixes`."""
+    if not isinstance(settings, dict):
+        return settings
+    return {re.sub(r"[A-Z]", lambda letter: f"-{letter[0].lower()}", key): value for key, value in settings.items()}
+
+
+def _path_of(uri: str) -> str:
+    """The path of a document, or its address where it is in no file (`untitled:Untitled-1`)."""
+    return to_fs_path(uri) or uri
+
+
+def serve() -> None:
+    """Answer one editor on standard input and output until it says goodbye."""
+    server = Server()
+    _add_features(server)
+    server.start_io()
+
+
+def _add_features(server: Server) -> None:
+    """The messages that are understood."""
+
+    @server.feature(types.INITIALIZE)
+    def _initialize(params: types.InitializeParams) -> None:
+        server.options = params.initialization_options
+
+    @server.feature(types.INITIALIZED)
+    async def _initialized(_: types.InitializedParams) -> None:
+        await server.configure(_own(server.options))
+        workspace = server.client_capabilities.workspace
+        watched = workspace.did_change_watched_files if workspace else None
+        if watched and watched.dynamic_registration:
+            watchers = [types.FileSystemWatcher("**/*.py"), types.FileSystemWatcher("**/pyproject.toml")]
+            registered = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+            registration = types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, registered)
+            with contextlib.suppress(Exception):  # an editor that breaks its own promise still has all else
+                await server.client_register_capability_async(types.RegistrationParams([registration]))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    async def _opened(params: types.DidOpenTextDocumentParams) -> None:
+        server.changed(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    async def _changed(params: types.DidChangeTextDocumentParams) -> None:
+        server.changed(params.text_document.uri, _PAUSE)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def _saved(_: types.DidSaveTextDocumentParams) -> None:
+        await server.forget()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    async def _closed(params: types.DidCloseTextDocumentParams) -> None:
+        server.closed(params.text_document.uri)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def _files_changed(_: types.DidChangeWatchedFilesParams) -> None:
+        await server.forget()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def _configured(params: types.DidChangeConfigurationParams) -> None:
+        await server.configure(_own(params.settings))
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(_SELECTED))
+    async def _actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+        return await server.actions(params)
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def _hover(params: types.HoverParams) -> types.Hover | None:
+        return await server.hover(params)

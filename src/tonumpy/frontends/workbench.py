@@ -1,0 +1,84 @@
+"""A path and the text that an editor has of it in; what is found in it, and the edits that repair it, out.
+
+It remembers what is open and what was read of the repository. It is used by one thread at a time.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tonumpy import pipeline
+from tonumpy.config import Choices, Configuration
+from tonumpy.findings import Edit, Finding, SourceError
+from tonumpy.globs import excludes
+from tonumpy.inference.index.project import Project
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tonumpy.pipeline import Judgement
+
+
+class Checked(NamedTuple):
+    """A text with the judgements on it in the order of the text, or with why there are none."""
+
+    source: Source
+    judgements: dict[Finding, Judgement]
+    error: SourceError | None = None
+
+    @property
+    def findings(self) -> list[Finding]:
+        return list(self.judgements)
+
+
+class Workbench:
+    """The documents that are open, by their paths, and the settings and modules that were read for them."""
+
+    def __init__(self) -> None:
+        self._said = Choices()
+        self.forget({})
+
+    def forget(self, opened: Mapping[str, str], said: Choices | None = None) -> None:
+        """Files have changed, so that what was read of them does not hold; `said` are an editor's own settings."""
+        self._opened = dict(opened)
+        self._said = said or self._said
+        self._configuration = Configuration(self._said)
+        self._project = Project(self._opened)
+        self._checked: dict[str, Checked] = {}
+
+    def check(self, path: str, text: str) -> Checked:
+        """ConfigError where the settings of its folder cannot be read."""
+        before = self._checked.get(path)
+        if before is not None and before.source.text == text:
+            return before
+        settings = self._configuration.settings_in(os.path.dirname(path))
+        if self._opened.get(path) != text:
+            self._opened[path] = text
+            self._project.forget(path)
+        source = Source.from_text(text, path)
+        if excludes(settings.exclude, path):
+            checked = Checked(source, {})
+        else:
+            try:
+                judged = pipeline.judge(source, settings, self._project)
+                checked = Checked(source, {judgement.finding: judgement for judgement in judged})
+            except SourceError as error:
+                checked = Checked(source, {}, error)
+            except RecursionError:
+                checked = Checked(source, {}, SourceError(path, "cannot be checked: nested too deeply"))
+        self._checked[path] = checked
+        return checked
+
+    def close(self, path: str) -> None:
+        self._checked.pop(path, None)
+        if self._opened.pop(path, None) is not None:
+            self._project.forget(path)
+
+    def repair(self, checked: Checked, findings: Iterable[Finding]) -> tuple[Edit, ...]:
+        """The edits that repair these findings together, verified; none where they cannot be verified."""
+        try:
+            return pipeline.repair(checked.source, [checked.judgements[finding] for finding in findings])
+        except SourceError:
+            return ()

@@ -1,0 +1,338 @@
+"""`tonumpy server` as an editor meets it: a real client starts the command and talks with it over stdio."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+from tonumpy import check_source, fix_source
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine
+
+SAFE = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
+UNSAFE = "import torch\n\n\ndef f(x):\n    return x.numpy(), torch\n"
+BOTH = "import torch\n\n\ndef f(x: torch.Tensor, y):\n    return x.numpy(), y.numpy()\n"
+# A character of two UTF-16 units, a form feed and a line separator, which end no line, before the finding.
+WIDE = "import torch\n\x0c\nTEXT = '\u2028'\n\n\ndef f(x: torch.Tensor):\n    return '\U0001f600', x.numpy()\n"
+
+
+class Editor(LanguageClient):
+    """An editor with one window: it keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__("editor", "1")
+        self.diagnostics: dict[str, types.PublishDiagnosticsParams] = {}
+        self.told = asyncio.Event()
+        self.messages: list[str] = []
+        self.registered: list[str] = []
+
+        @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def _published(params: types.PublishDiagnosticsParams) -> None:
+            self.diagnostics[params.uri] = params
+            self.told.set()
+
+        @self.feature(types.WINDOW_SHOW_MESSAGE)
+        def _shown(params: types.ShowMessageParams) -> None:
+            self.messages.append(params.message)
+            self.told.set()
+
+        @self.feature(types.CLIENT_REGISTER_CAPABILITY)
+        def _registered(params: types.RegistrationParams) -> None:
+            self.registered += [each.method for each in params.registrations]
+
+    async def until(self, *places: tuple[str, int, int, int], uri: str) -> None:
+        """Wait for exactly these diagnostics: code, line, start and end, all from 0."""
+        while self.places(uri) != list(places):
+            self.told.clear()
+            try:
+                await asyncio.wait_for(self.told.wait(), 20)
+            except asyncio.TimeoutError:
+                pytest.fail(f"{self.places(uri)} instead of {list(places)}, {self.messages}")
+
+    def places(self, uri: str) -> list[tuple[object, int, int, int]] | None:
+        if uri not in self.diagnostics:
+            return None
+        found = [(each.code, each.range) for each in self.diagnostics[uri].diagnostics]
+        return [(code, place.start.line, place.start.character, place.end.character) for code, place in found]
+
+    async def message(self) -> str:
+        while not self.messages:
+            self.told.clear()
+            await asyncio.wait_for(self.told.wait(), 20)
+        return self.messages.pop()
+
+    def opened(self, path: Path, text: str) -> str:
+        uri = path.as_uri()
+        item = types.TextDocumentItem(uri, types.LanguageKind.Python, 1, text)
+        self.text_document_did_open(types.DidOpenTextDocumentParams(item))
+        return uri
+
+    def edited(self, uri: str, version: int, text: str) -> None:
+        identifier = types.VersionedTextDocumentIdentifier(uri=uri, version=version)
+        change = types.TextDocumentContentChangeWholeDocument(text)
+        self.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [change]))
+
+    def saved(self, uri: str) -> None:
+        self.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
+
+    async def actions(self, uri: str, line: int, *only: str) -> dict[str, types.CodeAction]:
+        """The actions that are offered at a line, by their titles."""
+        place = types.Range(types.Position(line, 0), types.Position(line, 200))
+        context = types.CodeActionContext([], only=list(only) or None)
+        params = types.CodeActionParams(types.TextDocumentIdentifier(uri), place, context)
+        found = await self.text_document_code_action_async(params) or []
+        actions = [each for each in found if isinstance(each, types.CodeAction)]
+        return {each.title: each for each in actions}
+
+
+@asynccontextmanager
+async def editor(
+    folder: Path, options: object = None, encodings: list[str] | None = None, versioned: bool = True
+) -> AsyncIterator[Editor]:
+    client = Editor()
+    await client.start_io(sys.executable, "-m", "tonumpy", "server", "--stdio", cwd=folder)
+    capabilities = types.ClientCapabilities(
+        general=types.GeneralClientCapabilities(position_encodings=encodings),  # type: ignore[arg-type]
+        workspace=types.WorkspaceClientCapabilities(
+            workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=versioned),
+            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
+        ),
+    )
+    params = types.InitializeParams(capabilities, root_uri=folder.as_uri(), initialization_options=options)
+    await client.initialize_async(params)
+    client.initialized(types.InitializedParams())
+    try:
+        yield client
+    finally:
+        await client.shutdown_async(None)
+        client.exit(None)
+        await asyncio.wait_for(client.stop(), 20)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, 60))
+
+
+def applied(text: str, action: types.CodeAction) -> str:
+    """What an editor makes of its text, whose columns here are those of Python."""
+    edit = action.edit
+    assert edit is not None
+    if edit.changes is not None:
+        (edits,) = edit.changes.values()
+    else:
+        assert edit.document_changes is not None
+        (change,) = edit.document_changes
+        assert isinstance(change, types.TextDocumentEdit)
+        edits = [each for each in change.edits if isinstance(each, types.TextEdit)]
+    lines = text.splitlines(keepends=True)
+    for each in sorted(edits, key=lambda each: (each.range.start.line, each.range.start.character), reverse=True):
+        (start, end) = (each.range.start, each.range.end)
+        assert start.line == end.line
+        line = lines[start.line]
+        lines[start.line] = line[: start.character] + each.new_text + line[end.character :]
+    return "".join(lines)
+
+
+def test_what_is_open_counts_and_not_what_is_on_the_disk(tmp_path: Path) -> None:
+    async def talk() -> None:
+        (tmp_path / "a.py").write_text("import torch\n")
+        async with editor(tmp_path) as window:
+            uri = window.opened(tmp_path / "a.py", SAFE)
+            await window.until(("TNP101", 4, 13, 20), uri=uri)
+            (diagnostic,) = window.diagnostics[uri].diagnostics
+            (finding,) = check_source(SAFE)
+            assert (diagnostic.message, diagnostic.source) == (finding.message, "tonumpy")
+            assert diagnostic.code_description is not None
+            assert diagnostic.code_description.href == finding.url
+            window.edited(uri, 2, "\n" + SAFE)
+            await window.until(("TNP101", 5, 13, 20), uri=uri)
+            assert window.diagnostics[uri].version == 2
+            window.edited(uri, 3, SAFE.replace("numpy()", "numpy()  # noqa: TNP101"))
+            await window.until(uri=uri)
+            window.edited(uri, 4, SAFE + "def (:\n")
+            await window.until((None, 5, 4, 4), uri=uri)
+            assert window.diagnostics[uri].diagnostics[0].message == "cannot be parsed: invalid syntax"
+            window.edited(uri, 5, SAFE)
+            await window.until(("TNP101", 4, 13, 20), uri=uri)
+            window.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+            await window.until(uri=uri)
+            assert window.messages == []
+
+    run(talk())
+
+
+def test_a_module_that_is_open_counts_for_those_that_import_it(tmp_path: Path) -> None:
+    async def talk() -> None:
+        made = "import torch\n\n\ndef made():\n    return torch.zeros(3{})\n"
+        (tmp_path / "maker.py").write_text(made.format(""))
+        user = "import torch\nfrom maker import made\n\nmade().numpy()\n"
+        (tmp_path / "user.py").write_text(user)
+        async with editor(tmp_path) as window:
+            uri = window.opened(tmp_path / "user.py", user)
+            await window.until(uri=uri)
+            maker = window.opened(tmp_path / "maker.py", made.format(", requires_grad=True"))
+            window.saved(maker)
+            await window.until(("TNP101", 3, 7, 14), uri=uri)
+            window.edited(maker, 2, made.format(""))
+            window.saved(maker)
+            await window.until(uri=uri)
+
+    run(talk())
+
+
+@pytest.mark.parametrize(
+    ("encodings", "start"), [(None, 19), (["utf-16"], 19), (["utf-8"], 21), (["utf-32", "utf-16"], 18)]
+)
+def test_columns_are_counted_as_the_editor_counts_them(
+    tmp_path: Path, encodings: list[str] | None, start: int
+) -> None:
+    async def talk() -> None:
+        async with editor(tmp_path, encodings=encodings) as window:
+            uri = window.opened(tmp_path / "a.py", WIDE)
+            await window.until(("TNP101", 6, start, start + 7), uri=uri)
+            action = (await window.actions(uri, 6, "quickfix"))["Add `.detach().cpu()` (TNP101)"]
+            assert action.edit is not None
+            assert action.edit.document_changes is not None
+            (change,) = action.edit.document_changes
+            assert isinstance(change, types.TextDocumentEdit)
+            (edit,) = change.edits
+            assert isinstance(edit, types.TextEdit)
+            assert edit.range.start == edit.range.end == types.Position(6, start - 1)
+
+    run(talk())
+
+
+def test_quick_fixes_one_and_all_safe_and_unsafe(tmp_path: Path) -> None:
+    async def talk() -> None:
+        async with editor(tmp_path) as window:
+            uri = window.opened(tmp_path / "a.py", BOTH)
+            actions = await window.actions(uri, 4)
+            one = "Add `.detach().cpu()` (TNP101)"
+            other = "Add `.detach().cpu()` (TNP101, unsafe)"
+            everything = "tonumpy: Fix all, unsafe too"
+            safe = "tonumpy: Fix all that is safe"
+            assert list(actions) == [one, other, everything, safe]
+            assert applied(BOTH, actions[one]) == fix_source(BOTH)
+            assert applied(BOTH, actions[other]) == BOTH.replace("y.numpy", "y.detach().cpu().numpy")
+            assert applied(BOTH, actions[safe]) == fix_source(BOTH)
+            assert applied(BOTH, actions[everything]) == fix_source(BOTH, unsafe=True)
+            assert [actions[each].is_preferred for each in (one, other)] == [True, False]
+            assert [actions[each].kind for each in (one, safe)] == ["quickfix", "source.fixAll.tonumpy"]
+            # before a file is saved, editors ask for this alone
+            for kind in ("source.fixAll", "source.fixAll.tonumpy", "source"):
+                assert list(await window.actions(uri, 0, kind)) == [safe]
+            assert list(await window.actions(uri, 0)) == [everything, safe]
+            assert await window.actions(uri, 4, "refactor") == {}
+        async with editor(tmp_path, versioned=False) as window:
+            uri = window.opened(tmp_path / "b.py", SAFE)
+            assert applied(SAFE, (await window.actions(uri, 4))[one]) == fix_source(SAFE)
+
+    run(talk())
+
+
+def test_hover_tells_of_a_finding(tmp_path: Path) -> None:
+    async def talk() -> None:
+        async with editor(tmp_path) as window:
+            uri = window.opened(tmp_path / "a.py", SAFE)
+
+            async def hover(line: int, character: int) -> str | None:
+                place = types.Position(line, character)
+                params = types.HoverParams(types.TextDocumentIdentifier(uri), place)
+                found = await window.text_document_hover_async(params)
+                assert found is None or isinstance(found.contents, types.MarkupContent)
+                return found.contents.value if found is not None else None  # type: ignore[union-attr]
+
+            text = await hover(4, 15)
+            assert text is not None
+            (finding,) = check_source(SAFE)
+            assert text.startswith(f"**TNP101 bare-numpy**\n\n{finding.message}\n\nsafe: Add `.detach().cpu()`")
+            assert "### Why is this bad" in text
+            assert await hover(0, 0) is None
+
+    run(talk())
+
+
+def test_settings_come_from_files_and_from_the_editor(tmp_path: Path) -> None:
+    async def talk() -> None:
+        strict = "import torch\n\nARRAY = torch.zeros(3).numpy()\n"
+        pyproject = tmp_path / "pyproject.toml"
+        pyproject.write_text("[tool.tonumpy]\nstrict = true\nexclude = ['vendor']\n")
+        async with editor(tmp_path) as window:
+            uri = window.opened(tmp_path / "a.py", strict)
+            await window.until(("TNP300", 2, 23, 30), uri=uri)
+            vendored = window.opened(tmp_path / "vendor" / "a.py", SAFE)
+            await window.until(uri=vendored)
+            assert types.WORKSPACE_DID_CHANGE_WATCHED_FILES in window.registered
+
+            pyproject.write_text("[tool.tonumpy]\n")
+            event = types.FileEvent(pyproject.as_uri(), types.FileChangeType.Changed)
+            window.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+            await window.until(uri=uri)
+            await window.until(("TNP101", 4, 13, 20), uri=vendored)
+
+            said = {"tonumpy": {"strict": True, "unsafeFixes": True}}
+            window.workspace_did_change_configuration(types.DidChangeConfigurationParams(said))
+            await window.until(("TNP300", 2, 23, 30), uri=uri)
+            said = {"tonumpy": {"strct": True}}
+            window.workspace_did_change_configuration(types.DidChangeConfigurationParams(said))
+            assert "has no key `strct`; did you mean `strict`?" in await window.message()
+
+            pyproject.write_text("[tool.tonumpy]\nstrict = 1\n")
+            window.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+            assert "pyproject.toml: [tool.tonumpy] strict: expected true or false" in await window.message()
+        pyproject.unlink()
+        async with editor(tmp_path, {"settings": {"ignore": ["TNP1"]}}) as window:
+            uri = window.opened(tmp_path / "b.py", SAFE)
+            await window.until(uri=uri)
+
+    run(talk())
+
+
+def test_what_is_asked_for_in_vain_is_cancelled_and_the_answer_is_quick(tmp_path: Path) -> None:
+    async def talk() -> None:
+        async with editor(tmp_path) as window:
+            function = "def f{0}(x: torch.Tensor):\n    return x.numpy()\n\n\n"
+            slow = "import torch\n" + "".join(function.format(number) for number in range(1500))
+            uri = window.opened(tmp_path / "slow.py", slow)
+            params = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(2, 15))
+            asked = window.protocol.send_request_async(types.TEXT_DOCUMENT_HOVER, params, msg_id="in vain")
+            waiting = asyncio.ensure_future(asked)
+            await asyncio.sleep(0)
+            window.cancel_request(types.CancelParams("in vain"))
+            with pytest.raises(Exception, match="is canceled"):
+                await waiting
+            # of a burst of changes only the last is told of, and the server goes on answering
+            for version in range(2, 30):
+                window.edited(uri, version, SAFE if version == 29 else slow + f"# {version}\n")
+            await window.until(("TNP101", 4, 13, 20), uri=uri)
+            assert window.diagnostics[uri].version == 29
+
+            times = []
+            for version in range(30, 40):
+                start = time.perf_counter()
+                window.edited(uri, version, f"{SAFE}# {version}\n")
+                while window.diagnostics[uri].version != version:
+                    window.told.clear()
+                    await asyncio.wait_for(window.told.wait(), 20)
+                times.append(time.perf_counter() - start)
+            assert sorted(times)[5] < 0.5, times  # 0.1 on a machine that does nothing else
+
+    run(talk())
+
+
+def test_without_its_libraries_the_server_says_what_it_needs(tmp_path: Path) -> None:
+    import subprocess
+
+    (tmp_path / "pygls.py").write_text("raise ModuleNotFoundError(name='pygls')\n")
+    done = subprocess.run([sys.executable, "-m", "tonumpy", "server"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "tonumpy: error: the server needs pygls: pip install 'tonumpy[server]'\n"
