@@ -37,14 +37,14 @@ class Workbench:
     """The documents that are open, by their paths, and the settings and modules that were read for them."""
 
     def __init__(self) -> None:
-        self._said = Choices()
+        self.said = Choices()
         self.forget({})
 
     def forget(self, opened: Mapping[str, str], said: Choices | None = None) -> None:
         """Files have changed, so that what was read of them does not hold; `said` are an editor's own settings."""
         self._opened = dict(opened)
-        self._said = said or self._said
-        self._configuration = Configuration(self._said)
+        self.said = said or self.said
+        self._configuration = Configuration(self.said)
         self._project = Project(self._opened)
         self._checked: dict[str, Checked] = {}
 
