@@ -20,7 +20,7 @@ def problems(tag: str, repository: str) -> list[str]:
         found.append(f"the tag is {tag}, and pyproject.toml says version {version}")
     if f"## {version}\n" not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
         found.append(f"CHANGELOG.md has no heading `## {version}`; one that is not released yet says so")
-    for path in (ROOT / "pyproject.toml", *ROOT.glob("src/**/*.py")):
+    for path in (ROOT / "pyproject.toml", ROOT / "mkdocs.yml", *ROOT.glob("src/**/*.py")):
         text = path.read_text(encoding="utf-8")
         for link in sorted(set(re.findall(r"https://github\.com/[\w.-]+/tonumpy(?![\w-])", text))):
             if link != repository:

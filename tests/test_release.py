@@ -22,7 +22,7 @@ def test_a_release_says_the_version_and_the_address_that_it_has() -> None:
     wrong = check_release("v99.0", "https://github.com/somebody/tonumpy")
     assert wrong.returncode == 1
     assert "the tag is v99.0, and pyproject.toml says version " in wrong.stdout
-    for path in ("pyproject.toml", "src/tonumpy/findings.py"):
+    for path in ("pyproject.toml", "mkdocs.yml", "src/tonumpy/findings.py"):
         assert f"{path} links to {REPOSITORY}, and this is https://github.com/somebody/tonumpy" in wrong.stdout
     right = check_release(f"v{metadata('tonumpy')['Version']}", REPOSITORY)
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -310,7 +310,8 @@ def _add_features(server: Server) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def _configured(params: types.DidChangeConfigurationParams) -> None:
-        await server.configure(_own(params.settings))
+        if _own(params.settings):  # an editor that has nothing to say, or waits to be asked, may send this all the same
+            await server.configure(_own(params.settings))
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(_SELECTED))
     async def _actions(params: types.CodeActionParams) -> list[types.CodeAction]:
