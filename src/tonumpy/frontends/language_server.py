@@ -167,8 +167,8 @@ class Server(LanguageServer):
         actions = []
         if _is_wanted(types.CodeActionKind.QuickFix, params.context):
             for finding in checked.findings:
-                place = self._range(checked.source, finding.start, finding.end)
-                if _overlap(place, params.range):
+                # Wherever the cursor is in the line: not every editor brings it to the finding.
+                if params.range.start.line < finding.end.row and finding.start.row <= params.range.end.line + 1:
                     actions += await self._quick_fixes(uri, checked, finding)
             actions += await self._fix_all(uri, checked, "tonumpy: Fix all, unsafe too", types.CodeActionKind.QuickFix)
         if _is_wanted(FIX_ALL, params.context):
