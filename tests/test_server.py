@@ -144,20 +144,25 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 60))
 
 
-def applied(text: str, action: types.CodeAction) -> str:
-    """What an editor makes of its text, whose columns here are those of Python."""
+def edits_of(action: types.CodeAction) -> list[types.TextEdit]:
+    """The edits of the one document that an action changes."""
     edit = action.edit
     assert edit is not None
     if edit.changes is not None:
         (edits,) = edit.changes.values()
-    else:
-        assert edit.document_changes is not None
-        (change,) = edit.document_changes
-        assert isinstance(change, types.TextDocumentEdit)
-        edits = [each for each in change.edits if isinstance(each, types.TextEdit)]
+        return list(edits)
+    assert edit.document_changes is not None
+    (change,) = edit.document_changes
+    assert isinstance(change, types.TextDocumentEdit)
+    return [each for each in change.edits if isinstance(each, types.TextEdit)]
+
+
+def applied(text: str, action: types.CodeAction) -> str:
+    """What an editor makes of its text, whose columns here are those of Python."""
     lines = text.splitlines(keepends=True)
-    for each in sorted(edits, key=lambda each: (each.range.start.line, each.range.start.character), reverse=True):
-        (start, end) = (each.range.start, each.range.end)
+    placed = sorted((each.range.start.line, each.range.start.character, each) for each in edits_of(action))
+    for *_, each in reversed(placed):
+        start, end = each.range.start, each.range.end
         assert start.line == end.line
         line = lines[start.line]
         lines[start.line] = line[: start.character] + each.new_text + line[end.character :]
@@ -211,29 +216,23 @@ def test_a_module_that_is_open_counts_for_those_that_import_it(tmp_path: Path) -
     run(talk())
 
 
-@pytest.mark.parametrize(
-    ("encodings", "start"), [(None, 19), (["utf-16"], 19), (["utf-8"], 21), (["utf-32", "utf-16"], 18)]
-)
+@pytest.mark.parametrize(("encodings", "start", "versioned"), [(None, 19, True), (["utf-8"], 21, False)])
 def test_columns_are_counted_as_the_editor_counts_them(
-    tmp_path: Path, encodings: list[str] | None, start: int
+    tmp_path: Path, encodings: list[str] | None, start: int, versioned: bool
 ) -> None:
     async def talk() -> None:
-        async with editor(tmp_path, encodings=encodings) as window:
+        async with editor(tmp_path, encodings=encodings, versioned=versioned) as window:
             uri = window.opened(tmp_path / "a.py", WIDE)
             await window.until(("TNP101", 6, start, start + 7), uri=uri)
             action = (await window.actions(uri, 6, "quickfix"))["Add `.detach().cpu()` (TNP101)"]
-            assert action.edit is not None
-            assert action.edit.document_changes is not None
-            (change,) = action.edit.document_changes
-            assert isinstance(change, types.TextDocumentEdit)
-            (edit,) = change.edits
-            assert isinstance(edit, types.TextEdit)
+            (edit,) = edits_of(action)
             assert edit.range.start == edit.range.end == types.Position(6, start - 1)
+            assert (action.edit is not None and action.edit.changes is None) == versioned
 
     run(talk())
 
 
-def test_quick_fixes_one_and_all_safe_and_unsafe(tmp_path: Path) -> None:
+def test_quick_fixes_one_and_all_safe_and_unsafe_and_a_hover(tmp_path: Path) -> None:
     async def talk() -> None:
         async with editor(tmp_path) as window:
             uri = window.opened(tmp_path / "a.py", BOTH)
@@ -254,17 +253,7 @@ def test_quick_fixes_one_and_all_safe_and_unsafe(tmp_path: Path) -> None:
                 assert list(await window.actions(uri, 0, kind)) == [safe]
             assert list(await window.actions(uri, 0)) == [everything, safe]
             assert await window.actions(uri, 4, "refactor") == {}
-        async with editor(tmp_path, versioned=False) as window:
             uri = window.opened(tmp_path / "b.py", SAFE)
-            assert applied(SAFE, (await window.actions(uri, 4))[one]) == fix_source(SAFE)
-
-    run(talk())
-
-
-def test_hover_tells_of_a_finding(tmp_path: Path) -> None:
-    async def talk() -> None:
-        async with editor(tmp_path) as window:
-            uri = window.opened(tmp_path / "a.py", SAFE)
 
             async def hover(line: int, character: int) -> str | None:
                 place = types.Position(line, character)
@@ -361,9 +350,7 @@ def test_python_lsp_server_finds_the_plugin_and_asks_it(tmp_path: Path) -> None:
             await window.until(("TNP101", 6, 19, 26), uri=uri)
             actions = await window.actions(uri, 6)
             (action,) = [actions[title] for title in actions if title == "Add `.detach().cpu()` (TNP101)"]
-            assert action.edit is not None
-            assert action.edit.changes is not None
-            assert [edit.range.start.character for edit in action.edit.changes[uri]] == [18]
+            assert [edit.range.start.character for edit in edits_of(action)] == [18]
             (tmp_path / "pyproject.toml").write_text("[tool.tonumpy]\nignore = ['TNP1']\n")
             window.saved(uri)
             await window.until(uri=uri)
