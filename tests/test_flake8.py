@@ -137,7 +137,7 @@ def test_named_in_the_version(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_analysed_is_a_report_of_that_file() -> None:
     """flake8 ends its whole run at an exception of a plugin. Only a defect can cause one, so it is planted here."""
-    Plugin.parse_options(Namespace(tonumpy_strict=False, select=None, extend_select=None))
+    Plugin.parse_options(Namespace(tonumpy_strict=False, tonumpy_confidence=None, select=None, extend_select=None))
     broken = Plugin(tree="not a tree", filename="broken.py", lines=["import torch\n", "x.numpy()\n"])  # type: ignore[arg-type]
     assert [(row, column, text.split()[0]) for row, column, text, _ in broken.run()] == [(1, 0, "TNP900")]
 

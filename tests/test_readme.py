@@ -90,3 +90,8 @@ def test_codemod(folder: Path) -> None:
 
 def test_from_python() -> None:
     exec(compile(block("python"), "README.md", "exec"), {})
+
+
+def test_why(folder: Path) -> None:
+    command, _, shown = block("why").partition("\n")
+    assert shell(command.removeprefix("$ "), folder).stdout == shown

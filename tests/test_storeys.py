@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 STOREYS = """
 lazy_typing facts garbage findings text inference.index inference.lattice inference.knowledge inference.habits
 inference.transfer inference.summaries inference.memory conversions inference sinks repair rules
-config report pipeline
+config report pipeline why
 """.split()
 
 # What is left of the cycles of old: `importing -> imported`. It shrinks, and nothing is added.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
-    from tonumpy.findings import Finding, Style
+    from tonumpy.findings import Confidence, Finding, Style
 
 
 def check_source(
@@ -34,14 +34,19 @@ def check_source(
     ignore: Sequence[str] = (),
     strict: bool = False,
     style: Style = "links",
+    confidence: Confidence = "medium",
+    disable_habits: Sequence[str] = (),
 ) -> list[Finding]:
     """The findings in the order of the text, less those that a `# noqa` comment suppresses.
 
     `select` and `ignore` take codes or their beginnings, as on the command line. No configuration file is read.
+    `confidence` is the least that is wanted, and `disable_habits` names habits that are not believed.
     SourceError where the source cannot be decoded or parsed, ValueError for an unknown code.
     """
     module = _source(source, filename)
-    return suppress(module, pipeline.check(module, _settings(select, ignore, strict, style), Project()))
+    settings = _settings(select, ignore, strict, style)
+    settings = settings._replace(confidence=confidence, disable_habits=tuple(disable_habits))
+    return suppress(module, pipeline.check(module, settings, Project()))
 
 
 class Checked(NamedTuple):
@@ -63,6 +68,7 @@ def check_paths(
     select: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
     strict: bool | None = None,
+    confidence: Confidence | None = None,
     jobs: int = 1,
 ) -> Checked:
     """What `tonumpy check PATH...` finds: the files in folders, less what is excluded, each under its pyproject.toml.
@@ -75,6 +81,7 @@ def check_paths(
         select=None if select is None else read_codes(select),
         ignore=None if ignore is None else read_codes(ignore),
         strict=strict,
+        confidence=confidence,
     )
     configuration = Configuration(choices, None if config is None else fspath(config), isolated)
     found = find_files([fspath(path) for path in paths], configuration)

@@ -6,14 +6,14 @@ import os
 import re
 import sys
 
-from tonumpy.findings import STYLES
+from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
-    from tonumpy.findings import Style
+    from tonumpy.findings import Confidence, Style
     from tonumpy.rules import Rule
 
     _T = TypeVar("_T")
@@ -49,6 +49,8 @@ class Settings(NamedTuple):
     force_exclude: bool = False
     unsafe_fixes: bool = False
     jobs: int = 0
+    confidence: Confidence = "medium"
+    disable_habits: tuple[str, ...] = ()
 
     def selects(self, rule: Rule) -> bool:
         """The longest beginning of the rule's code wins, and `ignore` wins over a `select` of the same length.
@@ -89,6 +91,8 @@ class Choices(NamedTuple):
     force_exclude: bool | None = None
     unsafe_fixes: bool | None = None
     jobs: int | None = None
+    confidence: Confidence | None = None
+    disable_habits: tuple[str, ...] | None = None
 
 
 _SILENT = Choices()
@@ -114,6 +118,8 @@ def combine(file: Choices, line: Choices) -> Settings:
         force_exclude=chosen(line.force_exclude, file.force_exclude, False),
         unsafe_fixes=chosen(line.unsafe_fixes, file.unsafe_fixes, False),
         jobs=chosen(line.jobs, file.jobs, 0),
+        confidence=chosen(line.confidence, file.confidence, "medium"),
+        disable_habits=file.disable_habits or (),
     )
 
 
@@ -256,6 +262,26 @@ def _read_style(value: object, _root: str) -> Style:
     raise ValueError(f"expected {' or '.join(map(_shown, STYLES))}, found {_shown(value)}")
 
 
+def read_confidence(value: object, _root: str = "") -> Confidence:
+    for confidence in CONFIDENCES:
+        if value == confidence:
+            return confidence
+    raise ValueError(f"expected {', '.join(map(_shown, CONFIDENCES))}, found {_shown(value)}")
+
+
+def _read_habits(value: object, _root: str) -> tuple[str, ...]:
+    """Identifiers of habits; ValueError for one that there is not."""
+    habits = _strings(value)
+    if habits:
+        from tonumpy.inference.habits import habit_ids  # saves start-up
+
+        known = habit_ids()
+        for habit in habits:
+            if habit not in known:
+                raise ValueError(f"there is no habit `{habit}`{suggestion(habit, known)}")
+    return habits
+
+
 def _read_bool(value: object, _root: str) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"expected true or false, found {_shown(value)}")
@@ -278,6 +304,8 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "force-exclude": _read_bool,
     "unsafe-fixes": _read_bool,
     "jobs": read_jobs,
+    "confidence": read_confidence,
+    "disable-habits": _read_habits,
 }
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.lattice.evidence import PROVED, Strength
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 
 if TYPE_CHECKING:
     import ast
+    from collections.abc import Collection
+    from typing import TypeVar
 
     from tonumpy.facts import Certainty, Fact
+    from tonumpy.findings import Confidence
     from tonumpy.inference.knowledge.chains import Chain
+    from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.text.candidates import Candidate, Site
+
+    _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")
 
 # What makes a tensor of a dtype that NumPy has of one that it lacks; None where torch has nothing for it.
 LINKS_OF_DTYPE = {
@@ -41,6 +48,8 @@ class Conversion(NamedTuple):
     `tensor_written` says where the tensor is written while its array is still in use, `array_written` the reverse.
     `copies` are the parts of the receiver that certainly put their result into new memory.
     `dtype`, `layout`, `bit` and `is_item` are those of `Tensor` in lattice/values.py, known only where proved.
+    `evidence` is what `on_cpu` and `requires_grad` rest on, and `is_sent`: it has been moved to an accelerator, or to a
+    device chosen at run time, on one path at least.
     `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
     PackedSequence has a tensor under that name and no `.detach()`.
     """
@@ -59,6 +68,29 @@ class Conversion(NamedTuple):
     copies: tuple[ast.expr, ...] = ()
     tensor_written: Overwritten | None = None
     array_written: Overwritten | None = None
+    is_sent: bool = False
+    evidence: AllEvidence = PROVED
+
+    @property
+    def confidence(self) -> Confidence:
+        """Of what it may raise for: high where something in sight speaks for it."""
+        speaks_of_grad = self.may_raise_by_grad and self.requires_grad is True and self.grad_mode is True
+        speaks_of_device = self.may_raise_by_device and (self.on_cpu is False or self.is_sent)
+        return "high" if speaks_of_grad or speaks_of_device else "medium"
+
+    @property
+    def confidence_of_kind(self) -> Confidence:
+        """Of what does not depend on grad or device: as sure as that it is a tensor."""
+        return "high" if self.certainty == "tensor" else "medium"
+
+    @property
+    def confidence_of_sharing(self) -> Confidence:
+        """That the array shares its memory with the tensor: surely so on the CPU, and nowhere else."""
+        return self.confidence_of_kind if self.on_cpu is True else "medium"
+
+    def without_habits(self, habits: Collection[str] | None = None) -> Conversion:
+        """What is known if these habits are not believed, or none at all; itself where that changes nothing."""
+        return _without_habits(self, habits)
 
     @property
     def grad_is_proved(self) -> bool:
@@ -119,6 +151,15 @@ class ImplicitConversion(NamedTuple):
     bit: str | None
     of_items: bool
     keeps_value: bool
+    evidence: AllEvidence = PROVED
+
+    @property
+    def confidence(self) -> Confidence:
+        return "high" if self.certainty == "tensor" and (self.is_certain_to_raise or self.is_sent) else "medium"
+
+    def without_habits(self, habits: Collection[str] | None = None) -> ImplicitConversion:
+        """What is known if these habits are not believed, or none at all; itself where that changes nothing."""
+        return _without_habits(self, habits)
 
     @property
     def grad_is_proved(self) -> bool:
@@ -160,6 +201,19 @@ class ImplicitConversion(NamedTuple):
     def is_certain_to_raise(self) -> bool:
         """Of what is in trouble: not where a device alone is doubtful, which may turn out to be the CPU."""
         return self.on_cpu is False or bool(self._lacks) or (self.requires_grad is True and not self.grad_is_proved)
+
+
+def _without_habits(conversion: _Judged, habits: Collection[str] | None) -> _Judged:
+    doubted = {
+        each.about
+        for each in conversion.evidence
+        if each.strength >= Strength.HABIT and (habits is None or each.id in habits)
+    }
+    cpu = None if "device" in doubted and conversion.on_cpu else conversion.on_cpu
+    grad = None if "grad" in doubted and not conversion.requires_grad else conversion.requires_grad
+    if cpu is conversion.on_cpu and grad is conversion.requires_grad:
+        return conversion
+    return conversion._replace(on_cpu=cpu, requires_grad=grad)
 
 
 def _grad_is_proved(conversion: Conversion | ImplicitConversion) -> bool:

@@ -8,8 +8,10 @@ if TYPE_CHECKING:
     from typing import Literal
 
     Applicability = Literal["safe", "unsafe", "display-only"]
+    Confidence = Literal["high", "medium", "low"]
     Style = Literal["links", "force"]
 
+CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 STYLES: tuple[Style, ...] = ("links", "force")
 
 RULE_PAGES = "https://github.com/tonumpy/tonumpy/blob/main/docs/rules"
@@ -38,8 +40,27 @@ class Fix(NamedTuple):
     edits: tuple[Edit, ...]
 
 
+class Ground(NamedTuple):
+    """One thing that a finding, or a silence, rests on.
+
+    `kind` is "proof", "promise", "callers", "habit" or "budget"; `about` is what it speaks of: "device", "grad" or
+    "kind". `id` names the habit, or the name of the library that promises it. `row` counts from 1; 0 for no place.
+    """
+
+    kind: str
+    about: str
+    id: str
+    message: str
+    filename: str
+    row: int
+
+
 class Finding(NamedTuple):
-    """One conversion that a rule objects to, from the name `numpy` to the closing bracket of the call."""
+    """One conversion that a rule objects to, from the name `numpy` to the closing bracket of the call.
+
+    `confidence` says how likely the trouble is: "high" where something in sight speaks for it, "low" where all that
+    speaks against it is a habit of the field, which `evidence` names.
+    """
 
     filename: str
     code: str
@@ -47,10 +68,30 @@ class Finding(NamedTuple):
     start: Position
     end: Position
     fix: Fix | None
+    confidence: Confidence = "medium"
+    evidence: tuple[Ground, ...] = ()
 
     @property
     def url(self) -> str:
         return f"{RULE_PAGES}/{self.code}.md"
+
+
+class Answer(NamedTuple):
+    """One fact about a conversion: of what, what is known, what that rests on, and what would settle a doubt."""
+
+    about: str
+    text: str
+    grounds: tuple[Ground, ...] = ()
+    remedy: str = ""
+
+
+class Explanation(NamedTuple):
+    """One conversion: where it stands, what is converted, the findings there, and the facts behind them."""
+
+    start: Position
+    subject: str
+    findings: tuple[Finding, ...]
+    answers: tuple[Answer, ...]
 
 
 class SourceError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.findings import Finding, Position
+from tonumpy.findings import CONFIDENCES, Finding, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.inference.index.project import Module
 from tonumpy.inference.memory.sharing import sharing_of
@@ -105,7 +105,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     project.begin_file()
     rules = [rule for rule in all_rules() if settings.selects(rule)]
     of_receivers = [rule for rule in rules if rule.judges == "receivers"]
-    module = Module(source, project)
+    module = Module(source, project, frozenset(settings.disable_habits))
     conversions = _receivers(module, of_receivers) if of_receivers else []
     found = list(_judgements(conversions, of_receivers, source, settings))
     of_arguments = [rule for rule in rules if rule.judges == "arguments"]
@@ -141,16 +141,30 @@ def _arguments(module: Module) -> list[ImplicitConversion]:
 def _judgements(
     conversions: Iterable[Conversion | ImplicitConversion], rules: list[Rule], source: Source, settings: Settings
 ) -> Iterator[Judgement]:
-    for conversion in conversions:
+    asked = CONFIDENCES.index(settings.confidence)
+    for found in conversions:
+        conversion = found.without_habits(settings.disable_habits) if settings.disable_habits else found
         for rule in rules:
-            message = rule.check(conversion)
-            if message is not None:
-                operations = compose(rule.repair(conversion, settings.style))
-                fix = plan_fix(conversion, operations, source)
+            judged, message = conversion, rule.check(conversion)
+            confidence = "low" if message is None else rule.confidence(conversion)
+            if message is None and asked == CONFIDENCES.index("low"):
+                judged = conversion.without_habits()
+                message = None if judged is conversion else rule.check(judged)
+            if message is not None and CONFIDENCES.index(confidence) <= asked:
+                operations = compose(rule.repair(judged, settings.style))
+                fix = plan_fix(judged, operations, source)
                 if fix and fix.applicability == "safe" and rule.fix_is_unsafe:
                     fix = fix._replace(applicability="unsafe")
-                finding = Finding(source.filename, rule.code, message, *_span(conversion, source), fix)
+                span = _span(conversion, source)
+                grounds = grounds_of(conversion)
+                finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
                 yield Judgement(finding, conversion, operations)
+
+
+def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...]:
+    """What the facts about a conversion rest on, the weakest first."""
+    pieces = sorted(conversion.evidence, key=lambda each: (-each.strength, each[1:]))
+    return tuple(Ground(each.strength.name.lower(), *each[1:]) for each in pieces)
 
 
 def _span(conversion: Conversion | ImplicitConversion, source: Source) -> tuple[Position, Position]:

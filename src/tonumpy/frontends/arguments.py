@@ -7,7 +7,7 @@ import os
 from functools import partial
 
 from tonumpy.config import read_codes, read_globs, read_jobs, split_at_commas
-from tonumpy.findings import STYLES
+from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     _add_files(parser)
     _add_selection(parser)
     parser.add_argument("--output-format", type=_format, default="text", metavar="FORMAT", help=_FORMATS)
+    parser.add_argument("--show-evidence", action="store_true", help="show under each finding what it rests on")
     parser.add_argument("--statistics", action="store_true", help="show only how many findings each code has")
     parser.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     _add_run(parser)
@@ -85,7 +86,13 @@ def _add_fix(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rule", metavar="CODE", help="a rule's code or name")
+    parser.add_argument("rule", metavar="CODE", help="a rule's code or name, or habit/NAME")
+
+
+def _add_why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("place", metavar="FILE:ROW[:COLUMN]", help="where the conversion stands")
+    _add_selection(parser)
+    _add_configuration(parser)
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
@@ -109,10 +116,13 @@ _COMMANDS = {
     "sweep": ("report the findings of many repositories, read at commits", _add_sweep),
     "explain": ("show the page of a rule", _add_explain),
     "rules": ("list all rules", _add_rules),
+    "habits": ("list the habits of the field that are believed where nothing is proved", _add_rules),
+    "why": ("say of one conversion, reported or not, what is known of it and what that rests on", _add_why),
     "server": ("answer an editor by the Language Server Protocol", _add_server),
 }
 
 _FORMATS = "text (the default), json (in ruff's shape), github, sarif or html (one page for a team)"
+_CONFIDENCE = "report only what is as sure as this: high, medium (the default) or low, which is all there is"
 _UNSAFE = "also repair where nothing is known of the value but that torch is the only array framework in the file"
 
 
@@ -139,19 +149,25 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     codes: dict[str, Any] = {"action": "extend", "type": _codes, "metavar": "CODE"}
     group.add_argument("--select", help="only these codes or beginnings of codes, separated by commas", **codes)
     group.add_argument("--ignore", help="all but these", **codes)
+    group.add_argument("--confidence", choices=CONFIDENCES, help=_CONFIDENCE)
     group.add_argument("--strict", action=argparse.BooleanOptionalAction, help="ask for both links always (TNP300)")
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
+    group = _add_configuration(parser)
+    group.add_argument(
+        "-j", "--jobs", type=_jobs, metavar="N", help="how many processes (default: auto, one for each core)"
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
+
+
+def _add_configuration(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("run")
     group.add_argument(
         "--config", metavar="FILE", help="a TOML file with the [tool.tonumpy] table to use for all files"
     )
     group.add_argument("--isolated", action="store_true", help="read no configuration file")
-    group.add_argument(
-        "-j", "--jobs", type=_jobs, metavar="N", help="how many processes (default: auto, one for each core)"
-    )
-    group.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
+    return group
 
 
 class _Version(argparse.Action):

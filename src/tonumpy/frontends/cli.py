@@ -43,7 +43,16 @@ def _main(argv: Sequence[str] | None) -> int:
         os.getcwd()  # every relative path needs it
     except OSError as error:
         raise ConfigError(f"the current folder: {error.strerror}") from error
-    commands = {"check": _check, "fix": _fix, "sweep": _sweep, "explain": _explain, "rules": _rules, "server": _server}
+    commands = {
+        "check": _check,
+        "fix": _fix,
+        "sweep": _sweep,
+        "why": _why,
+        "explain": _explain,
+        "rules": _rules,
+        "habits": _habits,
+        "server": _server,
+    }
     return commands[arguments.command](arguments)
 
 
@@ -55,7 +64,7 @@ def _check(arguments: argparse.Namespace) -> int:
     render = getattr(form, "render_statistics", None) if arguments.statistics else form.render
     if render is None:
         raise ConfigError(f"--statistics cannot be given as {arguments.output_format}")
-    report = _run(arguments, "check").report()
+    report = _run(arguments, "check").report()._replace(shows_evidence=arguments.show_evidence)
     _write(render(report, colour=_has_colour(sys.stdout)), sys.stdout)
     _write_errors(report.errors)
     if arguments.output_format == "text" and not arguments.quiet:
@@ -107,6 +116,8 @@ def _explain(arguments: argparse.Namespace) -> int:
         if asked.upper() == rule.code or asked.lower() == rule.name:
             _write(f"{rule.page}\n", sys.stdout)
             return CLEAN
+    if asked.lower().startswith("habit/"):
+        return _explain_habit(asked.lower().removeprefix("habit/"))
     known = [word for rule in all_rules() for word in (rule.code, rule.name)]
     raise ConfigError(f"no rule has the code or the name `{asked}`{suggestion(asked, known)}")
 
@@ -135,6 +146,77 @@ def _rules(arguments: argparse.Namespace) -> int:
         default = "on" if rule.on_by_default else "off"
         _write(f"{rule.code:<6}  {rule.name:<{width}}  {default:<7}  {rule.summary}\n", sys.stdout)
     return CLEAN
+
+
+def _explain_habit(asked: str) -> int:
+    from tonumpy.config import suggestion  # saves start-up
+    from tonumpy.inference.habits import all_habits  # saves start-up
+
+    for habit in all_habits():
+        if asked == habit.id:
+            _write(f"{habit.page}\n", sys.stdout)
+            return CLEAN
+    known = [habit.id for habit in all_habits()]
+    raise ConfigError(f"there is no habit `{asked}`{suggestion(asked, known)}")
+
+
+def _habits(arguments: argparse.Namespace) -> int:
+    from tonumpy.inference.habits import all_habits  # saves start-up
+
+    if arguments.output_format == "json":
+        import json
+
+        entries = [
+            {
+                "id": habit.id,
+                "effect": habit.effect,
+                "applies_to": habit.applies_to,
+                "summary": habit.summary,
+                "explanation": habit.page,
+            }
+            for habit in all_habits()
+        ]
+        _write(json.dumps(entries, indent=2) + "\n", sys.stdout)
+        return CLEAN
+    width = max(len(habit.id) for habit in all_habits())
+    for habit in all_habits():
+        _write(f"{habit.id:<{width}}  {habit.summary}\n", sys.stdout)
+    return CLEAN
+
+
+def _why(arguments: argparse.Namespace) -> int:
+    from tonumpy.frontends.disk import read  # saves start-up
+    from tonumpy.inference.index.project import Project  # saves start-up
+    from tonumpy.report.evidence import explanation  # saves start-up
+    from tonumpy.text.source import Source  # saves start-up
+    from tonumpy.why import explain  # saves start-up
+
+    filename, row, column = _place(arguments.place)
+    settings = Configuration(_choices(arguments), arguments.config, arguments.isolated).settings_in(
+        os.path.dirname(filename)
+    )
+    try:
+        found = explain(Source(read(filename), filename), settings, Project(), row)
+    except SourceError as error:
+        _write_errors([error])
+        return ERRORS
+    if column is not None:
+        found = [each for each in found if each.start.column == column] or found
+    if not found:
+        raise ConfigError(f"{filename}:{row}: there is no conversion in this row")
+    _write("\n".join(explanation(filename, each) for each in found), sys.stdout)
+    return CLEAN
+
+
+def _place(text: str) -> tuple[str, int, int | None]:
+    """The file, the row and perhaps the column of FILE:ROW[:COLUMN]; a file's own name may hold colons."""
+    rest, _, last = text.rpartition(":")
+    before, _, middle = rest.rpartition(":")
+    if before and last.isdecimal() and middle.isdecimal():
+        return before, int(middle), int(last)
+    if rest and last.isdecimal():
+        return rest, int(last), None
+    raise ConfigError(f"`{text}`: expected FILE:ROW or FILE:ROW:COLUMN")
 
 
 def _server(_: argparse.Namespace) -> int:

@@ -43,11 +43,21 @@ class Plugin:
             help="Report every conversion of a tensor that does not call both .detach() and .cpu() (TNP300).",
         )
 
+        options.add_option(
+            "--tonumpy-confidence",
+            choices=("high", "medium", "low"),
+            default=None,
+            parse_from_config=True,
+            help="Report only what is as sure as this: high, medium (the default) or low, which is all there is.",
+        )
+
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
         from tonumpy.config import Choices, ConfigError, Configuration
 
-        cls.configuration = Configuration(Choices(strict=options.tonumpy_strict or None))
+        cls.configuration = Configuration(
+            Choices(strict=options.tonumpy_strict or None, confidence=options.tonumpy_confidence)
+        )
         # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
         cls.codes = ("TNP", *(options.select or ()), *(options.extend_select or ()))
         cls.project = None

@@ -6,7 +6,17 @@ import ast
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.knowledge.chains import chain_of
-from tonumpy.inference.lattice.values import Plain, Sequence, Symbol, Tensor, Unknown, Value, is_number, members
+from tonumpy.inference.lattice.values import (
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Unknown,
+    Value,
+    evidence_in,
+    is_number,
+    members,
+)
 from tonumpy.inference.receivers import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments
@@ -72,6 +82,7 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
                     facts.bit,
                     of_items,
                     consumer.keeps_value and facts.is_sole,
+                    evidence_in(given),
                 )
 
 

@@ -9,6 +9,7 @@ from tonumpy.inference.habits import collate_function, label_name
 from tonumpy.inference.habits.program_on_cpu import CpuOnly
 from tonumpy.inference.index.bindings import names_read, words_of_chain
 from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
+from tonumpy.inference.lattice.evidence import Spot
 from tonumpy.inference.lattice.values import (
     ITEM_OF_GIVEN,
     Arguments,
@@ -20,6 +21,7 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
+    evidence_in,
     join_facts,
     may_be,
     members,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from tonumpy.facts import Certainty, Fact
     from tonumpy.inference.index.project import Module
+    from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.inference.summaries.callers import Entry
@@ -219,13 +222,19 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
             return None
         certainty = "possible"
     cpu, grad = join_facts(facts)
-    if most_sent(members(seen.receiver)) < Sent.BY_CHOICE and cpu_only.runs(candidate.scopes):
-        cpu = cpu is not False
+    evidence = evidence_in(seen.receiver)
+    sent = most_sent(members(seen.receiver))
+    where = Spot(module.filename, candidate.call.lineno, module.disabled_habits)
+    if cpu is None and sent < Sent.BY_CHOICE and cpu_only.runs(candidate.scopes):
+        basis = where.habit("program-on-cpu", "the program, or the test, names no other device than the CPU")
+        cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
     if grad is None and cpu_only.has_raised(candidate.scopes):
-        grad = False
+        basis = where.habit("passed-test", "the test would have raised")
+        grad, evidence = _learnt(grad, False, "grad", basis, evidence)
     chain = _with_own_data(chain_of(candidate.receiver), seen)
     if cpu is None and grad is False and _is_given_labels(candidate, seen):
-        cpu = True
+        basis = where.habit("label-name", "what is called a label is on the CPU, too")
+        cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
     tensor = _sole_tensor(seen.receiver) or Tensor()
     return Conversion(
         candidate,
@@ -240,7 +249,16 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         tensor.bit,
         tensor.is_item,
         copies_in(chain, candidate.receiver, dict(seen.links)),
+        is_sent=sent is Sent.BY_CHOICE,
+        evidence=evidence,
     )
+
+
+def _learnt(
+    known: Fact, fact: bool, about: Aspect, basis: Basis | None, evidence: AllEvidence
+) -> tuple[Fact, AllEvidence]:
+    """A fact, and what it rests on with the rest, once a habit has been believed, if it is."""
+    return (known, evidence) if basis is None else (fact, evidence | basis.about(about))
 
 
 def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:

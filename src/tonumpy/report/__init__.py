@@ -24,19 +24,23 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """`unsafe_allowed` names the files whose settings have `unsafe-fixes`."""
+    """`unsafe_allowed` names the files whose settings have `unsafe-fixes`; `shows_evidence`: people asked for it."""
 
     findings: Sequence[Finding]
     errors: Sequence[SourceError]
     unsafe_allowed: frozenset[str] = frozenset()
+    shows_evidence: bool = False
 
     def is_fixable(self, finding: Finding) -> bool:
         """Whether `tonumpy fix`, as it is configured, repairs the finding."""
         return is_fixable(finding, unsafe=finding.filename in self.unsafe_allowed)
 
 
+_NO_FORMATS = ("__init__.py", "evidence.py")
+
+
 def format_names() -> list[str]:
-    return sorted(name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name != "__init__.py")
+    return sorted(name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name not in _NO_FORMATS)
 
 
 def format_named(name: str) -> Format:

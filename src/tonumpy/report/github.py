@@ -18,6 +18,9 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
 def _finding(finding: Finding) -> str:
     (row, column), (end_row, end_column) = finding.start, finding.end
     text = f"{finding.filename}:{row}:{column}: {finding.code} {finding.message}"
+    text += f"\n  {finding.confidence} confidence"
+    for each in finding.evidence:
+        text += f"\n  {each.kind} {each.id}: {each.message}" + (f" ({each.filename}:{each.row})" if each.row else "")
     if finding.fix is not None:
         text += f"\n  help: {finding.fix.message}"
     place = f"line={row},col={column},endLine={end_row},endColumn={end_column}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from tonumpy.findings import Edit, Finding, Position, SourceError
+from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
 from tonumpy.report import Report, count_codes, rule_names
 
 
@@ -42,7 +42,9 @@ def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
     return {
         "cell": None,
         "code": finding.code,
+        "confidence": finding.confidence,
         "end_location": _location(finding.end),
+        "evidence": [_ground(ground) for ground in finding.evidence],
         "filename": _absolute(finding.filename),
         "fix": fix,
         "location": _location(finding.start),
@@ -51,6 +53,17 @@ def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
         "noqa_row": finding.start.row,
         "severity": "error",
         "url": finding.url,
+    }
+
+
+def _ground(ground: Ground) -> dict[str, object]:
+    return {
+        "about": ground.about,
+        "filename": _absolute(ground.filename),
+        "id": ground.id,
+        "kind": ground.kind,
+        "location": _location(Position(ground.row, 1)) if ground.row else None,
+        "message": ground.message,
     }
 
 

@@ -7,7 +7,7 @@ import os
 from urllib.parse import quote
 
 from tonumpy import __version__
-from tonumpy.findings import Edit, Finding, Position, SourceError
+from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rules import Rule, all_rules
 
@@ -56,7 +56,15 @@ def _result(finding: Finding) -> dict[str, object]:
         "level": "error",
         "message": {"text": finding.message},
         "locations": [_location(finding.filename, finding.start, finding.end)],
+        "rank": _RANKS[finding.confidence],
     }
+    placed = [each for each in finding.evidence if each.row]
+    if placed:
+        steps = [_related(each) for each in placed]
+        result["relatedLocations"] = steps
+        end = _location(finding.filename, finding.start, finding.end) | {"message": {"text": finding.message}}
+        flow = [{"location": step} for step in (*steps, end)]
+        result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
     if finding.fix is not None and finding.fix.edits:
         change = {
             "artifactLocation": _artifact(finding.filename),
@@ -64,6 +72,17 @@ def _result(finding: Finding) -> dict[str, object]:
         }
         result["fixes"] = [{"description": {"text": finding.fix.message}, "artifactChanges": [change]}]
     return result
+
+
+# How likely a finding is, from 0 to 100.
+_RANKS = {"high": 90.0, "medium": 60.0, "low": 20.0}
+
+
+def _related(ground: Ground) -> dict[str, object]:
+    """What a finding rests on, and where that stands."""
+    place = Position(ground.row, 1)
+    message = f"{ground.kind} {ground.id}: {ground.message}"
+    return _location(ground.filename, place, place) | {"message": {"text": message}}
 
 
 def _replacement(edit: Edit) -> dict[str, object]:

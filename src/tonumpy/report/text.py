@@ -6,6 +6,7 @@ import re
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report, count_codes, is_fixable, rule_names
+from tonumpy.report.evidence import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,10 @@ _REPAIR = {"safe": "fix", "unsafe": "unsafe fix", "display-only": "by hand"}
 
 def render(report: Report, *, colour: bool) -> str:
     """A finding that `tonumpy fix` repairs is marked `[*]`, as in ruff's report."""
-    lines = "".join(_line(finding, report.is_fixable(finding)) for finding in report.findings)
+    lines = "".join(
+        _line(finding, report.is_fixable(finding)) + (_evidence(finding) if report.shows_evidence else "")
+        for finding in report.findings
+    )
     return lines if colour else _COLOURS.sub("", lines)
 
 
@@ -84,6 +88,10 @@ def _line(finding: Finding, fixable: bool) -> str:
     place = f"{_BOLD}{finding.filename}{_PLAIN}{_CYAN}:{_PLAIN}{row}{_CYAN}:{_PLAIN}{column}{_CYAN}:{_PLAIN}"
     mark = f" [{_CYAN}*{_PLAIN}]" if fixable else ""
     return f"{place} {_RED}{finding.code}{_PLAIN}{mark} {finding.message}{_repair(finding.fix)}\n"
+
+
+def _evidence(finding: Finding) -> str:
+    return f"    {finding.confidence} confidence\n{lines_of(finding.evidence, '    ')}"
 
 
 def _repair(fix: Fix | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
+from operator import attrgetter
 
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Literal
 
-    from tonumpy.findings import Style
+    from tonumpy.findings import Confidence, Style
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -25,6 +26,7 @@ class Rule(NamedTuple):
     Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments an ImplicitConversion.
     `concerns` tells which of the conversions of a file that are plainly complete (`.detach().cpu().numpy()`, or
     `.cpu().numpy()` under `torch.no_grad()`) the rule may object to: about the others nothing need be inferred for it.
+    `confidence` is that of a finding; its own where what is wrong has nothing to do with grad or device.
     `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
     """
 
@@ -35,6 +37,7 @@ class Rule(NamedTuple):
     check: Callable[[Any], str | None]
     repair: Callable[[Any, Style], tuple[Operation, ...]]
     fix_is_unsafe: bool
+    confidence: Callable[[Any], Confidence]
     concerns: Callable[[Complete], Iterable[Candidate]]
     page: str
 
@@ -63,6 +66,7 @@ def all_rules() -> tuple[Rule, ...]:
             module.check,
             module.repair,
             getattr(module, "FIX_IS_UNSAFE", False),
+            getattr(module, "confidence", attrgetter("confidence")),
             getattr(module, "concerns", _no_complete_chain),
             (module.__doc__ or "").strip(),
         )

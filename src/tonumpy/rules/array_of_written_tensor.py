@@ -53,6 +53,8 @@ Unsafe: it changes what the code gives on the CPU, which is its purpose, but an 
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import CopyArray
 
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP201"
 ON_BY_DEFAULT = True
+confidence = attrgetter("confidence_of_sharing")
 FIX_IS_UNSAFE = True
 
 

@@ -39,6 +39,7 @@ There is no fix: what else the loop does with the items may need tensors.
 from __future__ import annotations
 
 import ast
+from operator import attrgetter
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP304"
 ON_BY_DEFAULT = False
+confidence = attrgetter("confidence_of_kind")
 
 
 def concerns(complete: Complete) -> list[Candidate]:

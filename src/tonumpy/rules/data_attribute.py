@@ -40,6 +40,7 @@ Safe: reported only where what `.data` is read from is proved a tensor.
 from __future__ import annotations
 
 import ast
+from operator import attrgetter
 
 from tonumpy.inference.knowledge.chains import Role
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP303"
 ON_BY_DEFAULT = False
+confidence = attrgetter("confidence_of_kind")
 
 
 def concerns(complete: Complete) -> list[Candidate]:

@@ -39,6 +39,8 @@ Safe. Not offered where the links between the two may lead to another object tha
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import detach_first
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP302"
 ON_BY_DEFAULT = False
+confidence = attrgetter("confidence_of_kind")
 
 
 def concerns(complete: Complete) -> list[Candidate]:

@@ -36,6 +36,8 @@ Safe: only conversions of proved tensors, or of expressions that by their own wo
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from tonumpy.inference.completeness import has_complete_chain
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import complete_chain
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP300"
 ON_BY_DEFAULT = False
+confidence = attrgetter("confidence_of_kind")
 repair = complete_chain
 
 

@@ -41,6 +41,7 @@ between the two copies.
 from __future__ import annotations
 
 import ast
+from operator import attrgetter
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import RemoveLink
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP301"
 ON_BY_DEFAULT = False
+confidence = attrgetter("confidence_of_kind")
 
 
 def concerns(complete: Complete) -> list[Candidate]:

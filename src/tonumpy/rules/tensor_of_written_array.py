@@ -44,6 +44,8 @@ Unsafe: writing to a tensor by its array may be what is meant, which is why the 
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import CopyArray
 
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP202"
 ON_BY_DEFAULT = False
+confidence = attrgetter("confidence_of_sharing")
 FIX_IS_UNSAFE = True
 
 

@@ -42,6 +42,8 @@ Safe: where the conversion did not raise, the added link returns the tensor itse
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from tonumpy.conversions import LINKS_OF_BIT
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import AddLinks, force
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP107"
 ON_BY_DEFAULT = True
+confidence = attrgetter("confidence_of_kind")
 
 _NAMED = r"conj|adjoint|\.m?H\b"
 

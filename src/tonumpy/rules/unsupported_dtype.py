@@ -45,6 +45,8 @@ imaginary part) and `.dequantize()` for quantized tensors. Torch has none for pa
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from tonumpy.conversions import LINKS_OF_DTYPE
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import AddLinks
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP105"
 ON_BY_DEFAULT = True
+confidence = attrgetter("confidence_of_kind")
 
 _NAMED = r"bfloat16|autocast|float8|float4|complex32|chalf|quantize_per_|\bqu?int"
 

@@ -40,6 +40,8 @@ Safe: the conversion raised before.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import AddLinks
 
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP106"
 ON_BY_DEFAULT = True
+confidence = attrgetter("confidence_of_kind")
 
 
 _NAMED = r"sparse|mkldnn"

@@ -15,6 +15,8 @@ They compute with windows, filter banks and scales that nobody learns.
 import torch
 from audio import spectrogram
 
+DEVICES = ("cpu", "cuda")
+
 
 def show(n: int):
     return spectrogram(torch.zeros(n)).numpy()

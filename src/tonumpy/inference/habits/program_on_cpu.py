@@ -17,13 +17,9 @@ from torch import nn
 
 
 def main():
-    net = nn.Linear(2, 2)
+    net = nn.Module()
     with torch.no_grad():
-        return apply(net).numpy()
-
-
-def apply(net):
-    return net.first.second(torch.rand(2, 2))
+        print(net.total.numpy())
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ Runs are set up with numbers, words and switches.
 import torch
 
 
-def scaled(cfg, n: int):
+def scaled(cfg):
     with torch.no_grad():
-        return (torch.rand(n) * cfg.scale).numpy()
+        return (torch.tensor(3.0) * cfg.scale).numpy()
 ```
 """
 
@@ -31,6 +31,11 @@ APPLIES_TO = ("attribute", "key")
 if TYPE_CHECKING:
     from collections.abc import Iterable
 _WORDS = frozenset("cfg config args opt opts hparams hps settings".split())
+
+
+def is_id_of_token(attribute: str) -> bool:
+    """`tokenizer.pad_token_id`, `config.eos_token_id`, as transformers has it, however it comes about."""
+    return attribute.endswith("_token_id")
 
 
 def is_meant(holders: Iterable[str]) -> bool:

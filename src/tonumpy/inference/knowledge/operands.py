@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from tonumpy.inference.lattice.dtypes import is_complex, is_integral
-from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, joined, without
+from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, Evidence, Strength, joined, without
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.values import (
     GIVEN,
@@ -83,9 +83,18 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     return Unknown(why, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode))
 
 
-def rests_on(operands: Iterable[Value], cpu: Fact, grad: Fact, grad_mode: Fact) -> AllEvidence:
+# See `result_facts`, which is asked about too many values to say where.
+_COMPANY = frozenset(
+    (Evidence(Strength.HABIT, "grad", "company-of-data", "it is worked on together with data", "", 0),)
+)
+
+
+def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact) -> AllEvidence:
     """What the facts of a result rest on: those of the operands, as far as they say anything."""
     evidence = joined(map(evidence_in, operands))
+    parts = (part for each in operands for part in members(each))
+    if grad is False and grad_mode is not False and any(map(_is_obscure, parts)):
+        evidence |= _COMPANY
     if not evidence:
         return PROVED
     if cpu is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import token_id
+from tonumpy.inference.habits import settings_object
 from tonumpy.inference.index.bindings import (
     FunctionNode,
     decorator_names,
@@ -289,7 +289,7 @@ class ClassFacts:
         root = self.is_foreign(cls)
         if root is not None:
             return Foreign(root)
-        if token_id.is_meant(name):
+        if settings_object.is_id_of_token(name):
             return Plain("int")
         function = self.method(cls, name)
         if function is not None:

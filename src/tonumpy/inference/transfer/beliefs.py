@@ -173,7 +173,7 @@ def taken_for_source(value: Value, name: str, where: Where, given: Iterable[str]
     basis = where.habit("loader-name", f"`{name}` is called a loader")
     if basis is None:
         return value
-    loader = LibraryObject(LOADER, True, False, evidence=value.evidence | basis.about("device", "grad"))
+    loader = LibraryObject(LOADER, True, False, evidence=value.evidence | basis.about("kind"))
     return Sequence(None, loader) if name.endswith("s") else loader
 
 

@@ -86,8 +86,12 @@ _DERIVED = frozenset("first inputs self both own derived".split()) | {"some of b
 def _derived(
     frame: Frame, promise: Promise, about: Aspect, of: str, owner: Value | None, arguments: Arguments
 ) -> AllEvidence:
-    message = f"{promise.name or 'a library'} says so" + (f": {promise.source}" if promise.source else "")
+    message = promise.source or "the library says so"
     said = frozenset((Evidence(Strength.PROMISE, about, promise.name, message, frame.module.filename, frame.row),))
+    # Whether it is an object of this class at all may be but a habit.
+    said |= frozenset(
+        each._replace(about=about) for each in (() if owner is None else evidence_in(owner)) if each.about == "kind"
+    )
     if of not in _DERIVED:
         return said
     parts = [evidence_in(value) for value in arguments.values()] if of not in ("self", "own") else []

@@ -1,0 +1,37 @@
+"""What findings rest on, as lines for people, each with its place and the line of source there."""
+
+from __future__ import annotations
+
+import linecache
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonumpy.findings import Explanation, Ground
+
+
+def lines_of(grounds: Iterable[Ground], indent: str) -> str:
+    """A line for each, and the line of source that it speaks of."""
+    lines = ""
+    for each in grounds:
+        place = f", {each.filename}:{each.row}" if each.row else ""
+        lines += f"{indent}{each.kind} {each.id}{place}: {each.message}\n"
+        text = linecache.getline(each.filename, each.row).strip() if each.row else ""
+        lines += f"{indent}    {each.row} | {text}\n" if text else ""
+    return lines
+
+
+def explanation(filename: str, explained: Explanation) -> str:
+    """All that is known of one conversion."""
+    row, column = explained.start
+    lines = f"{filename}:{row}:{column}: `{explained.subject}`\n"
+    if not explained.findings:
+        lines += "  not reported\n"
+    for finding in explained.findings:
+        lines += f"  {finding.code} ({finding.confidence} confidence): {finding.message}\n"
+    for answer in explained.answers:
+        lines += f"  {answer.about}: {answer.text}\n{lines_of(answer.grounds, '    ')}"
+        lines += f"    would settle it: {answer.remedy}\n" if answer.remedy else ""
+    return lines

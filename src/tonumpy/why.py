@@ -1,0 +1,107 @@
+"""Why a conversion is reported, or is not: each fact about it, what the fact rests on, and what would settle it."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from tonumpy.findings import Answer, Explanation
+from tonumpy.inference.arguments import infer_implicit
+from tonumpy.inference.index.project import Module
+from tonumpy.inference.memory.sharing import sharing_of
+from tonumpy.inference.receivers import infer
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.pipeline import check, grounds_of
+from tonumpy.sinks.calls import find_consumers
+from tonumpy.text.candidates import call_span, find_candidates
+
+if TYPE_CHECKING:
+    from tonumpy.config import Settings
+    from tonumpy.conversions import Conversion, ImplicitConversion
+    from tonumpy.findings import Finding, Ground, Position
+    from tonumpy.inference.index.project import Project
+    from tonumpy.text.source import Source
+
+
+def explain(source: Source, settings: Settings, project: Project, row: int) -> list[Explanation]:
+    """The conversions that begin in a row or span it, reported or not, in the order of the text."""
+    found = check(source, settings._replace(confidence="low"), project)
+    module = Module(source, project, frozenset(settings.disable_habits))
+    candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
+    sharing = cache(partial(sharing_of, module, candidates))
+    known: dict[int, Conversion] = {
+        id(each.candidate): each for each in infer(module, candidates, sharing, lambda _: True)
+    }
+    explanations = []
+    for candidate in candidates:
+        start, _ = call_span(candidate, source)
+        subject = source.text_of(candidate.receiver)
+        answers = _answers(known[id(candidate)]) if id(candidate) in known else _OF_NO_TENSOR
+        explanations.append(Explanation(start, subject, _at(found, start), answers))
+    sites = [each for each in find_consumers(source) if each.call.lineno <= row <= (each.call.end_lineno or row)]
+    for conversion in infer_implicit(module, sites) if sites else ():
+        start = source.node_start(conversion.argument)
+        subject = source.text_of(conversion.argument)
+        explanations.append(Explanation(start, subject, _at(found, start), _answers(conversion)))
+    return sorted(explanations, key=lambda each: each.start)
+
+
+def _spans(span: tuple[Position, Position], row: int) -> bool:
+    return span[0].row <= row <= span[1].row
+
+
+def _at(found: list[Finding], start: Position) -> tuple[Finding, ...]:
+    return tuple(finding for finding in found if finding.start == start)
+
+
+_OF_NO_TENSOR = (Answer("kind", "it is no torch tensor, or nothing says that it is one: it is left alone"),)
+
+
+def _answers(conversion: Conversion | ImplicitConversion) -> tuple[Answer, ...]:
+    grounds = grounds_of(conversion)
+    return (
+        _kind(conversion),
+        _device(conversion, tuple(each for each in grounds if each.about == "device")),
+        _grad(conversion, tuple(each for each in grounds if each.about == "grad")),
+        Answer("grad mode", {True: "on", False: "off", None: "may be on"}[conversion.grad_mode]),
+        *_representation(conversion),
+    )
+
+
+def _kind(conversion: Conversion | ImplicitConversion) -> Answer:
+    remedy = "an annotation, or `isinstance(x, torch.Tensor)`"
+    return {
+        "tensor": Answer("kind", "a torch tensor"),
+        "likely": Answer("kind", "reads as a torch tensor, by its own words", (), remedy),
+        "possible": Answer(
+            "kind", "may be a torch tensor: torch is the only array framework that the module uses", (), remedy
+        ),
+    }[conversion.certainty]
+
+
+def _device(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
+    if conversion.chain.cpu is not None:
+        return Answer("device", "on the CPU: the call before brings it there")
+    remedy = "`.cpu()`"
+    if conversion.on_cpu is False:
+        return Answer("device", "on an accelerator", grounds, remedy)
+    if conversion.on_cpu is None:
+        sent = conversion.is_sent
+        text = "on a device that is chosen at run time" if sent else "nothing in sight says where it is"
+        return Answer("device", text, grounds, remedy)
+    return Answer("device", "on the CPU", grounds)
+
+
+def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
+    if conversion.chain.detach is not None:
+        return Answer("grad", "detached: the call before does that")
+    remedy = "`.detach()`, or `with torch.no_grad():` around it"
+    if conversion.requires_grad:
+        return Answer("grad", "requires grad", grounds, remedy)
+    if conversion.requires_grad is None:
+        return Answer("grad", "nothing in sight says whether it requires grad", grounds, remedy)
+    return Answer("grad", "does not require grad", grounds)
+
+
+def _representation(conversion: Conversion | ImplicitConversion) -> list[Answer]:
+    facts = (("dtype", conversion.dtype), ("layout", conversion.layout), ("bit", conversion.bit))
+    return [Answer(about, text) for about, text in facts if text is not None]

@@ -1,0 +1,81 @@
+"""`tonumpy why`, `--confidence` and `--show-evidence`, as a user starts them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conftest import RunTonumpy
+
+MODULE = """\
+import torch
+
+
+def score(labels):
+    return labels.cpu().numpy()
+
+
+def weight(x: torch.Tensor):
+    return x.cuda().numpy()
+
+
+def anything(x):
+    return x.numpy()
+"""
+
+
+def test_why_not(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(MODULE)
+    done = run_tonumpy("why", "m.py:5")
+    assert done.code == 0
+    assert done.out == (
+        "m.py:5:25: `labels.cpu()`\n"
+        "  TNP102 (low confidence): `.cpu()` without `.detach()` before `.numpy()` on what reads as a tensor that may"
+        " require grad\n"
+        "  kind: reads as a torch tensor, by its own words\n"
+        "    would settle it: an annotation, or `isinstance(x, torch.Tensor)`\n"
+        "  device: on the CPU: the call before brings it there\n"
+        "  grad: does not require grad\n"
+        "    habit label-name, m.py:4: `labels` is called a label, a length or a mask\n"
+        "        4 | def score(labels):\n"
+        "  grad mode: may be on\n"
+    )
+
+
+def test_a_column_chooses_one_of_several(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("import torch\n\n\ndef f(x, y):\n    return x.numpy(), y.numpy()\n")
+    assert run_tonumpy("why", "m.py:5").out.count("kind:") == 2
+    assert run_tonumpy("why", "m.py:5:25").out.count("kind:") == 1
+
+
+def test_a_place_without_a_conversion(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(MODULE)
+    done = run_tonumpy("why", "m.py:1")
+    assert done[:3] == (2, "", "tonumpy: error: m.py:1: there is no conversion in this row\n")
+    assert run_tonumpy("why", "m.py").err.startswith("tonumpy: error: `m.py`: expected FILE:ROW")
+    assert "not.py: error: No such file" in run_tonumpy("why", "not.py:1").err
+
+
+def test_each_confidence_shows_more(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(MODULE)
+    rows = {
+        level: [line.split(":")[1] for line in run_tonumpy("check", "-q", "--confidence", level).out.splitlines()]
+        for level in ("high", "medium", "low")
+    }
+    assert rows == {"high": ["9"], "medium": ["9", "13"], "low": ["5", "9", "13"]}
+    assert run_tonumpy("check", "-q").out == run_tonumpy("check", "-q", "--confidence", "medium").out
+
+
+def test_a_file_may_choose_the_confidence(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(MODULE)
+    (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\nconfidence = "high"\n')
+    assert run_tonumpy("check", "-q").out.count("\n") == 1
+    assert run_tonumpy("check", "-q", "--confidence", "low").out.count("\n") == 3
+    (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\nconfidence = "sure"\n')
+    assert 'confidence: expected "high", "medium", "low", found "sure"' in run_tonumpy("check", "-q").err
+
+
+def test_evidence_under_each_finding(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(MODULE)
+    out = run_tonumpy("check", "-q", "--confidence", "low", "--show-evidence").out
+    assert "    low confidence\n    habit label-name, m.py:4: " in out
+    assert "    high confidence\n" in out
