@@ -11,6 +11,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
@@ -558,3 +559,24 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     assert (swept.code, swept.err) == (1, "")
     assert [row["repository"] for row in sweep.rows("repositories")] == [f"{number:02}" for number in range(12)]
     assert len(sweep.rows("findings")) == 12 * 40
+
+
+def test_a_scheduler_that_goes_away_loses_nothing(cluster: Cluster, sweep: Sweep, tmp_path: Path) -> None:
+    """The last of these tests: the cluster is gone then."""
+    for number in range(20):
+        repository(tmp_path / "all" / f"{number:02}", {"a.py": FLAGGED * 30})
+    done = tmp_path / "out" / "repositories"
+
+    def end() -> None:
+        until(lambda: sum(1 for _ in done.rglob("*.parquet")) > 2)
+        cluster.scheduler.kill()
+
+    threading.Thread(target=end).start()
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        swept = sweep("all out")
+    assert swept.code == 2
+    assert f"tonumpy: error: {cluster.address}: went away; the same command goes on where it stopped\n" in swept.err
+    count = len(sweep.rows("repositories"))
+    assert 0 < count < 20
+    assert len(sweep.rows("findings")) == 30 * count
+    assert {row["kind"] for row in sweep.rows("failures")} == {"engine"}

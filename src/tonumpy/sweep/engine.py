@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 import time
+from asyncio import CancelledError
 from importlib.util import find_spec
 
 import dask
 from distributed import Client, LocalCluster, as_completed
+from distributed.client import ClosedClientError
 from distributed.scheduler import KilledWorker
 
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -110,18 +112,16 @@ class Engine:
     @property
     def wants_more(self) -> bool:
         if self._workers is None and time.monotonic() - self._counted > _RECOUNT:
-            self._count = max(1, sum(self._client.ncores().values()))
+            with self._reaching():
+                self._count = max(1, sum(self._client.ncores().values()))
             self._counted = time.monotonic()
         return len(self._tokens) < _AHEAD * self._count
 
-    @property
-    def is_idle(self) -> bool:
-        return not self._tokens
-
     def submit(self, token: object, request: Request, tries: int = 0) -> None:
-        future = self._client.submit(perform, request, pure=False)
-        self._tokens[future] = (token, request, tries)
-        self._arrivals.add(future)
+        with self._reaching():
+            future = self._client.submit(perform, request, pure=False)
+            self._tokens[future] = (token, request, tries)
+            self._arrivals.add(future)
 
     def replies(self) -> Iterator[tuple[object, Reply]]:
         """Those of all that has been submitted, also meanwhile."""
@@ -131,8 +131,10 @@ class Engine:
                 self._keep_workers()
                 time.sleep(_GLANCE)
             for future in batch:
-                token, request, tries = self._tokens.pop(future)
-                reply = self._reply(future, request)
+                token, request, tries = self._tokens[future]
+                with self._reaching():
+                    reply = self._reply(future, request)
+                del self._tokens[future]
                 if reply is None and tries == 0:
                     self.submit(token, request, 1)
                 else:
@@ -150,6 +152,14 @@ class Engine:
         return (
             None if isinstance(error, KilledWorker) else Reply(request.commit, failure=Failure("engine", repr(error)))
         )
+
+    @contextlib.contextmanager
+    def _reaching(self) -> Iterator[None]:
+        """Whatever asks the scheduler may be the first to find that it is gone."""
+        try:
+            yield
+        except (OSError, CancelledError, ClosedClientError) as error:  # a connection that is closed is an OSError
+            raise EngineGoneError(f"{self._name}: went away") from error
 
     def _keep_workers(self) -> None:
         if self._workers is not None:
