@@ -173,7 +173,7 @@ def test_what_cannot_be_followed_is_refused(table: object, message: str) -> None
 
 
 def test_an_unknown_key_without_a_likeness_gets_the_list() -> None:
-    with pytest.raises(ConfigError, match="has no key `zzz`; there are `exclude`, `extend-exclude`"):
+    with pytest.raises(ConfigError, match="has no key `zzz`; there are `confidence`, `disable-habits`, `exclude`"):
         read_table({"zzz": 1}, "p.toml")
 
 
@@ -188,6 +188,8 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         "force-exclude": True,
         "unsafe-fixes": True,
         "jobs": "auto",
+        "confidence": "high",
+        "disable-habits": ["label-name"],
     }
     choices = read_table(table, str(tmp_path / "pyproject.toml"))
     assert None not in choices
@@ -200,6 +202,8 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         force_exclude=True,
         unsafe_fixes=True,
         jobs=0,
+        confidence="high",
+        disable_habits=("label-name",),
     )
 
 
