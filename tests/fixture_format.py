@@ -97,7 +97,7 @@ def read_fixture(path: Path) -> Fixture:
     unknown = sorted(each for each in options - OPTIONS if not re.fullmatch(r"--select=[A-Z0-9,]+", each))
     assert not unknown, f"{path}: unknown options {unknown}"
     python = tuple(map(int, directives.get("python", "3.0").split(".")))
-    expected = [each for row, line in enumerate(lines, 1) for each in _expectations(line, row, path)]
+    expected = [each for row, line in enumerate(lines, 1) for each in expectations(line, row, path)]
     return Fixture(path, options, python, sorted(expected), read_saved(lines))
 
 
@@ -112,7 +112,7 @@ def _directives(lines: list[str]) -> dict[str, str]:
     return found
 
 
-def _expectations(line: str, row: int, path: Path) -> list[Expected]:
+def expectations(line: str, row: int, path: Path) -> list[Expected]:
     comment = _COMMENT.search(line)
     if comment is None:
         # a noqa comment names codes too, but without a colon after them

@@ -94,7 +94,7 @@ def test_what_is_named_and_not_checked_is_said_aloud(run_tonumpy: RunTonumpy, fo
     (folder / "notes.txt").write_text("x.numpy()\n")
     result = run_tonumpy("check", "clean.py", "notes.txt", "--exit-zero")
     assert (result.code, result.out) == (2, "1 file could not be processed.\n")
-    assert result.err == "notes.txt: error: is not checked: by its suffix it is no Python file\n"
+    assert result.err == "notes.txt: error: is not checked: by its suffix it is neither Python nor a notebook\n"
 
 
 @pytest.mark.usefixtures("folder")

@@ -10,12 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from fixture_format import FOLDER
 from readme import ROOT, block
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is missing")
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
 FIXED = FLAGGED.replace("x.numpy()", "x.detach().cpu().numpy()")
+NOTEBOOK = (FOLDER / "notebooks" / "one_string.ipynb").read_text()
 IDENTITY = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.com", "-c", "commit.gpgsign=false"]
 
 
@@ -45,6 +47,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(tmp_path: Path) -> Path:
     """Somebody's repository, with a module that the hooks object to and a text that is none of their business."""
     (tmp_path / "module.py").write_text(FLAGGED)
+    (tmp_path / "train.ipynb").write_text(NOTEBOOK)
     (tmp_path / "notes.txt").write_text("x.numpy()\n")
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", "--all")
@@ -70,11 +73,13 @@ def test_try_repo(repository: Path, project: Path, home: Path) -> None:
     report, repair = re.split(r"^tonumpy fix\.+", run.stdout, maxsplit=1, flags=re.MULTILINE)
     assert re.search(r"^tonumpy\.+Failed$", report, flags=re.MULTILINE)
     assert "module.py:5:14: TNP101" in report
+    assert "train.ipynb:cell 2:1:19: TNP101" in report
     assert "exit code: 1" in report
     assert "files were modified by this hook" not in report
     assert repair.startswith("Failed\n")
     assert "files were modified by this hook" in repair
     assert (project / "module.py").read_text() == FIXED
+    assert (project / "train.ipynb").read_text() == (FOLDER / "notebooks" / "one_string.fixed.ipynb").read_text()
     assert (project / "notes.txt").read_text() == "x.numpy()\n"
 
 

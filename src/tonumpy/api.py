@@ -1,7 +1,8 @@
-"""The public functions: the source of one module, or paths, in; findings, or the repaired source, out."""
+"""The public functions: the source of one module or notebook, or paths, in; findings, or the repaired source, out."""
 
 from __future__ import annotations
 
+import warnings
 from os import fspath
 from os.path import dirname
 from typing import overload
@@ -17,13 +18,14 @@ from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import may_hold_candidates, may_hold_consumers
-from tonumpy.text.source import Source
+from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
     from tonumpy.findings import Confidence, Finding, Style
+    from tonumpy.text.source import Source
 
 
 def check_source(
@@ -41,12 +43,15 @@ def check_source(
 
     `select` and `ignore` take codes or their beginnings, as on the command line. No configuration file is read.
     `confidence` is the least that is wanted, and `disable_habits` names habits that are not believed.
-    SourceError where the source cannot be decoded or parsed, ValueError for an unknown code.
+    SourceError where the source cannot be decoded or parsed, ValueError for an unknown code. The source is that of a
+    notebook, JSON, where the file name ends with `.ipynb`; of a cell that cannot be parsed a SyntaxWarning tells.
     """
-    module = _source(source, filename)
+    module = source_of(source, filename)
     settings = _settings(select, ignore, strict, style)
     settings = settings._replace(confidence=confidence, disable_habits=tuple(disable_habits))
-    return suppress(module, pipeline.check(module, settings, Project()))
+    found = pipeline.check(module, settings, Project())
+    _warn_of_cells(module)
+    return module.placed(suppress(module, found))
 
 
 class Checked(NamedTuple):
@@ -96,7 +101,7 @@ def check_paths(
         if may_hold_candidates(data) or (may_hold_consumers(data) and judges_arguments(settings)):
             tasks.append(run.Task(path, None, settings))
     outcomes = list(outcomes_of(run.check, tasks, jobs))
-    errors += [outcome.error for outcome in outcomes if outcome.error is not None]
+    errors += [error for outcome in outcomes for error in outcome.errors]
     findings = [finding for outcome in outcomes for finding in outcome.findings]
     return Checked(findings, sorted(errors, key=lambda error: error.filename), found.warnings)
 
@@ -137,13 +142,16 @@ def fix_source(
 
     What is not repaired stays as it is, byte for byte. The other arguments and the errors are those of `check_source`.
     """
-    module = _source(source, filename)
+    module = source_of(source, filename)
     text = pipeline.fix(module, _settings(select, ignore, strict, style), Project(), unsafe=unsafe).text
+    _warn_of_cells(module)
     return text if isinstance(source, str) else module.encode(text)
 
 
-def _source(source: str | bytes, filename: str) -> Source:
-    return Source.from_text(source, filename) if isinstance(source, str) else Source(source, filename)
+def _warn_of_cells(source: Source) -> None:
+    """Of those that could not be parsed."""
+    for error in source.skipped:
+        warnings.warn(str(error), SyntaxWarning, stacklevel=3)
 
 
 def _settings(select: Sequence[str], ignore: Sequence[str], strict: bool, style: Style) -> Settings:

@@ -44,7 +44,8 @@ class Ground(NamedTuple):
     """One thing that a finding, or a silence, rests on.
 
     `kind` is "proof", "promise", "callers", "habit" or "budget"; `about` is what it speaks of: "device", "grad" or
-    "kind". `id` names the habit, or the name of the library that promises it. `row` counts from 1; 0 for no place.
+    "kind". `id` names the habit, or the name of the library that promises it. `row` counts from 1, in
+    the cell if there is a `cell`; 0 for no place.
     """
 
     kind: str
@@ -53,6 +54,20 @@ class Ground(NamedTuple):
     message: str
     filename: str
     row: int
+    cell: int | None = None
+
+    @property
+    def place(self) -> str:
+        """`file:row`, with the cell between where it is one."""
+        return ":".join([self.filename, *([] if self.cell is None else [f"cell {self.cell}"]), str(self.row)])
+
+
+class Cell(NamedTuple):
+    """A cell of a notebook, counted from 1 over the cells of all kinds, and the place of a finding in the JSON text."""
+
+    number: int
+    start: Position
+    end: Position
 
 
 class Finding(NamedTuple):
@@ -60,6 +75,7 @@ class Finding(NamedTuple):
 
     `confidence` says how likely the trouble is: "high" where something in sight speaks for it, "low" where all that
     speaks against it is a habit of the field, which `evidence` names.
+    In a notebook, all positions are those in the cell.
     """
 
     filename: str
@@ -70,6 +86,12 @@ class Finding(NamedTuple):
     fix: Fix | None
     confidence: Confidence = "medium"
     evidence: tuple[Ground, ...] = ()
+    cell: Cell | None = None
+
+    @property
+    def place(self) -> str:
+        """`file:row:column`, with the cell between where it is one."""
+        return place_of(self.filename, self.start, self.cell and self.cell.number)
 
     @property
     def url(self) -> str:
@@ -92,22 +114,32 @@ class Explanation(NamedTuple):
     subject: str
     findings: tuple[Finding, ...]
     answers: tuple[Answer, ...]
+    cell: int | None = None
 
 
 class SourceError(Exception):
     """A file that cannot be read, decoded or parsed.
 
-    `position` is None where the failure has no place in the text (an unreadable file, a broken link).
+    `position` is None where the failure has no place in the text (an unreadable file, a broken link). It is one in
+    the cell of a notebook where there is a `cell`.
     """
 
-    def __init__(self, filename: str, reason: str, position: Position | None = None) -> None:
-        super().__init__(filename, reason, position)
+    def __init__(self, filename: str, reason: str, position: Position | None = None, cell: int | None = None) -> None:
+        super().__init__(filename, reason, position, cell)
         self.filename = filename
         self.reason = reason
         self.position = position
+        self.cell = cell
+
+    @property
+    def place(self) -> str:
+        return place_of(self.filename, self.position, self.cell)
 
     def __str__(self) -> str:
-        place = (
-            self.filename if self.position is None else f"{self.filename}:{self.position.row}:{self.position.column}"
-        )
-        return f"{place}: {self.reason}"
+        return f"{self.place}: {self.reason}"
+
+
+def place_of(filename: str, position: Position | None, cell: int | None) -> str:
+    """As ruff writes it: `module.py:2:14`, `train.ipynb:cell 3:2:14`."""
+    parts = [filename] if cell is None else [filename, f"cell {cell}"]
+    return ":".join(parts if position is None else (*parts, str(position.row), str(position.column)))

@@ -17,7 +17,6 @@ from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span, find_candidates
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import may_hold_consumers
-from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
     from tonumpy.text.candidates import Candidate
+    from tonumpy.text.source import Source
 
 
 class Judgement(NamedTuple):
@@ -40,7 +40,7 @@ class Judgement(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """The text after a fix, the findings that it repaired and those that are left in the new text."""
+    """What the file holds after a fix, the findings that it repaired and those that are left in the new text."""
 
     text: str
     applied: list[Finding]
@@ -48,7 +48,10 @@ class Fixed(NamedTuple):
 
 
 def check(source: Source, settings: Settings, project: Project) -> list[Finding]:
-    """The findings of one file in the order of the text; `noqa` comments are not yet considered (see text/noqa.py)."""
+    """The findings of one file in the order of the text; `noqa` comments are not yet considered (see text/noqa.py).
+
+    Their places are those in the text; `source.placed` makes them those that a user knows.
+    """
     return [judgement.finding for judgement in _judge(source, settings, project)]
 
 
@@ -78,12 +81,14 @@ def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -
     allowed: tuple[Applicability, ...] = ("safe", "unsafe") if unsafe else ("safe",)
     applied = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
     if not applied:
-        return Fixed(source.text, [], kept)
+        return Fixed(source.document, [], source.placed(kept))
     from tonumpy.repair.rewrite import rewrite
 
     repairs = _repairs([judged[finding] for finding in applied], source)
-    after = Source.from_text(rewrite(source, repairs), source.filename)
-    return Fixed(after.text, applied, suppress(after, check(after, settings, project)))
+    text = rewrite(source, repairs)
+    after = source.edited(text, sorted({edit for repair in repairs for edit in repair.edits}))
+    remaining = suppress(after, check(after, settings, project))
+    return Fixed(after.document, source.placed(applied), after.placed(remaining))
 
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:

@@ -90,7 +90,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("place", metavar="FILE:ROW[:COLUMN]", help="where the conversion stands")
+    parser.add_argument("place", metavar="FILE:ROW[:COLUMN]", help="where it stands; in a notebook FILE:cell N:ROW")
     _add_selection(parser)
     _add_configuration(parser)
 

@@ -188,24 +188,35 @@ def _why(arguments: argparse.Namespace) -> int:
     from tonumpy.frontends.disk import read  # saves start-up
     from tonumpy.inference.index.project import Project  # saves start-up
     from tonumpy.report.evidence import explanation  # saves start-up
-    from tonumpy.text.source import Source  # saves start-up
+    from tonumpy.text.sources import source_of  # saves start-up
     from tonumpy.why import explain  # saves start-up
 
     filename, row, column = _place(arguments.place)
+    filename, cell = _cell(filename)
     settings = Configuration(_choices(arguments), arguments.config, arguments.isolated).settings_in(
         os.path.dirname(filename)
     )
     try:
-        found = explain(Source(read(filename), filename), settings, Project(), row)
+        source = source_of(read(filename), filename)
+        found = source.explained(explain(source, settings, Project(), source.row_of(cell, row)))
+        _write_errors(source.skipped)
+    except ValueError as error:
+        raise ConfigError(f"{arguments.place}: {error}") from error
     except SourceError as error:
         _write_errors([error])
         return ERRORS
     if column is not None:
         found = [each for each in found if each.start.column == column] or found
     if not found:
-        raise ConfigError(f"{filename}:{row}: there is no conversion in this row")
+        raise ConfigError(f"{arguments.place}: there is no conversion in this row")
     _write("\n".join(explanation(filename, each) for each in found), sys.stdout)
     return CLEAN
+
+
+def _cell(text: str) -> tuple[str, int | None]:
+    """The file and the cell of FILE:cell NUMBER, as they are reported."""
+    filename, _, last = text.rpartition(":cell ")
+    return (filename, int(last)) if filename and last.isdecimal() else (text, None)
 
 
 def _place(text: str) -> tuple[str, int, int | None]:
@@ -281,7 +292,7 @@ def _run(arguments: argparse.Namespace, command: str) -> _Run:
         work = run.check if command == "check" else run.fix
         done = outcomes_of(work, tasks, configuration.settings_in("").jobs)
         outcomes = list(_with_progress(done, len(tasks), arguments))
-        errors += [outcome.error for outcome in outcomes if outcome.error is not None]
+        errors += [error for outcome in outcomes for error in outcome.errors]
     return _Run(outcomes, errors, stdin)
 
 
@@ -344,12 +355,7 @@ def _choices(arguments: argparse.Namespace) -> Choices:
 def _write_errors(errors: Iterable[SourceError]) -> None:
     lines = []
     for error in errors:
-        place = (
-            error.filename
-            if error.position is None
-            else f"{error.filename}:{error.position.row}:{error.position.column}"
-        )
-        lines.append(f"{place}: error: {error.reason}\n")
+        lines.append(f"{error.place}: error: {error.reason}\n")
     _write("".join(lines), sys.stderr)
 
 

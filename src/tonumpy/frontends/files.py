@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from tonumpy.findings import SourceError
-from tonumpy.frontends.disk import os_error
+from tonumpy.frontends.disk import os_error, read
 from tonumpy.frontends.git import GitError, list_files, root_of
 from tonumpy.globs import excludes
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.prefilter import may_be_of_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tonumpy.config import Configuration
     from tonumpy.frontends.git import Listed
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", ".ipynb")
 _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
 
 # Skipped outside a git repository; inside one, git's own rules say what is not source.
@@ -70,9 +71,13 @@ class _Search:
         if settings.force_exclude and excludes(settings.exclude, path):
             self.excluded.append(path)
         elif os.path.splitext(path)[1] in _NAMED_SUFFIXES or _names_python_first(path):
-            self.files.append(path)
+            unread = _why_unread(path)
+            if unread is None:
+                self.files.append(path)
+            else:
+                self.errors.append(unread)
         else:
-            self.errors.append(SourceError(path, "is not checked: by its suffix it is no Python file"))
+            self.errors.append(SourceError(path, "is not checked: by its suffix it is neither Python nor a notebook"))
 
     def folder(self, path: str) -> None:
         repository = root_of(path)
@@ -129,6 +134,21 @@ class _Search:
 def _may_be_file(entry: os.DirEntry[str]) -> bool:
     """A regular file, or a link that leads to one or nowhere (reading it will say so), but no pipe and no folder."""
     return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and not os.path.isdir(entry.path))
+
+
+def _why_unread(path: str) -> SourceError | None:
+    """Why a notebook is not checked: one of another language, or of a former format."""
+    if not path.endswith(".ipynb"):
+        return None
+    try:
+        data = read(path)
+    except SourceError:
+        return None  # reading it will say what is wrong
+    if may_be_of_python(data):
+        return None
+    from tonumpy.text.notebooks import why_unread  # start-up: json
+
+    return why_unread(data, path)
 
 
 def _names_python_first(path: str) -> bool:

@@ -11,7 +11,7 @@ from tonumpy.frontends.disk import read
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.noqa import suppress
-from tonumpy.text.source import Source
+from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
     from tonumpy.config import Settings
@@ -36,13 +36,21 @@ class Change(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """`findings` are those left after the change, if there is one; `fixed` are those that it repairs."""
+    """`findings` are those left after the change, if there is one; `fixed` are those that it repairs.
+
+    `error` is that of a file of which nothing was done, `skipped` are those of the cells of a notebook that were not.
+    """
 
     task: Task
     change: Change | None
     findings: list[Finding]
     fixed: list[Finding]
     error: SourceError | None
+    skipped: tuple[SourceError, ...] = ()
+
+    @property
+    def errors(self) -> tuple[SourceError, ...]:
+        return self.skipped if self.error is None else (self.error, *self.skipped)
 
 
 Work = Callable[[Task, Project], Outcome]
@@ -57,17 +65,17 @@ def fix(task: Task, project: Project) -> Outcome:
 
 
 def _check(task: Task, project: Project) -> Outcome:
-    source = Source(task.read(), task.filename)
-    findings = suppress(source, pipeline.check(source, task.settings, project))
-    return Outcome(task, None, findings, [], None)
+    source = source_of(task.read(), task.filename)
+    findings = source.placed(suppress(source, pipeline.check(source, task.settings, project)))
+    return Outcome(task, None, findings, [], None, source.skipped)
 
 
 def _fix(task: Task, project: Project) -> Outcome:
     old = task.read()
-    source = Source(old, task.filename)
+    source = source_of(old, task.filename)
     fixed = pipeline.fix(source, task.settings, project, unsafe=task.settings.unsafe_fixes)
     change = Change(old, source.encode(fixed.text)) if fixed.applied else None
-    return Outcome(task, change, fixed.remaining, fixed.applied, None)
+    return Outcome(task, change, fixed.remaining, fixed.applied, None, source.skipped)
 
 
 def _guarded(work: Work, task: Task, project: Project) -> Outcome:

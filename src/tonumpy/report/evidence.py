@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 
+from tonumpy.findings import place_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,17 +17,16 @@ def lines_of(grounds: Iterable[Ground], indent: str) -> str:
     """A line for each, and the line of source that it speaks of."""
     lines = ""
     for each in grounds:
-        place = f", {each.filename}:{each.row}" if each.row else ""
+        place = f", {each.place}" if each.row else ""
         lines += f"{indent}{each.kind} {each.id}{place}: {each.message}\n"
-        text = linecache.getline(each.filename, each.row).strip() if each.row else ""
+        text = linecache.getline(each.filename, each.row).strip() if each.row and each.cell is None else ""
         lines += f"{indent}    {each.row} | {text}\n" if text else ""
     return lines
 
 
 def explanation(filename: str, explained: Explanation) -> str:
     """All that is known of one conversion."""
-    row, column = explained.start
-    lines = f"{filename}:{row}:{column}: `{explained.subject}`\n"
+    lines = f"{place_of(filename, explained.start, explained.cell)}: `{explained.subject}`\n"
     if not explained.findings:
         lines += "  not reported\n"
     for finding in explained.findings:

@@ -16,11 +16,12 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
 
 
 def _finding(finding: Finding) -> str:
-    (row, column), (end_row, end_column) = finding.start, finding.end
-    text = f"{finding.filename}:{row}:{column}: {finding.code} {finding.message}"
+    # A pull request shows the JSON of a notebook.
+    (row, column), (end_row, end_column) = finding.cell[1:] if finding.cell else (finding.start, finding.end)
+    text = f"{finding.place}: {finding.code} {finding.message}"
     text += f"\n  {finding.confidence} confidence"
     for each in finding.evidence:
-        text += f"\n  {each.kind} {each.id}: {each.message}" + (f" ({each.filename}:{each.row})" if each.row else "")
+        text += f"\n  {each.kind} {each.id}: {each.message}" + (f" ({each.place})" if each.row else "")
     if finding.fix is not None:
         text += f"\n  help: {finding.fix.message}"
     place = f"line={row},col={column},endLine={end_row},endColumn={end_column}"
@@ -28,7 +29,7 @@ def _finding(finding: Finding) -> str:
 
 
 def _error(error: SourceError) -> str:
-    row, column = error.position or (1, 1)
+    row, column = error.position if error.position and error.cell is None else (1, 1)
     return _command("tonumpy", error.filename, f"line={row},col={column}", str(error))
 
 

@@ -79,12 +79,13 @@ class _Files:
 
     def __init__(self) -> None:
         self.entries: list[dict[str, object]] = []
-        self._known: dict[str, tuple[int, Source | None, dict[int, str]]] = {}
+        self._known: dict[tuple[str, int | None], tuple[int, Source | None, dict[int, str]]] = {}
 
     def entry(self, finding: Finding) -> dict[str, object]:
-        index, source, lines = self._file(finding.filename)
+        index, source, lines = self._file(finding.filename, finding.cell and finding.cell.number)
         entry: dict[str, object] = {
             "file": index,
+            "cell": finding.cell and finding.cell.number,
             "code": finding.code,
             "message": finding.message,
             "start": finding.start,
@@ -101,21 +102,28 @@ class _Files:
                 entry["patch"] = _patch(source, finding.fix)
         return entry
 
-    def _file(self, filename: str) -> tuple[int, Source | None, dict[int, str]]:
-        if filename not in self._known:
+    def _file(self, filename: str, cell: int | None) -> tuple[int, Source | None, dict[int, str]]:
+        if (filename, cell) not in self._known:
             lines: dict[int, str] = {}
-            self._known[filename] = (len(self.entries), _read(filename), lines)
+            self._known[filename, cell] = (len(self.entries), _read(filename, cell), lines)
             self.entries.append({"name": _shown(filename).replace(os.sep, "/"), "lines": lines})
-        return self._known[filename]
+        return self._known[filename, cell]
 
 
-def _read(filename: str) -> Source | None:
+def _read(filename: str, cell: int | None) -> Source | None:
     """None for what was read from standard input, or has gone since it was checked."""
     try:
         with open(filename, "rb") as stream:
-            return Source(stream.read(), filename)
+            data = stream.read()
+        return Source(data, filename) if cell is None else Source.from_text(_cell(data, filename, cell), filename)
     except (OSError, SourceError):
         return None
+
+
+def _cell(notebook: bytes, filename: str, number: int) -> str:
+    from tonumpy.text.notebooks import Notebook  # start-up: only where one has a finding
+
+    return Notebook(notebook, filename).cell(number)
 
 
 def _patch(source: Source, fix: Fix) -> tuple[int, list[str], list[str]]:

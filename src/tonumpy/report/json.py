@@ -40,7 +40,7 @@ def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
         "message": finding.fix.message,
     }
     return {
-        "cell": None,
+        "cell": finding.cell and finding.cell.number,
         "code": finding.code,
         "confidence": finding.confidence,
         "end_location": _location(finding.end),
@@ -59,6 +59,7 @@ def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
 def _ground(ground: Ground) -> dict[str, object]:
     return {
         "about": ground.about,
+        "cell": ground.cell,
         "filename": _absolute(ground.filename),
         "id": ground.id,
         "kind": ground.kind,
@@ -71,7 +72,7 @@ def _error(error: SourceError) -> dict[str, object]:
     code, name = error_code(error)
     place = error.position or Position(1, 1)
     return {
-        "cell": None,
+        "cell": error.cell,
         "code": code,
         "end_location": _location(place),
         "filename": _absolute(error.filename),

@@ -55,17 +55,17 @@ def _result(finding: Finding) -> dict[str, object]:
         "ruleId": finding.code,
         "level": "error",
         "message": {"text": finding.message},
-        "locations": [_location(finding.filename, finding.start, finding.end)],
+        "locations": [_place(finding)],
         "rank": _RANKS[finding.confidence],
     }
-    placed = [each for each in finding.evidence if each.row]
+    placed = [each for each in finding.evidence if each.row and each.cell is None]
     if placed:
         steps = [_related(each) for each in placed]
         result["relatedLocations"] = steps
-        end = _location(finding.filename, finding.start, finding.end) | {"message": {"text": finding.message}}
+        end = _place(finding) | {"message": {"text": finding.message}}
         flow = [{"location": step} for step in (*steps, end)]
         result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
-    if finding.fix is not None and finding.fix.edits:
+    if finding.fix is not None and finding.fix.edits and finding.cell is None:
         change = {
             "artifactLocation": _artifact(finding.filename),
             "replacements": [_replacement(edit) for edit in finding.fix.edits],
@@ -85,12 +85,20 @@ def _related(ground: Ground) -> dict[str, object]:
     return _location(ground.filename, place, place) | {"message": {"text": message}}
 
 
+def _place(finding: Finding) -> dict[str, object]:
+    """In a notebook the physical location is that in its JSON text, the logical one names the cell."""
+    if finding.cell is None:
+        return _location(finding.filename, finding.start, finding.end)
+    cell = {"name": f"cell {finding.cell.number}", "fullyQualifiedName": finding.place}
+    return {**_location(finding.filename, finding.cell.start, finding.cell.end), "logicalLocations": [cell]}
+
+
 def _replacement(edit: Edit) -> dict[str, object]:
     return {"deletedRegion": _region(edit.start, edit.end), "insertedContent": {"text": edit.content}}
 
 
 def _notification(error: SourceError) -> dict[str, object]:
-    place = error.position or Position(1, 1)
+    place = error.position if error.position and error.cell is None else Position(1, 1)
     return {
         "level": "error",
         "message": {"text": error.reason},

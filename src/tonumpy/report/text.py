@@ -85,7 +85,9 @@ def _count(number: int, noun: str) -> str:
 
 def _line(finding: Finding, fixable: bool) -> str:
     row, column = finding.start
-    place = f"{_BOLD}{finding.filename}{_PLAIN}{_CYAN}:{_PLAIN}{row}{_CYAN}:{_PLAIN}{column}{_CYAN}:{_PLAIN}"
+    colon = f"{_CYAN}:{_PLAIN}"
+    cell = f"cell {finding.cell.number}{colon}" if finding.cell else ""
+    place = f"{_BOLD}{finding.filename}{_PLAIN}{colon}{cell}{row}{colon}{column}{colon}"
     mark = f" [{_CYAN}*{_PLAIN}]" if fixable else ""
     return f"{place} {_RED}{finding.code}{_PLAIN}{mark} {finding.message}{_repair(finding.fix)}\n"
 

@@ -27,6 +27,12 @@ def may_hold_consumers(text: str | bytes) -> bool:
     return "torch" in text and _imports_consumer(text) and any(map(text.__contains__, TROUBLE))
 
 
+def may_be_of_python(notebook: bytes) -> bool:
+    """Whether the bytes of a notebook say a format and a language that are ours, without a look at where."""
+    is_of_format = b'"nbformat": 4' in notebook or b'"nbformat":4' in notebook
+    return is_of_format and any(name in notebook for name in (b'"python"', b'"python3"', b'"ipython3"'))
+
+
 def _imports_consumer(text: str) -> bool:
     """Whether one is named in a line with the word import: ten times as fast as to look for each in the whole text."""
     at = text.find("import")

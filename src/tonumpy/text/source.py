@@ -13,6 +13,12 @@ from itertools import accumulate
 
 from tonumpy.findings import Position, SourceError
 from tonumpy.garbage import Paused
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tonumpy.findings import Edit, Explanation, Finding
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
@@ -26,6 +32,8 @@ class Source:
     function that is parsed when it is first looked into, no earlier. In a file that is only `followed`, for another's
     sake, such a function counts as an empty one instead.
     """
+
+    skipped: tuple[SourceError, ...] = ()  # what of the file could not be parsed, where the rest still could
 
     def __init__(self, data: bytes, filename: str, *, followed: bool = False) -> None:
         self.filename = filename
@@ -54,6 +62,29 @@ class Source:
         if tree is not None:
             source.__dict__["tree"] = tree
         return source
+
+    @property
+    def document(self) -> str:
+        """What the file holds: the text itself, but for a notebook."""
+        return self.text
+
+    def placed(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Findings of the text as they are to be reported: those of a notebook with the cell and their place in it."""
+        return list(findings)
+
+    def explained(self, explanations: Iterable[Explanation]) -> list[Explanation]:
+        """Explanations as `placed` makes findings."""
+        return list(explanations)
+
+    def row_of(self, cell: int | None, row: int) -> int:
+        """The row of the text that a user means by a row, or by one of a cell; ValueError where there is none."""
+        if cell is not None:
+            raise ValueError("it has no cells")
+        return row
+
+    def edited(self, text: str, edits: Sequence[Edit]) -> Source:  # noqa: ARG002
+        """The source with a new text, which these edits have made of the old one."""
+        return Source.from_text(text, self.filename)
 
     def encode(self, text: str) -> bytes:
         """The bytes of a changed text, in the encoding and with the byte order mark that the file had."""

@@ -25,6 +25,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import spans_any
 from tonumpy.text.names import last_name
 from tonumpy.text.source import Source
+from tonumpy.text.sources import source_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
@@ -462,14 +463,14 @@ class Project:
             self._roots_around.clear()
 
     def _read(self, path: str) -> Module | None:
-        for filename in (os.path.join(path, "__init__.py"), f"{path}.py"):
+        for filename in (os.path.join(path, "__init__.py"), f"{path}.py", f"{path}.ipynb"):
             if filename in self._opened:
-                return Module(Source.from_text(self._opened[filename], filename, followed=True), self)
+                return Module(source_of(self._opened[filename], filename, followed=True), self)
             try:
-                if os.path.getsize(filename) > MAX_BYTES:
+                if os.path.getsize(filename) > MAX_BYTES and not filename.endswith(".ipynb"):  # whose outputs may be
                     return None
                 with open(filename, "rb") as file:
-                    return Module(Source(file.read(), filename, followed=True), self)
+                    return Module(source_of(file.read(), filename, followed=True), self)
             except OSError:
                 continue
             except SourceError:

@@ -1,0 +1,312 @@
+"""A Jupyter notebook in; a Source whose text is its code cells as one module, and the way back to cell and JSON out.
+
+The cells stand in their order, each from a row of its own, so that what one says holds for those behind it. What only
+IPython understands is replaced row by row (see magics.py), what is no Python by empty rows.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from bisect import bisect_right
+from functools import cached_property
+from os.path import abspath
+
+from tonumpy.findings import Cell, Edit, Position, SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.candidates import first_row, last_row
+from tonumpy.text.magics import python_of
+from tonumpy.text.notebook_json import CodeCell, NotReadError, pieces_of, read_document
+from tonumpy.text.source import Source, parse
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable, Sequence
+
+    from tonumpy.findings import Explanation, Finding, Ground
+    from tonumpy.text.notebook_json import Document, Pieces
+
+SUFFIX = ".ipynb"
+
+_NO_NEWLINE = re.compile(r"[^\r\n]")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_FIRST_CODE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
+
+
+class _Part(NamedTuple):
+    """A code cell as it stands in the module: its text, and the row there of the cell's first row."""
+
+    cell: CodeCell
+    text: str
+    row: int
+
+
+class Notebook(Source):
+    """`skipped` are the errors of the cells that cannot be parsed; the others are still judged.
+
+    The constructor raises SourceError where the notebook cannot be read, or is not one of Python.
+    """
+
+    def __init__(self, data: bytes, filename: str, *, followed: bool = False) -> None:
+        super().__init__(data, filename, followed=followed)
+        if self.encoding != "utf-8":  # a coding cookie means nothing in JSON
+            self.encoding = "utf-8"
+            self.text = _decoded(data, filename, self.has_bom)
+        self._read(self.text)
+
+    @classmethod
+    def from_document(cls, document: str, filename: str) -> Notebook:
+        notebook = cls.__new__(cls)
+        notebook.filename, notebook.encoding = filename, "utf-8"
+        notebook.has_bom = notebook._is_followed = False
+        notebook._read(document)
+        return notebook
+
+    def _read(self, document: str) -> None:
+        self.data = None  # of which the text is no longer the whole
+        self._document = document
+        try:
+            read = read_document(document)
+        except NotReadError as error:
+            place = Position(document.count("\n", 0, error.offset) + 1, 0)
+            place = place._replace(column=error.offset - document.rfind("\n", 0, error.offset))
+            raise SourceError(self.filename, f"cannot be read as a notebook: {error.reason}", place) from error
+        reason = _why_unread(read)
+        if reason:
+            raise SourceError(self.filename, reason)
+        self._join(cell for cell in read.cells if _is_of_python(cell.metadata))
+
+    def _join(self, cells: Iterable[CodeCell]) -> None:
+        parts, row = [], 1
+        for cell in cells:
+            source = cell.source
+            text = python_of(source)
+            if text is None:
+                text = "\n" * len(_NEWLINE.findall(source))
+            elif (first := _FIRST_CODE.search(text)) and first[1]:
+                text = f"if 1:\n{text}"  # as IPython, which takes the indentation away
+                row += 1
+            parts.append(_Part(cell, text, row))
+            row += len(_NEWLINE.findall(source)) + 1
+        self._parts = parts
+        self._rows = [part.row for part in parts]
+        self.text = "".join(f"{part.text}\n" for part in parts)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Of the cells that can be parsed; those that cannot are blanks of the same length from then on."""
+        tree = self._whole_tree()
+        if tree is None:
+            errors = [self._error_of(part) for part in self._parts]
+            self.skipped = tuple(error for error in errors if error is not None)
+            kept = zip(self._parts, errors, strict=True)
+            self.text = "".join(f"{part.text if error is None else _blank(part.text)}\n" for part, error in kept)
+            tree = self._whole_tree()
+        if tree is None:
+            raise SourceError(self.filename, "cannot be parsed: its cells are no module together")
+        return tree
+
+    def _whole_tree(self) -> ast.Module | None:
+        """None where it cannot be parsed, or what begins in one cell ends in another."""
+        try:
+            tree = parse(self.text, self.filename)
+        except SourceError:
+            return None
+        is_whole = all(self._part_at(first_row(each)) is self._part_at(last_row(each)) for each in tree.body)
+        return tree if is_whole else None
+
+    def _error_of(self, part: _Part) -> SourceError | None:
+        try:
+            parse(part.text, "<cell>")  # Python would look up the row of an error in a file of that name
+        except SourceError as error:
+            row, column = error.position or (1, 1)
+            added = len(_NEWLINE.findall(part.text)) - len(_NEWLINE.findall(part.cell.source))
+            return SourceError(self.filename, error.reason, Position(max(row - added, 1), column), part.cell.number)
+        return None
+
+    def _part_at(self, row: int) -> _Part:
+        """Also of the row that an indented cell has before its own."""
+        at = bisect_right(self._rows, row)
+        starts_here = at < len(self._parts) and self._parts[at].row == row + 1 and self._is_added(self._parts[at])
+        return self._parts[at if starts_here else max(at - 1, 0)]
+
+    def _is_added(self, part: _Part) -> bool:
+        return part.text.startswith("if 1:\n") and not part.cell.source.startswith("if 1:\n")
+
+    def cell(self, number: int) -> str:
+        """The source of a code cell, as it stands there."""
+        return next((part.cell.source for part in self._parts if part.cell.number == number), "")
+
+    @property
+    def document(self) -> str:
+        return self._document
+
+    def placed(self, findings: Iterable[Finding]) -> list[Finding]:
+        return [self._placed(finding) for finding in findings]
+
+    def _placed(self, finding: Finding) -> Finding:
+        part = self._part_at(finding.start.row)
+
+        def in_cell(position: Position) -> Position:
+            return position._replace(row=position.row - part.row + 1)
+
+        fix = finding.fix
+        if fix is not None:
+            edits = (Edit(in_cell(start), in_cell(end), content) for start, end, content in fix.edits)
+            fix = fix._replace(edits=tuple(edits))
+        start, stop = (self._offset_in_document(part, place) for place in (finding.start, finding.end))
+        cell = Cell(part.cell.number, _position(self._document, start), _position(self._document, stop))
+        placed = finding._replace(start=in_cell(finding.start), end=in_cell(finding.end), fix=fix, cell=cell)
+        return placed._replace(evidence=self._placed_grounds(finding.evidence))
+
+    def _placed_grounds(self, grounds: Iterable[Ground]) -> tuple[Ground, ...]:
+        return tuple(self._placed_ground(ground) for ground in grounds)
+
+    def _placed_ground(self, ground: Ground) -> Ground:
+        """That of another notebook, whose cells are not at hand, loses its row."""
+        if not ground.row or not ground.filename.endswith(SUFFIX):
+            return ground
+        if abspath(ground.filename) != abspath(self.filename):
+            return ground._replace(row=0)
+        part = self._part_at(ground.row)
+        return ground._replace(row=ground.row - part.row + 1, cell=part.cell.number)
+
+    def explained(self, explanations: Iterable[Explanation]) -> list[Explanation]:
+        return [self._explained(each) for each in explanations]
+
+    def _explained(self, explanation: Explanation) -> Explanation:
+        part = self._part_at(explanation.start.row)
+        start = explanation.start._replace(row=explanation.start.row - part.row + 1)
+        answers = (each._replace(grounds=self._placed_grounds(each.grounds)) for each in explanation.answers)
+        placed = explanation._replace(start=start, answers=tuple(answers), cell=part.cell.number)
+        return placed._replace(findings=tuple(self.placed(explanation.findings)))
+
+    def row_of(self, cell: int | None, row: int) -> int:
+        if cell is None:
+            raise ValueError("a row of a notebook is one of a cell: FILE:cell NUMBER:ROW")
+        part = next((part for part in self._parts if part.cell.number == cell), None)
+        if part is None:
+            raise ValueError(f"cell {cell} is none of code")
+        if not 1 <= row <= len(_NEWLINE.findall(part.cell.source)) + 1:
+            raise ValueError(f"cell {cell} has no row {row}")
+        return part.row + row - 1
+
+    def _offset_in_document(self, part: _Part, position: Position) -> int:
+        pieces = pieces_of(self._document, part.cell)
+        index, count = pieces.place(_offset(part, position))
+        return pieces.pieces[index].offset(self._document, count)
+
+    def edited(self, text: str, edits: Sequence[Edit]) -> Notebook:
+        """The notebook whose module is this one with the edits made; all else in its JSON text stays as it is."""
+        pieces, at = [], 0
+        for edit in edits:
+            part = self._part_at(edit.start.row)
+            of_cell = pieces_of(self._document, part.cell)
+            start, stop = self._span_in_document(part, of_cell, edit)
+            pieces += [self._document[at:start], self._written(of_cell, edit)]
+            at = stop
+        document = "".join((*pieces, self._document[at:]))
+        after = Notebook.from_document(document, self.filename)
+        after.has_bom = self.has_bom
+        after.tree  # noqa: B018 which blanks the cells that cannot be parsed
+        if after.text != text or _without_sources(document) != _without_sources(self._document):
+            reason = "the notebook does not hold the new code"
+            raise SourceError(self.filename, f"not rewritten, a defect of tonumpy (please report it): {reason}")
+        return after
+
+    def _span_in_document(self, part: _Part, source: Pieces, edit: Edit) -> tuple[int, int]:
+        offset = _offset(part, edit.start)
+        end = _offset(part, edit.end)
+        first, before = source.place(offset)
+        start = source.pieces[first].offset(self._document, before)
+        if end == offset:
+            return start, start
+        last, before = source.place(end, is_end=True)
+        return start, source.pieces[last].offset(self._document, before)
+
+    def _written(self, source: Pieces, edit: Edit) -> str:
+        """What an edit puts in, as JSON; a new row is a string of its own where each of the others is one."""
+        lines = [json.dumps(line)[1:-1] for line in edit.content.splitlines(keepends=True)]
+        if len(lines) < 2 and not edit.content.endswith("\n"):
+            return "".join(lines)
+        if edit.content.endswith("\n"):
+            lines.append("")
+        opening = self._document[source.start]
+        if opening != "[":
+            return "".join(lines)
+        between = ","
+        if len(source.pieces) > 1:
+            between = self._document[source.pieces[0].stop : source.pieces[1].start]
+        else:
+            between += self._document[source.start + 1 : source.pieces[0].start]
+        return f'"{between}"'.join(lines)
+
+
+def why_unread(data: bytes, filename: str) -> SourceError | None:
+    """None for a notebook of Python."""
+    try:
+        Notebook(data, filename)
+    except SourceError as error:
+        return error
+    return None
+
+
+def _why_unread(document: Document) -> str | None:
+    version = document.fields.get("nbformat")
+    if not isinstance(version, int):
+        return "cannot be read as a notebook: its format has no version (`nbformat`)"
+    if version < 4:
+        return f"is not checked: a notebook of format {version}; `jupyter nbconvert --to notebook` makes it one of 4"
+    language = _language(document.fields.get("metadata"))
+    if language is not None and not _is_python(language):
+        return f"is not checked: a notebook of the language {language}"
+    return None
+
+
+def _language(metadata: object) -> str | None:
+    if not isinstance(metadata, dict):
+        return None
+    for holder, key in (("language_info", "name"), ("kernelspec", "language")):
+        found = metadata.get(holder)
+        if isinstance(found, dict) and isinstance(found.get(key), str):
+            language: str = found[key]
+            return language
+    return None
+
+
+def _is_of_python(metadata: object) -> bool:
+    """Visual Studio Code gives a cell a language of its own."""
+    own = metadata.get("vscode") if isinstance(metadata, dict) else None
+    language = own.get("languageId") if isinstance(own, dict) else None
+    return not isinstance(language, str) or _is_python(language)
+
+
+def _is_python(language: str) -> bool:
+    return language.lower() in ("python", "ipython", "python3", "ipython3")
+
+
+def _blank(text: str) -> str:
+    return _NO_NEWLINE.sub(" ", text)
+
+
+def _decoded(data: bytes, filename: str, has_bom: bool) -> str:
+    try:
+        return data[len(codecs.BOM_UTF8) if has_bom else 0 :].decode()
+    except UnicodeDecodeError as error:
+        raise SourceError(filename, f"cannot be decoded as utf-8: {error.reason}") from error
+
+
+def _offset(part: _Part, position: Position) -> int:
+    """In the source of the cell, of a position in the module."""
+    starts = [0, *(match.end() for match in _NEWLINE.finditer(part.cell.source))]
+    return starts[position.row - part.row] + position.column - 1
+
+
+def _position(text: str, offset: int) -> Position:
+    return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+
+
+def _without_sources(document: str) -> object:
+    read = json.loads(document)
+    return {**read, "cells": [{**cell, "source": type(cell.get("source"))} for cell in read["cells"]]}

@@ -1,0 +1,18 @@
+"""The bytes or the text of a file and its name in; its Source out, that of a module or of a notebook."""
+
+from __future__ import annotations
+
+from tonumpy.text.source import Source
+
+
+def source_of(data: bytes | str, filename: str, *, followed: bool = False) -> Source:
+    """SourceError where a module cannot be decoded, or a notebook not be read."""
+    if filename.endswith(".ipynb"):
+        from tonumpy.text.notebooks import Notebook  # start-up: json
+
+        if isinstance(data, str):
+            return Notebook.from_document(data, filename)
+        return Notebook(data, filename, followed=followed)
+    if isinstance(data, str):
+        return Source.from_text(data, filename, followed=followed)
+    return Source(data, filename, followed=followed)
