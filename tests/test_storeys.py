@@ -11,8 +11,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up; what is not named stands above all that is.
 STOREYS = """
-lazy_typing facts garbage findings text inference.index inference.lattice inference.knowledge inference.habits
-inference.transfer inference.summaries inference.memory conversions inference sinks repair rules
+lazy_typing facts garbage findings globs text inference.index inference.lattice inference.knowledge
+inference.habits inference.transfer inference.summaries inference.memory conversions inference sinks repair rules
 config report pipeline why
 """.split()
 

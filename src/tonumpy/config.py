@@ -7,7 +7,9 @@ import re
 import sys
 
 from tonumpy.findings import CONFIDENCES, STYLES
+from tonumpy.globs import Exclude, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -19,20 +21,16 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 STRICT_CODE = "TNP300"
+MAX_GLOBS = 1000  # that one with braces may stand for
 
 # Parsing TOML costs more than all the rest of a run over a few files, so it is done only where a file names the table.
-_NAMES_THE_TABLE = re.compile(rb"tonumpy[\"']?\s*[].=]")
+# The table may be named in a header that is not closed.
+_NAMES_THE_TABLE = re.compile(rb"tonumpy[\"']?\s*[].=]|^[ \t]*\[[^\n]*tonumpy", re.MULTILINE)
+MAX_BYTES = 1_000_000
 
 
 class ConfigError(Exception):
     """A choice that cannot be followed; its text names the file or option, the key and what is wrong."""
-
-
-class Exclude(NamedTuple):
-    """A glob and the folder that it is relative to."""
-
-    root: str
-    pattern: str
 
 
 class Settings(NamedTuple):
@@ -163,12 +161,13 @@ class Configuration:
 def _read(path: str) -> Choices | None:
     """The choices of one TOML file; None where it has no table for us."""
     try:
-        with open(path, "rb") as stream:
-            data = stream.read()
+        data = read_regular(path)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     if not _NAMES_THE_TABLE.search(data):
         return None
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes")
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -177,6 +176,8 @@ def _read(path: str) -> Choices | None:
         document = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply") from error
     tool = document.get("tool")
     table = tool.get("tonumpy") if isinstance(tool, dict) else None
     return None if table is None else read_table(table, path)
@@ -211,7 +212,10 @@ def read_codes(value: object, _root: str = "") -> tuple[str, ...]:
 
 
 def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
-    return tuple(Exclude(root, pattern) for text in _strings(value) for pattern in expand_braces(text))
+    patterns = [pattern for text in _strings(value) for pattern in expand_braces(text)]
+    for pattern in patterns:
+        regular_expression(pattern)  # ValueError
+    return tuple(Exclude(root, pattern) for pattern in patterns)
 
 
 def split_at_commas(text: str) -> list[str]:
@@ -229,7 +233,7 @@ def split_at_commas(text: str) -> list[str]:
 def expand_braces(pattern: str) -> list[str]:
     """The globs that one with `{a,b}` stands for, as in a shell: braces without a comma stand for themselves.
 
-    ValueError where one is not closed.
+    ValueError where one is not closed, or they multiply.
     """
     start = pattern.find("{")
     while start != -1:
@@ -242,7 +246,12 @@ def expand_braces(pattern: str) -> list[str]:
             raise ValueError(f"the brace in `{pattern}` is not closed")
         parts = split_at_commas(pattern[start + 1 : stop])
         if len(parts) > 1:
-            return [each for part in parts for each in expand_braces(pattern[:start] + part + pattern[stop + 1 :])]
+            found: list[str] = []
+            for part in parts:
+                found += expand_braces(pattern[:start] + part + pattern[stop + 1 :])
+                if len(found) > MAX_GLOBS:
+                    raise ValueError(f"`{pattern}` stands for more than {MAX_GLOBS} globs")
+            return found
         start = pattern.find("{", start + 1)
     return [pattern]
 

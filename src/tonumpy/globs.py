@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
+from itertools import count
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tonumpy.config import Exclude
+
+class Exclude(NamedTuple):
+    """A glob and the folder that it is relative to."""
+
+    root: str
+    pattern: str
 
 
 def excludes(excluded: Sequence[Exclude], path: str) -> bool:
@@ -30,14 +36,53 @@ def excludes(excluded: Sequence[Exclude], path: str) -> bool:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """The regular expression of a glob in which `*` stays within one part of a path and `**` does not."""
-    pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[!?\]?[^]]*\])", pattern)
-    meaning = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile(
-        "".join(
-            meaning.get(piece)
-            or (piece.replace("[!", "[^") if piece[:1] == "[" and len(piece) > 2 else re.escape(piece))
-            for piece in pieces
-        ),
-        re.DOTALL,
-    )
+    return re.compile(regular_expression(pattern), re.DOTALL)
+
+
+def regular_expression(pattern: str) -> str:
+    """That of a glob in which `*` stays within one part of a path and `**` does not. ValueError where it has none.
+
+    However many stars there are, the time of a match does not explode: what stands between two of them is taken at the
+    first place where it is found, and no other is tried (an atomic group, in the words that Python 3.10 has for one).
+    That is no loss. What follows a later place within the same part of the path also follows the first, with more left
+    to the next star, and between two `**` the same is true of whole parts.
+    """
+    blocks = [("", [("", "")])]  # what a `**` skips, and behind it stars with the text that follows each
+    for piece in re.split(r"((?:^|(?<=/))\*\*/|\*\*|\*|\?|\[!?\]?[^]]*\])", re.sub(r"\*{3,}", "**", pattern)):
+        if piece in _CROSSING:
+            blocks.append((_CROSSING[piece], [("", "")]))
+        elif piece == "*":
+            blocks[-1][1].append(("[^/]*?", ""))
+        else:
+            star, text = blocks[-1][1][-1]
+            blocks[-1][1][-1] = (star, text + _literal(piece))
+    *before, (last_skipped, last_block) = blocks
+    found = "".join(_once(skipped + "".join(_once(star + text) for star, text in block)) for skipped, block in before)
+    *stars, (last_star, text) = last_block
+    return found + last_skipped + "".join(_once(star + each) for star, each in stars) + last_star + text
+
+
+_CROSSING = {"**/": "(?:.*?/)??", "**": ".*?"}
+
+
+def _once(expression: str) -> str:
+    """The expression at the one place where it matches first."""
+    name = f"g{next(_numbers)}"
+    return f"(?=(?P<{name}>{expression}))(?P={name})" if expression else ""
+
+
+_numbers = count()  # the names of groups need only differ
+
+
+def _literal(piece: str) -> str:
+    if piece == "?":
+        return "[^/]"
+    if not (piece[:1] == "[" and len(piece) > 2):
+        return re.escape(piece)
+    inner = re.sub(r"([\\\[~&|])", r"\\\1", piece[1:-1])
+    group = f"(?!/)[{'^' if inner[0] == '!' else ''}{inner.removeprefix('!')}]"
+    try:
+        re.compile(group)
+    except re.error as error:
+        raise ValueError(f"the glob `{piece}` cannot be understood: {error.msg}") from error
+    return group

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from functools import partial
 
 from tonumpy.config import read_codes, read_globs, read_jobs, split_at_commas
 from tonumpy.findings import CONFIDENCES, STYLES
+from tonumpy.frontends import streams
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
-    from tonumpy.config import Exclude
+    from tonumpy.globs import Exclude
 
 _EXIT_CODES = """\
 exit codes:
@@ -176,7 +178,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from tonumpy import __version__
 
-        print("tonumpy", __version__)
+        streams.write(f"tonumpy {__version__}\n", sys.stdout)
         parser.exit()
 
 
@@ -190,7 +192,7 @@ class _Completion(argparse.Action):
             parser.error("--print-completion needs shtab: pip install 'tonumpy[completion]'")
         if shell not in shtab.SUPPORTED_SHELLS:
             parser.error(f"--print-completion: there is no `{shell}`, but {', '.join(shtab.SUPPORTED_SHELLS)}")
-        print(shtab.complete(parser, str(shell)))
+        streams.write(shtab.complete(parser, str(shell)) + "\n", sys.stdout)
         parser.exit()
 
 

@@ -1,0 +1,27 @@
+"""A path in; the bytes of the regular file there out. A pipe would be waited for, and a device may have no end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+MAX_BYTES = 1 << 29
+_WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_regular(path: str, most: int = MAX_BYTES) -> bytes:
+    """OSError where there is no such file, it cannot be read or has more bytes than `most`."""
+    _look_at(os.stat(path), most)  # opening a device may already do something
+    with open(os.open(path, os.O_RDONLY | _WITHOUT_WAITING), "rb") as stream:
+        _look_at(os.fstat(stream.fileno()), most)  # it may be another by now
+        return stream.read()
+
+
+def _look_at(found: os.stat_result, most: int) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "is not a regular file")
+    if found.st_size > most:
+        raise OSError(errno.EFBIG, f"is larger than {most} bytes")
