@@ -17,6 +17,7 @@ from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import fix
 from tonumpy.repair.rewrite import RewriteError
+from tonumpy.text.reading import read_regular
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def _is_lossy(tree: Module, filename: str) -> bool:
     A tree that another codemod has changed since also differs from the file, and that is no loss.
     """
     try:
-        with open(filename, "rb") as stream:
-            data = stream.read()
+        data = read_regular(filename)
     except OSError:
         return False
     return tree.bytes != data and parse_module(data).bytes == tree.bytes

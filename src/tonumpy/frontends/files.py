@@ -10,6 +10,7 @@ from tonumpy.frontends.git import GitError, list_files, root_of
 from tonumpy.globs import excludes
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import may_be_of_python
+from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -154,8 +155,7 @@ def _why_unread(path: str) -> SourceError | None:
 def _names_python_first(path: str) -> bool:
     """Whether the first line of a file, whatever its suffix, has Python run it. One that cannot be read may be one."""
     try:
-        with open(path, "rb") as stream:
-            line = stream.readline(1000)
+        line = read_regular(path)[:1000].partition(b"\n")[0]
     except OSError:
         return True  # reading it will say what is wrong
     return line.startswith(b"#!") and b"python" in line

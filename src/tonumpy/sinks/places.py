@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from tonumpy.sinks.trouble import Trouble
 
-_IMPORT = re.compile(r"import[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\n)*)")
+_IMPORT = re.compile(r"import[ \t]*(\([^)]{0,9999}\)|(?:[^\n\\]|\\\n)*)")
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 _BRACKET = re.compile(r"[()]")
+_MAX_DEPTH = 200  # of brackets, for Python's own tokenizer
 
 
 def places_spelt(text: str, trouble: Trouble) -> list[int]:
@@ -63,9 +64,8 @@ def _names_spelt(text: str) -> Names:
 def _calls_spelt(text: str, names: Names) -> Iterator[tuple[int, int]]:
     """From the name, or the dot before a method, to the closing bracket; brackets in strings mislead it."""
     for name, full in names.items():
-        for match in re.finditer(rf"{name}((?:\.\w+)*)[ \t]*\(", text):
-            before = text[match.start() - 1] if match.start() else ""
-            if not (before.isalnum() or before in {"_", "."}) and consumer_named(full + match[1]):
+        for match in re.finditer(rf"(?<![\w.]){name}((?:\.\w+)*)[ \t]*\(", text):
+            if consumer_named(full + match[1]):
                 yield match.start(), _end_of_call(text, match.end())
     methods = sorted(method for root in roots_of(names) for method in methods_of(root))
     if methods:
@@ -77,12 +77,14 @@ def _end_of_call(text: str, start: int) -> int:
     depth = 1
     for match in _BRACKET.finditer(text, start):
         depth += 1 if match[0] == "(" else -1
-        if not depth:
+        if not depth or depth > _MAX_DEPTH:
             return match.end()
     return len(text)
 
 
 def _may_be_wanted(call: str, names: Names) -> bool:
+    if call.count("(") > _MAX_DEPTH:
+        return True  # nor is it one call
     try:
         (statement,) = parse(f"_{call}" if call.startswith(".") else call, "").body
     except (SourceError, ValueError):

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 # Each begins with a text of its own, to which a search can jump; one for all together looks at every letter.
 _BEGINNINGS = (
     *(r"\.(?:(?:cuda|xpu|npu|backward|requires_grad_?)\b|conj\()", r"Parameter\b", "bfloat16", "float8"),
-    *("complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", r"sparse_c\w+_tensor"),
+    *("complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", r"sparse_c\w{1,40}_tensor"),
     r"\.to\b(?!\((?:[\"']cpu|dtype *=|torch\.\w+\)))",
-    *(r"requires_grad(?<!\wrequires_grad) *=", r"cuda\w*\("),  # `trans_to_cuda(x)`
+    *(r"requires_grad(?<!\wrequires_grad) *=", r"cuda\w{0,99}\("),  # `trans_to_cuda(x)`
     r"device(?<!\wdevice)(?<!Generator\(device) *=(?!=| *[\"']cpu[\"'])",  # a generator is no tensor
-    r"device(?:\w+\(|(?<=\wdevice)\()",  # `to_device(x)`; but not `device("cpu")`
+    r"device(?:\w{1,99}\(|(?<=\wdevice)\()",  # `to_device(x)`; but not `device("cpu")`
 )
 
 

@@ -26,7 +26,9 @@ def suppress(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     from flake8.processor import FileProcessor
     from flake8.violation import Violation
 
-    lines = io.StringIO(source.text, newline=None).readlines()  # flake8 reads with universal newlines too
+    # The time of flake8's patterns grows with the square of the length of a run of blanks.
+    text = _BLANKS.sub(" " * _MANY, source.text)
+    lines = io.StringIO(text, newline=None).readlines()  # flake8 reads with universal newlines too
     options = Namespace(
         disable_noqa=False, hang_closing=False, indent_size=4, max_line_length=79, max_doc_length=None, verbose=0
     )
@@ -45,6 +47,8 @@ def suppress(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     return kept
 
 
+_MANY = 300  # more than code is indented by
+_BLANKS = re.compile(rf"[ \t]{{{_MANY},}}")
 _NOQA = re.compile("noqa", re.IGNORECASE)
 _WHOLE_FILE = re.compile("flake8", re.IGNORECASE)  # is named in a comment for all lines
 

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from tonumpy.findings import Edit, Explanation, Finding
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+# Codecs of Python that are for other things than files of text: for bytes, for single names on the net, for nothing.
+_NO_ENCODINGS = frozenset("rot-13 hex base64 bz2 zlib uu quopri punycode idna undefined".split())
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
+MAX_LENGTH = 4_000_000
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
@@ -50,6 +53,9 @@ class Source:
             column = error.start - data.rfind(b"\n", 0, error.start)
             reason = f"cannot be decoded as {self.encoding}: {error.reason} (byte 0x{data[error.start]:02x})"
             raise SourceError(filename, reason, Position(row, column)) from error
+        except UnicodeError as error:  # which only some codecs raise, and without a place
+            reason = f"cannot be decoded as {self.encoding}: {error}"
+            raise SourceError(filename, reason, Position(1, 1)) from error
 
     @classmethod
     def from_text(
@@ -97,6 +103,9 @@ class Source:
 
     @cached_property
     def tree(self) -> ast.Module:
+        if len(self.text) > MAX_LENGTH:  # the tree takes some two hundred times as much memory
+            reason = f"is longer than {MAX_LENGTH} characters, so it is not parsed"
+            raise SourceError(self.filename, reason, Position(1, 1))
         from tonumpy.text.deferred import parse_on_demand
 
         # Not a method of this object: the tree would hold what holds the tree, and stay until garbage is collected.
@@ -125,10 +134,15 @@ class Source:
 
     def says(self, pattern: str) -> bool:
         """Whether the text holds what a pattern looks for, other than in a comment or in an example of a docstring."""
+        stop = -1  # an offset from which on its line is a comment or an example
         for match in re.finditer(pattern, self.text):
-            before = self.text[self.text.rfind("\n", 0, match.start()) + 1 : match.start()]
+            start = self.text.rfind("\n", max(stop, 0), match.start()) + 1
+            if stop != -1 and not start:
+                continue
+            before = self.text[start : match.start()]
             if "#" not in before and not before.lstrip().startswith((">>>", "...")):
                 return True
+            stop = match.start()
         return False
 
     def rows_with(self, needle: str) -> list[int]:
@@ -192,7 +206,9 @@ def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:
             name = match[1].decode("ascii", "replace")
             try:
                 found = codecs.lookup(name).name
-            except LookupError as error:
+                if found in _NO_ENCODINGS:
+                    raise LookupError(name)
+            except (LookupError, ValueError) as error:
                 reason = f"unknown encoding in the coding cookie: {name}"
                 raise SourceError(filename, reason, Position(row, 1)) from error
             if has_bom and found != "utf-8":

@@ -55,8 +55,9 @@ _CHOOSING_FOR_ALL = r"set_default_(?:device|tensor_type)\("
 _CHOOSING_DEVICES = rf"is_available\(|{_CHOOSING_FOR_ALL}"
 _ANY_CUDA = "cuda"
 # Calls: what json and yaml load holds no tensors.
-_LOADING = r"\b(?<!def )(?<!json\.)(?<!yaml\.)\w*load(?!_state|er)\w*\(|pickle"
-_SAVING = r"\b(?<!def )\w*(?:save|dump)\w*\("
+# The bracket behind a word is looked for first: else a long one would be gone through once for each "load" in it.
+_LOADING = r"\b(?<!def )(?<!json\.)(?<!yaml\.)(?=\w+\()\w*load(?!_state|er)\w*\(|pickle"
+_SAVING = r"\b(?<!def )(?=\w+\()\w*(?:save|dump)\w*\("
 # Libraries that may be out of sight: the others might choose a device by themselves.
 _CHOOSE_NO_DEVICE = (
     frozenset(sys.stdlib_module_names)

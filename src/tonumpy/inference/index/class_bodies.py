@@ -247,7 +247,7 @@ def _attribute() -> re.Pattern[str]:
     """
     assigns = r"(?:[-+*/%@&|^]|\*\*|//|<<|>>)?=(?!=)"
     perhaps = r"[\[\],:;)\\#\r\n]|in\b|$"
-    by_name = r"""(?:register_\w+|setattr(?:__)?)\((?:[^"']*?(?:name\s*=|,))?\s*["'](\w+)"""
+    by_name = r"""(?:register_\w{1,99}|setattr(?:__)?)\((?:[^"']{0,999}?(?:name\s*=|,))?\s*["'](\w+)"""
     return re.compile(rf"\.[ \t]*(\w+)(?=[ \t]*(?:({assigns}|{_FILLS})|{perhaps}))|{by_name}")
 
 
@@ -266,15 +266,23 @@ def _rows_that_may_write(node: ast.ClassDef, source: Source) -> dict[str, list[i
     return found
 
 
+_MAX_LINE = 2000  # characters
+
+
 def _may_be_target(text: str, dot: int, end: int) -> bool:
     """Whether an attribute may be one of several targets, a target that has an index, or one of a loop or a context."""
-    line_end = text.find("\n", end)
-    rest = text[end:] if line_end == -1 else text[end:line_end]
+    line_end = text.find("\n", end, end + _MAX_LINE)
+    if line_end == -1:
+        line_end = len(text)
+    if line_end - end > _MAX_LINE:
+        return True  # as far as is known without going through it once for each attribute in it
+    rest = text[end:line_end]
     if re.search(_ASSIGNS_OR_FILLS, rest) is not None or rest.count("[") > rest.count("]"):
         return True
     if rest.rstrip()[-1:] in ("", ",", "(", "\\"):
         return True
-    return _IS_TARGET.search(text, text.rfind("\n", 0, dot) + 1, dot) is not None
+    nearest = max(dot - _MAX_LINE, 0)
+    return _IS_TARGET.search(text, max(text.rfind("\n", nearest, dot) + 1, nearest), dot) is not None
 
 
 @cache

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import sys
+from errno import EFBIG
 from functools import cached_property
 
 from tonumpy.findings import SourceError
@@ -24,6 +25,7 @@ from tonumpy.inference.index.torch_words import FILLING, GRAD_CONTEXTS
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import spans_any
 from tonumpy.text.names import last_name
+from tonumpy.text.reading import read_regular
 from tonumpy.text.source import Source
 from tonumpy.text.sources import source_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
@@ -43,13 +45,13 @@ MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what framework
 MAX_ANCESTORS = 7
 SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 
-_DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]*cuda"""
+_DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]{0,200}cuda"""
 # Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
 _OTHER_DEVICES = r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b"""
 _THAWS = r"\.requires_grad[ \t]*=(?!=)(?![ \t]*False\b)|\.requires_grad_\((?!(?:requires_grad=)?False\b)"
 _SINCE_TENSORS_ARE_VARIABLES = r"\btorch\.tensor\(|\bno_grad\(|\btorch\.device\("  # torch 0.4
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
-_MAIN_GUARD = r"\nif\s+\(?\s*__name__\s*=="
+_MAIN_GUARD = r"\nif\s+(?:\(\s*)?__name__\s*=="
 _READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
 _INDENTED_IMPORT = r"\n[ \t]+(?:import|from)\s"
 _GLOBAL = r"global\s"
@@ -467,12 +469,11 @@ class Project:
             if filename in self._opened:
                 return Module(source_of(self._opened[filename], filename, followed=True), self)
             try:
-                if os.path.getsize(filename) > MAX_BYTES and not filename.endswith(".ipynb"):  # whose outputs may be
+                limit = None if filename.endswith(".ipynb") else MAX_BYTES  # the outputs of a notebook may be large
+                return Module(source_of(read_regular(filename, limit), filename, followed=True), self)
+            except OSError as error:
+                if error.errno == EFBIG:
                     return None
-                with open(filename, "rb") as file:
-                    return Module(source_of(file.read(), filename, followed=True), self)
-            except OSError:
-                continue
             except SourceError:
                 return None  # its own check reports it
         return Module.namespace(path, self) if os.path.isdir(path) else None
@@ -537,8 +538,7 @@ def _names_in(folder: str) -> list[str]:
 
 def _text_of(filename: str) -> str:
     try:
-        with open(filename, "rb") as file:
-            return file.read(MAX_BYTES).decode("latin-1")
+        return read_regular(filename, MAX_BYTES).decode("latin-1")
     except OSError:
         return ""
 

@@ -39,7 +39,7 @@ class Sharing(NamedTuple):
     of_arrays: dict[ast.Call, list[Overwritten]]
 
 
-_CALL = r"(\w+)[ \t]*\("
+_CALL = r"\b(\w+)[ \t]*\("
 
 
 def sharing_of(module: Module, candidates: Sequence[Candidate]) -> Sharing:
