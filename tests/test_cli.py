@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tonumpy.findings import SourceError
-from tonumpy.frontends import disk
 from tonumpy.frontends.progress import with_progress
 from tonumpy.report import format_names
 from tonumpy.rules import all_rules
@@ -428,46 +426,6 @@ def test_fix_writes_through_a_link_and_keeps_the_mode(run_tonumpy: RunTonumpy, t
     assert [path.name for path in target.parent.iterdir()] == ["script"]
 
 
-def test_a_write_that_fails_leaves_the_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.py"
-    path.write_text("old")
-
-    def fail(*_: str) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("tonumpy.frontends.disk.os.replace", fail)
-    with pytest.raises(SourceError, match="No space left on device"):
-        disk.write(str(path), b"old", b"new")
-    assert path.read_text() == "old"
-    assert [each.name for each in tmp_path.iterdir()] == ["a.py"]
-
-
-def test_a_file_that_changed_meanwhile_is_not_written(tmp_path: Path) -> None:
-    path = tmp_path / "a.py"
-    path.write_text("newer")
-    with pytest.raises(SourceError, match="changed by somebody else"):
-        disk.write(str(path), b"old", b"new")
-    assert path.read_text() == "newer"
-
-
-def test_a_read_only_file_is_an_error_and_the_others_are_fixed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In process, with os.access as it answers a plain user: root may write everything."""
-    from tonumpy.frontends import cli
-
-    (tmp_path / "a.py").write_text(SAFE)
-    (tmp_path / "b.py").write_text(SAFE)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tonumpy.frontends.disk.os.access", lambda path, _: not path.endswith("a.py"))
-    assert cli.main(["fix", "--isolated"]) == 2
-    assert capsys.readouterr() == (
-        "1 file could not be processed.\nFixed 1 finding in 1 file.\n",
-        "a.py: error: is read-only, so it is not written\n",
-    )
-    assert [(tmp_path / name).read_text() for name in ("a.py", "b.py")] == [SAFE, SAFE_FIXED]
-
-
 # explain, rules, version, help
 
 
@@ -589,7 +547,7 @@ def test_a_file_name_that_is_no_text_is_reported(run_tonumpy: RunTonumpy, tmp_pa
         pytest.skip("this file system takes UTF-8 names only")
     assert run_tonumpy("check").out.startswith("caf\\udce9.py:5:14: TNP101")
     (entry,) = json.loads(run_tonumpy("check", "--output-format=json").out)
-    assert os.fsencode(entry["filename"]) == path
+    assert entry["filename"] == f"{tmp_path}/caf\ufffd.py"  # JSON has no way to write such a name
     assert run_tonumpy("fix").code == 0
 
 

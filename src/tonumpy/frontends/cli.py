@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
 
 from tonumpy.config import Choices, ConfigError, Configuration
 from tonumpy.findings import SourceError
+from tonumpy.frontends import streams
 from tonumpy.frontends.arguments import parse_arguments
+from tonumpy.frontends.streams import StreamError
+from tonumpy.frontends.streams import write as _write
+from tonumpy.frontends.streams import write_bytes as _write_bytes
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     import argparse
@@ -21,20 +25,28 @@ if TYPE_CHECKING:
 
     _T = TypeVar("_T")
 
-CLEAN, FINDINGS, ERRORS, INTERRUPTED = 0, 1, 2, 130
+CLEAN, FINDINGS, ERRORS, SIGNALLED = 0, 1, 2, 128  # and the number of the signal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a file name or a message may hold what the terminal's encoding lacks
-            stream.reconfigure(errors="backslashreplace")
     try:
-        return _main(argv)
-    except (ConfigError, ChildProcessError) as error:
-        _write(f"tonumpy: error: {error}\n", sys.stderr)
+        streams.prepare()
+        try:
+            return _main(argv)
+        finally:
+            streams.flush()
+    except (ConfigError, ChildProcessError, StreamError) as error:
+        _write(f"tonumpy: error: {visible(str(error))}\n", sys.stderr)
         return ERRORS
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except KeyboardInterrupt as interrupt:
+        if str(interrupt):
+            _write(f"tonumpy: error: {interrupt}\n", sys.stderr)
+        return SIGNALLED + getattr(interrupt, "number", 2)
+    except Exception:  # a defect of ours, which must not look like findings
+        import traceback
+
+        _write(f"tonumpy: internal error, please report it:\n{traceback.format_exc()}", sys.stderr)
+        return ERRORS
 
 
 def _main(argv: Sequence[str] | None) -> int:
@@ -86,7 +98,7 @@ def _fix(arguments: argparse.Namespace) -> int:
         speech = sys.stderr
         _write_bytes(run.changes[0][1].new if run.changes else run.stdin)
     else:
-        run = run.written()
+        run = run.written(arguments.paths)
     report = run.report()
     _write(text.render(report, colour=_has_colour(speech)), speech)
     _write_errors(report.errors)
@@ -258,16 +270,11 @@ class _Run(NamedTuple):
         unsafe = frozenset(each.task.filename for each in self.outcomes if each.task.settings.unsafe_fixes)
         return Report(findings, sorted(self.errors, key=lambda error: error.filename), unsafe)
 
-    def written(self) -> _Run:
+    def written(self, arguments: Sequence[str]) -> _Run:
         """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""
-        from tonumpy.frontends.disk import write
+        from tonumpy.frontends.writing import write_all  # here for a quick start-up of check
 
-        errors = []
-        for filename, change in self.changes:
-            try:
-                write(filename, change.old, change.new)
-            except SourceError as error:
-                errors.append(error)
+        errors = write_all(self.changes, arguments)
         failed = {error.filename for error in errors}
         kept = [outcome for outcome in self.outcomes if outcome.task.filename not in failed]
         return self._replace(outcomes=kept, errors=[*self.errors, *errors])
@@ -279,7 +286,7 @@ def _run(arguments: argparse.Namespace, command: str) -> _Run:
     errors: list[SourceError] = []
     stdin = None
     if _reads_stdin(arguments):
-        stdin = sys.stdin.buffer.read()
+        stdin = streams.read_stdin()
         candidates = [arguments.stdin_filename or "-"]
     else:
         candidates = list(_candidates(arguments, configuration, errors))
@@ -305,12 +312,16 @@ def _candidates(
 
     found = find_files(arguments.paths or [os.curdir], configuration)
     errors += found.errors
-    _write("".join(f"tonumpy: warning: {warning}\n" for warning in found.warnings), sys.stderr)
+    _write("".join(f"tonumpy: warning: {visible(warning)}\n" for warning in found.warnings), sys.stderr)
     if not found.files and not found.errors and not found.excluded:
         if not arguments.paths or getattr(arguments, "exit_zero", False):
             _write("tonumpy: warning: no Python files found under the given paths\n", sys.stderr)
         else:
             errors += [SourceError(path, "no Python files found here, nothing was checked") for path in arguments.paths]
+    if arguments.command == "fix" and not arguments.diff:
+        from tonumpy.frontends.writing import remove_leftovers  # here for a quick start-up of check
+
+        remove_leftovers({os.path.dirname(path) or os.curdir for path in found.files})
     for path in _with_progress(found.files, len(found.files), arguments):
         try:
             data = read(path)
@@ -355,7 +366,7 @@ def _choices(arguments: argparse.Namespace) -> Choices:
 def _write_errors(errors: Iterable[SourceError]) -> None:
     lines = []
     for error in errors:
-        lines.append(f"{error.place}: error: {error.reason}\n")
+        lines.append(f"{visible(f'{error.place}: error: {error.reason}')}\n")
     _write("".join(lines), sys.stderr)
 
 
@@ -364,28 +375,6 @@ def _write_diff(changes: Iterable[tuple[str, Change]]) -> None:
 
     for filename, change in changes:
         _write_bytes(b"".join(unified_diff(filename, change.old, change.new)))
-
-
-def _write(text: str, stream: TextIO) -> None:
-    if text:
-        with _pipe(stream):
-            stream.write(text)
-            stream.flush()
-
-
-def _write_bytes(data: bytes) -> None:
-    with _pipe(sys.stdout):
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-
-
-@contextmanager
-def _pipe(stream: TextIO) -> Iterator[None]:
-    """A reader that has read enough (`| head`) is no reason to stop, nor to end with another exit code."""
-    try:
-        yield
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _has_colour(stream: TextIO) -> bool:

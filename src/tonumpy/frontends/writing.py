@@ -1,52 +1,200 @@
-"""A path in, its bytes out; new bytes in, written in one step. What goes wrong is a SourceError that names the file."""
+"""The old and the new bytes of files in; the new ones on disk, each file in one step, and what could not be written.
+
+What goes wrong with one file is a SourceError that names it, and the others are still written.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import signal
 import stat
 
 from tonumpy.findings import SourceError
+from tonumpy.frontends.disk import os_error
+from tonumpy.frontends.git import root_of
+from tonumpy.frontends.swap import is_being_written, lock, swap
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.reading import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from types import FrameType
+
+    from tonumpy.frontends.run import Change
+
+_PREFIX = ".tonumpy-"  # and sixteen digits: a temporary file
 
 
-def read(path: str) -> bytes:
+class Stopped(KeyboardInterrupt):
+    """A signal has come while files were written; the text says how many were."""
+
+    def __init__(self, number: int, written: int, total: int) -> None:
+        super().__init__(f"{signal.Signals(number).name}: {written} of {total} files are written, the others as before")
+        self.number = number
+
+
+def write_all(changes: Sequence[tuple[str, Change]], arguments: Sequence[str]) -> list[SourceError]:
+    """The errors. A signal is waited with until the file at hand is written; then it is `Stopped`."""
+    errors: list[SourceError] = []
+    with _deferred_signals() as arrived:
+        for number, (path, change) in enumerate(changes):
+            if arrived:
+                raise Stopped(arrived[0], number - len(errors), len(changes))
+            try:
+                _refuse_out_of_tree(path, arguments)
+                write(path, change.old, change.new)
+            except SourceError as error:
+                errors.append(error)
+    return errors
+
+
+@contextlib.contextmanager
+def _deferred_signals() -> Iterator[list[int]]:
+    arrived: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        arrived.append(number)
+
+    before = {}
+    with contextlib.suppress(ValueError):  # in another thread than the first, which is the one that gets signals
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, note)
     try:
-        with open(path, "rb") as stream:
-            return stream.read()
-    except OSError as error:
-        raise os_error(path, error) from error
+        yield arrived
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _refuse_out_of_tree(path: str, arguments: Sequence[str]) -> None:
+    """What lies outside the repository, or the folder, that was named is not ours to write, wherever links lead."""
+    if not os.path.islink(path):
+        return
+    target = os.path.realpath(path)
+    for argument in arguments or [os.curdir]:
+        allowed = os.path.realpath(argument)
+        if os.path.isdir(allowed):
+            allowed = root_of(allowed) or allowed
+        if target == allowed or target.startswith(os.path.join(allowed, "")):
+            return
+    raise SourceError(path, f"is a link that leads out of the folder, to {target}, so it is not written")
 
 
 def write(path: str, old: bytes, new: bytes) -> None:
     """Replace the content `old` of a file by `new`; whoever reads meanwhile sees the one or the other, never a part.
 
-    A link is written through to its target, and the target keeps its mode. A file that is not `old` any more, or that
-    its owner has made read-only, is left alone.
+    A link is written through to its target. The target keeps its mode, owner and extended attributes. A file that is
+    not `old` any more is left alone, and so is one that its owner has made read-only, and one with several names (hard
+    links): a file put in its place would have but one, and a store that shares its files so wants them unchanged.
     """
     target = os.path.realpath(path)
-    if read(target) != old:
-        raise SourceError(path, "was changed by somebody else meanwhile, so it is not written")
-    temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)[:200]}.{os.getpid()}.tonumpy")
     try:
-        if not os.access(target, os.W_OK):
-            raise PermissionError(13, "is read-only, so it is not written")
-        before = os.stat(target)
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-            with open(descriptor, "wb") as stream:
-                stream.write(new)
-            if hasattr(os, "chown"):
-                with contextlib.suppress(OSError):  # giving a file away is root's right
-                    os.chown(temporary, before.st_uid, before.st_gid)
-            os.chmod(temporary, stat.S_IMODE(before.st_mode))
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        with open(os.open(target, os.O_RDONLY | getattr(os, "O_BINARY", 0)), "rb") as stream:
+            before = os.fstat(stream.fileno())
+            if not stat.S_ISREG(before.st_mode) or stream.read() != old:
+                raise _ChangedError
+            _refuse_protected(target, before)
+            lock(stream.fileno())
+            temporary = os.path.join(os.path.dirname(target), _PREFIX + os.urandom(8).hex())
+            try:
+                _write_like(temporary, new, target, before)
+                _put_in_place(temporary, target, stream.fileno(), old, new)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+                raise
+    except _ChangedError as error:
+        raise SourceError(path, "was changed by somebody else meanwhile, so it is not written") from error
     except OSError as error:
         raise os_error(path, error) from error
 
 
-def os_error(path: str, error: OSError) -> SourceError:
-    return SourceError(path, error.strerror or str(error))
+def remove_leftovers(folders: Iterable[str]) -> None:
+    """The temporary files of runs that were killed, which those that still run have locked."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):
+                if name.startswith(_PREFIX) and len(name) == len(_PREFIX) + 16:
+                    _remove_if_left(os.path.join(folder, name))
+
+
+def _remove_if_left(path: str) -> None:
+    with contextlib.suppress(OSError):
+        if stat.S_ISREG(os.lstat(path).st_mode):
+            with open(path, "rb") as stream:
+                if lock(stream.fileno()):
+                    os.unlink(path)
+
+
+class _ChangedError(Exception):
+    """The file is not what it was."""
+
+
+def _refuse_protected(target: str, before: os.stat_result) -> None:
+    """The rights of root would do for a read-only file, but its mode says what its owner wants."""
+    if not os.access(target, os.W_OK) or not before.st_mode & 0o222:
+        raise PermissionError(errno.EACCES, "is read-only, so it is not written")
+    if before.st_nlink > 1:
+        raise OSError(errno.EMLINK, f"has {before.st_nlink} names (hard links), so it is not written")
+
+
+def _write_like(temporary: str, data: bytes, target: str, before: os.stat_result) -> None:
+    """A new file with the data, and all else as the target has it."""
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    with open(descriptor, "wb") as stream:
+        lock(descriptor)
+        stream.write(data)
+        stream.flush()
+        if hasattr(os, "fchown"):
+            now = os.fstat(descriptor)
+            if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+                try:
+                    os.fchown(descriptor, before.st_uid, before.st_gid)
+                except OSError as error:
+                    reason = "belongs to another user or group, which the new file could not, so it is not written"
+                    raise PermissionError(errno.EPERM, reason) from error
+        _copy_attributes(target, temporary)
+        os.chmod(temporary, stat.S_IMODE(before.st_mode))
+        os.fsync(descriptor)
+
+
+def _copy_attributes(source: str, to: str) -> None:
+    if not hasattr(os, "listxattr"):
+        return
+    try:
+        names = os.listxattr(source)
+    except OSError:
+        return  # there are none on this file system
+    for name in names:
+        try:
+            os.setxattr(to, name, os.getxattr(source, name))
+        except OSError as error:
+            if name.startswith("security."):
+                continue  # the system gives the new file its own
+            raise OSError(error.errno, f"its attribute {name} cannot be kept, so it is not written") from error
+
+
+def _put_in_place(temporary: str, target: str, before: int, old: bytes, new: bytes) -> None:
+    """The two change places, and only then it is seen for sure what was there: it may have been saved meanwhile."""
+    if not swap(temporary, target):  # the system cannot; between this look and the next step somebody may save
+        if read_regular(target) != old:
+            raise _ChangedError
+        os.replace(temporary, target)
+        return
+    if _is_untouched(temporary, before, old):
+        os.unlink(temporary)
+        return
+    swap(temporary, target)
+    if read_regular(temporary) != new:  # saved twice, the second time to our file
+        swap(temporary, target)
+    raise _ChangedError
+
+
+def _is_untouched(path: str, before: int, old: bytes) -> bool:
+    """Whether this is the file that was read, its content is the same and nobody writes to it yet."""
+    found, known = os.lstat(path), os.fstat(before)
+    if (found.st_dev, found.st_ino) != (known.st_dev, known.st_ino) or is_being_written(before):
+        return False
+    return os.pread(before, len(old) + 1, 0) == old if hasattr(os, "pread") else read_regular(path) == old

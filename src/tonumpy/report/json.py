@@ -7,6 +7,7 @@ import os
 
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
 from tonumpy.report import Report, count_codes, rule_names
+from tonumpy.text.visible import without_surrogates
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
@@ -78,7 +79,7 @@ def _error(error: SourceError) -> dict[str, object]:
         "filename": _absolute(error.filename),
         "fix": None,
         "location": _location(place),
-        "message": error.reason,
+        "message": without_surrogates(error.reason),
         "name": name,
         "noqa_row": None,
         "severity": "error",
@@ -100,4 +101,4 @@ def _location(position: Position) -> dict[str, int]:
 
 
 def _absolute(filename: str) -> str:
-    return filename if filename == "-" else os.path.abspath(filename)
+    return filename if filename == "-" else without_surrogates(os.path.abspath(filename))

@@ -10,6 +10,7 @@ from tonumpy import __version__
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rules import Rule, all_rules
+from tonumpy.text.visible import without_surrogates
 
 if TYPE_CHECKING:
     from tonumpy.report import Report
@@ -101,7 +102,7 @@ def _notification(error: SourceError) -> dict[str, object]:
     place = error.position if error.position and error.cell is None else Position(1, 1)
     return {
         "level": "error",
-        "message": {"text": error.reason},
+        "message": {"text": without_surrogates(error.reason)},
         "locations": [_location(error.filename, place, place)],
     }
 

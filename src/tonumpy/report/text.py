@@ -7,6 +7,7 @@ import re
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report, count_codes, is_fixable, rule_names
 from tonumpy.report.evidence import lines_of
+from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,9 +88,9 @@ def _line(finding: Finding, fixable: bool) -> str:
     row, column = finding.start
     colon = f"{_CYAN}:{_PLAIN}"
     cell = f"cell {finding.cell.number}{colon}" if finding.cell else ""
-    place = f"{_BOLD}{finding.filename}{_PLAIN}{colon}{cell}{row}{colon}{column}{colon}"
+    place = f"{_BOLD}{visible(finding.filename)}{_PLAIN}{colon}{cell}{row}{colon}{column}{colon}"
     mark = f" [{_CYAN}*{_PLAIN}]" if fixable else ""
-    return f"{place} {_RED}{finding.code}{_PLAIN}{mark} {finding.message}{_repair(finding.fix)}\n"
+    return f"{place} {_RED}{finding.code}{_PLAIN}{mark} {visible(finding.message)}{_repair(finding.fix)}\n"
 
 
 def _evidence(finding: Finding) -> str:
@@ -97,4 +98,4 @@ def _evidence(finding: Finding) -> str:
 
 
 def _repair(fix: Fix | None) -> str:
-    return "" if fix is None else f" {_DIM}({_REPAIR[fix.applicability]}: {fix.message}){_PLAIN}"
+    return "" if fix is None else f" {_DIM}({_REPAIR[fix.applicability]}: {visible(fix.message)}){_PLAIN}"

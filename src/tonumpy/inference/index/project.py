@@ -469,8 +469,9 @@ class Project:
             if filename in self._opened:
                 return Module(source_of(self._opened[filename], filename, followed=True), self)
             try:
-                limit = None if filename.endswith(".ipynb") else MAX_BYTES  # the outputs of a notebook may be large
-                return Module(source_of(read_regular(filename, limit), filename, followed=True), self)
+                # The outputs of a notebook may be large.
+                data = read_regular(filename) if filename.endswith(".ipynb") else read_regular(filename, MAX_BYTES)
+                return Module(source_of(data, filename, followed=True), self)
             except OSError as error:
                 if error.errno == EFBIG:
                     return None
