@@ -598,3 +598,25 @@ def _nothing_is_left_behind(tmp_path: Path) -> Iterator[None]:
     """No test may leave a temporary file of ours."""
     yield
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".tonumpy")]
+
+
+def test_a_repair_that_does_not_end_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With one round for what takes two. What is written is right as far as it goes."""
+    from tonumpy import pipeline
+    from tonumpy.frontends import cli
+
+    (tmp_path / "a.py").write_text(SAFE.replace("x.numpy()", "x.cpu().data.numpy()"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pipeline, "MAX_PASSES", 1)
+    assert cli.main(["fix", "--isolated", "-q", "--select", "TNP302,TNP303"]) == 2
+    out, err = capsys.readouterr()
+    assert "TNP302" in out
+    assert err == "a.py:1:1: error: has more to repair after 1 rounds, a defect of tonumpy (please report it)\n"
+    assert "x.cpu().detach().numpy()" in (tmp_path / "a.py").read_text()
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(SAFE.replace("x.numpy()", "x.cpu().data.numpy()"))
+    assert cli.main(["fix", "--isolated", "-q", "--select", "TNP302,TNP303"]) == 0
+    assert "x.detach().cpu().numpy()" in (tmp_path / "a.py").read_text()

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 
+MAX_PASSES = 10  # two are known to be needed
+
+
 class Judgement(NamedTuple):
     """A finding, the conversion it speaks of, and what is to be done to the tree."""
 
@@ -40,11 +43,15 @@ class Judgement(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """What the file holds after a fix, the findings that it repaired and those that are left in the new text."""
+    """What the file holds after a fix, the findings that it repaired and those that are left in the new text.
+
+    `is_settled`: another fix would change nothing. A repaired finding has its place in the text that it was found in.
+    """
 
     text: str
     applied: list[Finding]
     remaining: list[Finding]
+    is_settled: bool = True
 
 
 def check(source: Source, settings: Settings, project: Project) -> list[Finding]:
@@ -72,23 +79,28 @@ def repair(source: Source, judgements: Iterable[Judgement]) -> tuple[Edit, ...]:
 
 
 def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -> Fixed:
-    """Repair what may be repaired and no `noqa` comment suppresses.
+    """Repair what may be repaired and no `noqa` comment suppresses, until nothing is left to do.
 
+    A repair may be what another waits for: `.data` after `.cpu()` becomes `.detach()`, which then goes before `.cpu()`.
     RewriteError (a SourceError) where the outcome is not exactly what was meant.
     """
-    judged = {judgement.finding: judgement for judgement in _judge(source, settings, project)}
-    kept = suppress(source, list(judged))
     allowed: tuple[Applicability, ...] = ("safe", "unsafe") if unsafe else ("safe",)
-    applied = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
-    if not applied:
-        return Fixed(source.document, [], source.placed(kept))
-    from tonumpy.repair.rewrite import rewrite
+    applied: list[Finding] = []
+    for _ in range(MAX_PASSES):
+        judged = {judgement.finding: judgement for judgement in _judge(source, settings, project)}
+        kept = suppress(source, list(judged))
+        due = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
+        if not due:
+            return Fixed(source.document, applied, source.placed(kept))
+        from tonumpy.repair.rewrite import rewrite
 
-    repairs = _repairs([judged[finding] for finding in applied], source)
-    text = rewrite(source, repairs)
-    after = source.edited(text, sorted({edit for repair in repairs for edit in repair.edits}))
-    remaining = suppress(after, check(after, settings, project))
-    return Fixed(after.document, source.placed(applied), after.placed(remaining))
+        repairs = _repairs([judged[finding] for finding in due], source)
+        applied += source.placed(due)
+        source = source.edited(
+            rewrite(source, repairs), sorted({edit for repair in repairs for edit in repair.edits})
+        )
+    remaining = suppress(source, check(source, settings, project))
+    return Fixed(source.document, applied, source.placed(remaining), is_settled=False)
 
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:

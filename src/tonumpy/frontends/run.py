@@ -75,7 +75,11 @@ def _fix(task: Task, project: Project) -> Outcome:
     source = source_of(old, task.filename)
     fixed = pipeline.fix(source, task.settings, project, unsafe=task.settings.unsafe_fixes)
     change = Change(old, source.encode(fixed.text)) if fixed.applied else None
-    return Outcome(task, change, fixed.remaining, fixed.applied, None, source.skipped)
+    unsettled = None
+    if not fixed.is_settled:  # what was repaired is right, and is written
+        reason = f"has more to repair after {pipeline.MAX_PASSES} rounds, a defect of tonumpy (please report it)"
+        unsettled = SourceError(task.filename, reason, Position(1, 1))
+    return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped)
 
 
 def _guarded(work: Work, task: Task, project: Project) -> Outcome:
