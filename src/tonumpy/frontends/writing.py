@@ -60,7 +60,8 @@ def _deferred_signals() -> Iterator[list[int]]:
     before = {}
     with contextlib.suppress(ValueError):  # in another thread than the first, which is the one that gets signals
         for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, note)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as in a shell's background
+                before[number] = signal.signal(number, note)
     try:
         yield arrived
     finally:

@@ -95,7 +95,7 @@ def _origins_in(value: Value) -> frozenset[str]:
     if isinstance(value, Tensor):
         return value.origins
     parts = parts_of(value) if isinstance(value, (Sequence, Mapping, Union)) else ()
-    return frozenset[str]().union(*map(_origins_in, parts))
+    return frozenset[str]().union(*map(_origins_in, {id(part): part for part in parts}.values()))
 
 
 def after_change(value: Value, changed: Tensor) -> Value:

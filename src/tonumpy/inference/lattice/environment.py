@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.sizes import bounded
 from tonumpy.inference.lattice.values import NOTHING, Value, same
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ class Environment:
         return [(name, value) for name, value in found.items() if value is not NOTHING]
 
     def set(self, name: str, value: Value) -> None:
-        self.values[name] = value
+        self.values[name] = bounded(value)
 
     def forget_paths(self, root: str) -> None:
         """Nothing is known any more of the attributes of a name that has been bound anew."""
@@ -98,7 +99,7 @@ class Environment:
             if "." in name and before is None and any(name not in branch for branch in branches):
                 merged = NOTHING
             if merged is not None:
-                self.values[name] = merged
+                self.values[name] = bounded(merged)
 
     def widen(self, name: str, value: Value) -> bool:
         """Join a value that comes round a loop into this layer; whether that changed anything."""

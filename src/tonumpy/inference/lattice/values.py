@@ -435,8 +435,12 @@ def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) ->
 def held_in(*values: Value) -> Iterator[Value]:
     """The values, and what is held by them: the parts of containers, and what objects of libraries were made of."""
     waiting = list(values)
+    seen: set[int] = set()
     while waiting:
         each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
         yield each
         if isinstance(each, LibraryObject):
             waiting.extend(() if each.arguments is None else each.arguments.values())
@@ -455,7 +459,11 @@ def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
     if not isinstance(value, (Sequence, Mapping, Union)):
         return value
     parts = parts_of(value)
-    changed = tuple(change(part) for part in parts)
+    done: dict[int, Value] = {}  # what is held twice is one thing before, and is one thing after
+    for part in parts:
+        if id(part) not in done:
+            done[id(part)] = change(part)
+    changed = tuple(done[id(part)] for part in parts)
     if all(new is old for new, old in zip(changed, parts, strict=True)):
         return value
     if isinstance(value, Sequence):

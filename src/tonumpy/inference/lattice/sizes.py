@@ -1,0 +1,59 @@
+"""A value in; the same out, or one that knows less of what it holds: a value may hold another many times over.
+
+`x = [x, x]`, said twenty times, is a list that holds a million lists, though only twenty are ever made; so is what a
+container becomes that is put into itself under a key that is not known. Whatever looks into a value goes through all
+that it holds, so what a name is bound to is kept small.
+"""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.values import (
+    Instance,
+    LibraryObject,
+    Mapping,
+    Sequence,
+    Union,
+    Unknown,
+    Value,
+    evidence_in,
+    parts_of,
+    tensor_facts,
+)
+
+MAX_REPEATS = 500  # of values that are held more than once, each counted with all that it holds
+MAX_HELD = 50_000
+HELD_TOO_OFTEN = "holds the same values too often"
+
+_HOLDERS = (Sequence, Mapping, Union, LibraryObject, Instance)
+
+
+def bounded(value: Value) -> Value:
+    """A large table of different things stays as it is; only what is held repeatedly counts."""
+    if not isinstance(value, _HOLDERS) or not _repeats_too_often(value):
+        return value
+    if isinstance(value, (LibraryObject, Instance)):
+        return value._replace(arguments=None)
+    part = Unknown(HELD_TOO_OFTEN, *tensor_facts(value), evidence=evidence_in(value))
+    if isinstance(value, Sequence):
+        return Sequence(None, part)
+    return Mapping((), part) if isinstance(value, Mapping) else part
+
+
+def _repeats_too_often(value: Value) -> bool:
+    seen: set[int] = set()
+    repeats = 0
+    waiting: list[Value] = [value]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            repeats += 1
+            if repeats > MAX_REPEATS:
+                return True
+        elif len(seen) > MAX_HELD:
+            return True
+        seen.add(id(each))
+        if isinstance(each, (Sequence, Mapping, Union)):
+            waiting += [part for part in parts_of(each) if isinstance(part, _HOLDERS)]
+        elif isinstance(each, (LibraryObject, Instance)) and each.arguments is not None:
+            waiting += [part for part in each.arguments.values() if isinstance(part, _HOLDERS)]
+    return False
