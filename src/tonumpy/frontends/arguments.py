@@ -9,7 +9,7 @@ from functools import partial
 
 from tonumpy.config import read_codes, read_globs, read_jobs, split_at_commas
 from tonumpy.findings import CONFIDENCES, STYLES
-from tonumpy.frontends import streams
+from tonumpy.frontends.streams import write
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from tonumpy import __version__
 
-        streams.write(f"tonumpy {__version__}\n", sys.stdout)
+        write(f"tonumpy {__version__}\n", sys.stdout)
         parser.exit()
 
 
@@ -192,7 +192,7 @@ class _Completion(argparse.Action):
             parser.error("--print-completion needs shtab: pip install 'tonumpy[completion]'")
         if shell not in shtab.SUPPORTED_SHELLS:
             parser.error(f"--print-completion: there is no `{shell}`, but {', '.join(shtab.SUPPORTED_SHELLS)}")
-        streams.write(shtab.complete(parser, str(shell)) + "\n", sys.stdout)
+        write(shtab.complete(parser, str(shell)) + "\n", sys.stdout)
         parser.exit()
 
 
