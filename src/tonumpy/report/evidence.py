@@ -6,6 +6,7 @@ import linecache
 
 from tonumpy.findings import place_of
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,20 +19,22 @@ def lines_of(grounds: Iterable[Ground], indent: str) -> str:
     lines = ""
     for each in grounds:
         place = f", {each.place}" if each.row else ""
-        lines += f"{indent}{each.kind} {each.id}{place}: {each.message}\n"
+        told = f"{each.kind} {each.id}{place}: {each.message}"
+        lines += f"{indent}{visible(told)}\n"
         text = linecache.getline(each.filename, each.row).strip() if each.row and each.cell is None else ""
-        lines += f"{indent}    {each.row} | {text}\n" if text else ""
+        lines += f"{indent}    {each.row} | {visible(text)}\n" if text else ""
     return lines
 
 
 def explanation(filename: str, explained: Explanation) -> str:
     """All that is known of one conversion."""
-    lines = f"{place_of(filename, explained.start, explained.cell)}: `{explained.subject}`\n"
+    heading = f"{place_of(filename, explained.start, explained.cell)}: `{explained.subject}`"
+    lines = f"{visible(heading)}\n"
     if not explained.findings:
         lines += "  not reported\n"
     for finding in explained.findings:
-        lines += f"  {finding.code} ({finding.confidence} confidence): {finding.message}\n"
+        lines += f"  {finding.code} ({finding.confidence} confidence): {visible(finding.message)}\n"
     for answer in explained.answers:
-        lines += f"  {answer.about}: {answer.text}\n{lines_of(answer.grounds, '    ')}"
-        lines += f"    would settle it: {answer.remedy}\n" if answer.remedy else ""
+        lines += f"  {answer.about}: {visible(answer.text)}\n{lines_of(answer.grounds, '    ')}"
+        lines += f"    would settle it: {visible(answer.remedy)}\n" if answer.remedy else ""
     return lines

@@ -17,7 +17,9 @@ from tonumpy.findings import SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.text import summary_of_check
 from tonumpy.rules import all_rules
+from tonumpy.text.reading import read_regular
 from tonumpy.text.source import Source
+from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     from tonumpy.findings import Finding, Fix
@@ -70,8 +72,8 @@ def _errors(report: Report) -> str:
 
 
 def _shown(text: str) -> str:
-    """Without what UTF-8 does not have: the bytes of a file name that mean no characters."""
-    return text.encode(errors="backslashreplace").decode()
+    """With control characters made visible, and without what UTF-8 does not have: bytes of a name that mean nothing."""
+    return visible(text).encode(errors="backslashreplace").decode()
 
 
 class _Files:
@@ -113,8 +115,7 @@ class _Files:
 def _read(filename: str, cell: int | None) -> Source | None:
     """None for what was read from standard input, or has gone since it was checked."""
     try:
-        with open(filename, "rb") as stream:
-            data = stream.read()
+        data = read_regular(filename)
         return Source(data, filename) if cell is None else Source.from_text(_cell(data, filename, cell), filename)
     except (OSError, SourceError):
         return None
