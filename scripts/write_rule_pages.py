@@ -19,6 +19,13 @@ These pages are the rules' own docstrings (`tonumpy explain TNP101`), written by
 |---|---|---|---|
 """
 
+FOOTER = """\
+
+## If it is a false alarm
+
+An assertion, an annotation, a promise, `# noqa: {code}`, or leaving it out: [the ways out](../false-alarms.md).
+"""
+
 
 def pages() -> dict[Path, str]:
     """What the folder should hold."""
@@ -26,7 +33,7 @@ def pages() -> dict[Path, str]:
         f"| [{rule.code}]({rule.code}.md) | {rule.name} | {'on' if rule.on_by_default else 'off'} | {rule.summary} |\n"
         for rule in all_rules()
     ]
-    found = {FOLDER / f"{rule.code}.md": f"{rule.page}\n" for rule in all_rules()}
+    found = {FOLDER / f"{rule.code}.md": f"{rule.page}\n{FOOTER.format(code=rule.code)}" for rule in all_rules()}
     return {FOLDER / "README.md": INDEX + "".join(rows), **found}
 
 

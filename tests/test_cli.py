@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tonumpy.frontends.arguments import _COMMANDS
 from tonumpy.frontends.progress import with_progress
-from tonumpy.report import format_names
 from tonumpy.rules import all_rules
 
 if TYPE_CHECKING:
@@ -203,14 +203,6 @@ def test_standard_input_comes_alone(run_tonumpy: RunTonumpy) -> None:
 # check: the formats
 
 
-def test_there_are_these_formats(run_tonumpy: RunTonumpy) -> None:
-    assert format_names() == ["github", "html", "json", "sarif", "text"]
-    helped = run_tonumpy("check", "--help").out
-    assert all(name in helped for name in format_names())
-    unknown = run_tonumpy("check", "--output-format", "xml").err
-    assert f"there is no format `xml`, but {', '.join(format_names())}" in unknown
-
-
 def test_json_has_the_shape_of_ruffs(run_tonumpy: RunTonumpy, folder: Path) -> None:
     (folder / "broken.py").write_text(BROKEN)
     (folder / "other.py").write_text("import os\n")
@@ -310,6 +302,31 @@ def test_sarif(run_tonumpy: RunTonumpy, folder: Path) -> None:
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] is False
     assert invocation["toolExecutionNotifications"][0]["message"] == {"text": "No such file or directory"}
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_report_in_a_file(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    result = run_tonumpy("check", "safe.py", "--output-file", "reports/findings.txt", FORCE_COLOR="1")
+    assert (result.code, result.out.splitlines()[0], result.err) == (1, "Found 1 finding in 1 file.", "")
+    assert (tmp_path / "reports" / "findings.txt").read_text() == SAFE_LINE
+    result = run_tonumpy("check", "-o", "clean.py/report")
+    assert (result.code, result.err) == (
+        2,
+        "tonumpy: error: clean.py/report: the report cannot be written: File exists\n",
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_verbose_says_what_is_done_and_changes_no_report(run_tonumpy: RunTonumpy) -> None:
+    result = run_tonumpy("check", "--verbose")
+    assert result.out == run_tonumpy("check").out
+    assert result.err.splitlines() == [
+        "tonumpy: files to look into: 3",
+        "tonumpy: settings are from no file",
+        "tonumpy: clean.py: 0 found, 0 fixed",
+        "tonumpy: safe.py: 1 found, 0 fixed",
+        "tonumpy: unsafe.py: 1 found, 0 fixed",
+    ]
 
 
 # fix
@@ -454,6 +471,25 @@ def test_without_a_command_there_is_help(run_tonumpy: RunTonumpy) -> None:
     assert "exit codes:" in result.out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("chek", "there is no command `chek`; did you mean `tonumpy check`?"),
+        ("safe.py", "there is no command `safe.py`; did you mean `tonumpy check safe.py`?"),
+        ("rule TNP101", "there is no command `rule`; did you mean `tonumpy explain`?"),
+        ("zzz", f"there is no command `zzz`; there are {', '.join(f'`{name}`' for name in _COMMANDS)}"),
+        ("check --fix", "`tonumpy check` has no option `--fix`; it is `tonumpy fix` that repairs"),
+        ("check . --diff", "`tonumpy check` has no option `--diff`, but `tonumpy fix --diff` has"),
+        ("fix --exit-zero=1", "`tonumpy fix` has no option `--exit-zero`, but `tonumpy check --exit-zero` has"),
+        ("check --slect TNP1", "`tonumpy check` has no option `--slect`; did you mean `--select`?"),
+        ("check -x", "`tonumpy check` has no option `-x`; `tonumpy check --help` lists them"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_an_unknown_word_is_answered_by_what_was_meant(run_tonumpy: RunTonumpy, arguments: str, message: str) -> None:
+    assert run_tonumpy(*arguments.split())[:3] == (2, "", f"tonumpy: error: {message}\n")
+
+
 def test_version(run_tonumpy: RunTonumpy) -> None:
     from importlib.metadata import version
 
@@ -468,6 +504,8 @@ def test_colour(run_tonumpy: RunTonumpy) -> None:
     assert "\033[" in run_tonumpy("check", FORCE_COLOR="1").out
     assert "\033[" not in run_tonumpy("check", FORCE_COLOR="1", NO_COLOR="1").out
     assert "\033[" not in run_tonumpy("check", "--output-format=json", FORCE_COLOR="1").out
+    assert "\033[" in run_tonumpy("check", "--color=always", NO_COLOR="1").out
+    assert "\033[" not in run_tonumpy("check", "--color=never", FORCE_COLOR="1").out
 
 
 def test_a_terminal_gets_colour(folder: Path) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tonumpy.config import Choices, ConfigError, Configuration, Exclude, Settings, combine, read_table
+from tonumpy import check_paths
+from tonumpy.config import Choices, ConfigError, Configuration, FileIgnores, Settings, combine, read_table
+from tonumpy.globs import Exclude
+from tonumpy.promises import OwnPromise
 from tonumpy.rules import all_rules
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import RunTonumpy
 
 SAFE = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
@@ -44,6 +48,18 @@ def test_by_default_the_rules_that_are_on_by_default_are_selected() -> None:
         pytest.param(Settings(select=("TNP101",), strict=True), ["TNP101", "TNP300"], id="strict adds its rule"),
         pytest.param(Settings(select=("TNP300",), ignore=("TNP",)), ["TNP300"], id="all but one"),
         pytest.param(Settings(strict=True, ignore=("TNP300",), select=("TNP101",)), ["TNP101"], id="strict ignored"),
+        pytest.param(Settings(select=("ALL",)), ["TNP101", "TNP102", "TNP103", "TNP300"], id="all"),
+        pytest.param(Settings(select=("ALL",), ignore=("TNP10",)), ["TNP300"], id="all but some"),
+        pytest.param(Settings(select=("ALL", "TNP101"), ignore=("ALL",)), ["TNP101"], id="ALL is the least close"),
+        pytest.param(
+            Settings(extend_select=("TNP300",)), ["TNP101", "TNP102", "TNP103", "TNP300"], id="those on, and another"
+        ),
+        pytest.param(
+            Settings(extend_select=("TNP101",), ignore=("TNP",)), ["TNP101"], id="none of those on, but another"
+        ),
+        pytest.param(Settings(select=("TNP101",), extend_select=("TNP102",)), ["TNP101", "TNP102"], id="and another"),
+        pytest.param(Settings(select=("TNP1",), ignored_here=("TNP101",)), ["TNP102", "TNP103"], id="off in this file"),
+        pytest.param(Settings(select=("TNP101",), ignored_here=("TNP1",)), [], id="off in this file, whatever selects"),
     ],
 )
 def test_selection(settings: Settings, expected: list[str]) -> None:
@@ -64,6 +80,15 @@ def test_the_command_line_starts_the_selection_anew() -> None:
         select=("TNP101",), ignore=("TNP102", "TNP103"), strict=True
     )
     assert combine(file, Choices(strict=False)).strict is False
+
+
+def test_what_the_command_line_adds_to_the_selection() -> None:
+    file = Choices(select=("TNP101",), extend_select=("TNP300",), ignore=("TNP102",))
+    assert selected(combine(file, Choices(extend_select=("TNP301",)))) == ["TNP101", "TNP300", "TNP301"]
+    assert selected(combine(file, Choices(extend_select=("TNP10",), ignore=("TNP104",)))) == [
+        *("TNP101", "TNP102", "TNP103", "TNP105", "TNP106", "TNP107", "TNP300")
+    ]
+    assert selected(combine(file, Choices(select=("TNP102",)))) == ["TNP102"]
 
 
 def test_excludes_of_the_command_line() -> None:
@@ -144,6 +169,113 @@ def test_a_file_that_does_not_name_us_is_not_parsed(tmp_path: Path) -> None:
     assert Configuration().settings_in(str(tmp_path)) == Settings()
 
 
+@pytest.mark.parametrize("word", ["tnp101", "Tnp101", "bare-numpy", "Bare-Numpy"])
+def test_a_code_in_any_case_and_a_name(run_tonumpy: RunTonumpy, tmp_path: Path, word: str) -> None:
+    (tmp_path / "a.py").write_text(SAFE)
+    (tmp_path / "pyproject.toml").write_text(f'[tool.tonumpy]\nignore = ["{word}"]\n')
+    assert run_tonumpy("check").code == 0
+    assert run_tonumpy("check", "--select", f"{word},all").code == 1
+
+
+def test_ignores_of_files(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    for name in ("tests/a.py", "src/a.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(SAFE)
+    (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\nper-file-ignores = { "tests/*" = ["TNP1"] }\n')
+
+    def reported(*options: str) -> list[str]:
+        return [line.partition(":")[0] for line in run_tonumpy("check", "-q", *options).out.splitlines()]
+
+    assert reported() == ["src/a.py"]
+    assert reported("--select", "TNP101") == ["src/a.py"]
+    assert reported("--per-file-ignores", "src/a.py:TNP102,tnp101,b.py:TNP1") == ["tests/a.py"]
+    assert reported("--per-file-ignores", "!src/*:TNP101") == ["src/a.py"]
+    assert reported("--per-file-ignores", "{tests,src}/*:TNP101") == []
+    assert reported("--isolated") == ["src/a.py", "tests/a.py"]
+    assert run_tonumpy("check", "-", "--stdin-filename", "tests/b.py", stdin=SAFE.encode()).code == 0
+    assert [os.path.relpath(each.filename, tmp_path) for each in check_paths([str(tmp_path)])[0]] == ["src/a.py"]
+    assert run_tonumpy("fix", "tests").code == 0
+    assert (tmp_path / "tests" / "a.py").read_text() == SAFE
+    for wrong in ("TNP101", "tests/*:"):
+        result = run_tonumpy("check", "--per-file-ignores", wrong)
+        assert (result.code, "argument --per-file-ignores: " in result.err) == (2, True)
+
+
+# a file that extends another
+
+
+def test_a_file_extends_another(tmp_path: Path) -> None:
+    (tmp_path / "shared.toml").write_text(
+        '[tool.tonumpy]\nignore = ["TNP102"]\nstrict = true\nstyle = "force"\nexclude = ["old"]\n'
+    )
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    table = '[tool.tonumpy]\nextend = "../shared.toml"\n'
+    (inner / "pyproject.toml").write_text(f'{table}style = "links"\nignore = ["TNP103"]\n')
+    assert Configuration().settings_in(str(inner)) == Settings(
+        ignore=("TNP102", "TNP103"), strict=True, exclude=(Exclude(str(tmp_path), "old"),)
+    )
+    (inner / "pyproject.toml").write_text(f'{table}select = ["TNP1"]\nextend-exclude = ["new"]\n')
+    assert Configuration().settings_in(str(inner)) == Settings(
+        select=("TNP1",), style="force", exclude=(Exclude(str(tmp_path), "old"), Exclude(str(inner), "new"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("extend", "message"),
+    [
+        ("3", "extend: expected the path of a file, found 3"),
+        ('"gone.toml"', "/gone.toml: No such file or directory"),
+        ('"none.toml"', "/none.toml: there is no [tool.tonumpy] table in this file"),
+        ('"wrong.toml"', '/wrong.toml: [tool.tonumpy] strict: expected true or false, found "yes"'),
+        ('"back.toml"', "extend: the file extends itself, by way of others"),
+    ],
+)
+def test_what_cannot_be_extended_is_refused(tmp_path: Path, extend: str, message: str) -> None:
+    (tmp_path / "none.toml").write_text("")
+    (tmp_path / "wrong.toml").write_text('[tool.tonumpy]\nstrict = "yes"\n')
+    (tmp_path / "back.toml").write_text('[tool.tonumpy]\nextend = "pyproject.toml"\n')
+    path = tmp_path / "pyproject.toml"
+    path.write_text(f"[tool.tonumpy]\nextend = {extend}\n")
+    with pytest.raises(ConfigError) as caught:
+        Configuration().settings_in(str(tmp_path))
+    assert str(caught.value).startswith(f"{path}: [tool.tonumpy] extend: ")
+    assert str(caught.value).endswith(message)
+
+
+# what is shown of it
+
+
+def test_the_settings_that_are_shown_can_be_read_again(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    table = '[tool.tonumpy]\nselect = ["tnp1"]\nexclude = ["a\\"b/*", "c"]\nstyle = "force"\njobs = 3\n'
+    table += '[tool.tonumpy.per-file-ignores]\n"!tests/*" = ["TNP101"]\n'
+    (tmp_path / "pyproject.toml").write_text(table)
+    for name in ("a.py", "b.py", "inner/c.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "inner" / "pyproject.toml").write_text("[tool.tonumpy]\nstrict = true\n")
+    assert run_tonumpy("check", "--show-files").out == "a.py\nb.py\ninner/c.py\n"
+    result = run_tonumpy("check", "--show-settings", "--ignore", "TNP103")
+    assert (result.code, result.err) == (0, "")
+    first, second = result.out.split("\n\n")
+    assert first.startswith(
+        f"# settings of a.py\n# settings of b.py\n# read from {tmp_path}/pyproject.toml\n"
+        "# rules: TNP102, TNP104, TNP105, TNP106, TNP107\n"
+    )
+    assert second.startswith(f"# settings of inner/c.py\n# read from {tmp_path}/inner/pyproject.toml\n# rules: TNP1")
+    (tmp_path / "pyproject.toml").write_text(first)
+    (tmp_path / "inner" / "pyproject.toml").unlink()
+    again = Configuration().settings_in(str(tmp_path))
+    assert again == Settings(
+        select=("TNP1",),
+        ignore=("TNP103",),
+        exclude=(Exclude(str(tmp_path), f'{tmp_path}/a"b/*'), Exclude(str(tmp_path), "c")),
+        style="force",
+        jobs=3,
+        per_file_ignores=(FileIgnores((Exclude(str(tmp_path), f"{tmp_path}/tests/*"),), ("TNP101",), is_negated=True),),
+    )
+
+
 # what is refused
 
 
@@ -157,11 +289,24 @@ def test_a_file_that_does_not_name_us_is_not_parsed(tmp_path: Path) -> None:
         ({"select": "TNP101"}, 'p.toml: [tool.tonumpy] select: expected a list of strings, found "TNP101"'),
         ({"ignore": [101]}, "p.toml: [tool.tonumpy] ignore: expected a list of strings, found [101]"),
         (
-            {"ignore": ["tnp101"]},
-            "p.toml: [tool.tonumpy] ignore: no rule has the code `tnp101`; did you mean `TNP101`?",
+            {"ignore": ["tmp101"]},
+            "p.toml: [tool.tonumpy] ignore: no rule has the code `tmp101`; did you mean `TNP101`?",
+        ),
+        (
+            {"ignore": ["bare-numpi"]},
+            "p.toml: [tool.tonumpy] ignore: no rule has the name `bare-numpi`; did you mean `bare-numpy`?",
+        ),
+        (
+            {"per-file-ignores": ["TNP101"]},
+            "p.toml: [tool.tonumpy] per-file-ignores: expected a table of globs, found ['TNP101']",
+        ),
+        (
+            {"per-file-ignores": {"tests/*": ["TNP1011"]}},
+            'p.toml: [tool.tonumpy] per-file-ignores: "tests/*": no rule has the code `TNP1011`; did you mean `TNP101',
         ),
         ({"select": [""]}, "p.toml: [tool.tonumpy] select: no rule has the code ``; there are `TNP101`"),
         ({"jobs": -1}, 'p.toml: [tool.tonumpy] jobs: expected a number of processes or "auto", found -1'),
+        ({"baseline": 1}, "p.toml: [tool.tonumpy] baseline: expected the path of a file, found 1"),
         ({"jobs": True}, 'p.toml: [tool.tonumpy] jobs: expected a number of processes or "auto", found true'),
         (5, "p.toml: tool.tonumpy: expected a table, found 5"),
     ],
@@ -173,14 +318,16 @@ def test_what_cannot_be_followed_is_refused(table: object, message: str) -> None
 
 
 def test_an_unknown_key_without_a_likeness_gets_the_list() -> None:
-    with pytest.raises(ConfigError, match="has no key `zzz`; there are `confidence`, `disable-habits`, `exclude`"):
+    with pytest.raises(ConfigError, match="has no key `zzz`; there are `baseline`, `confidence`, `disable-habits`, "):
         read_table({"zzz": 1}, "p.toml")
 
 
 def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
     table = {
         "select": ["TNP1"],
+        "extend-select": ["TNP300"],
         "ignore": ["TNP103"],
+        "per-file-ignores": {"tests/*": ["TNP101"]},
         "strict": True,
         "style": "force",
         "exclude": ["a"],
@@ -190,12 +337,16 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         "jobs": "auto",
         "confidence": "high",
         "disable-habits": ["label-name"],
+        "baseline": "known.json",
+        "promises": [{"function": "mylib.load", "returns": "tensor", "device": "cpu", "grad": False}],
     }
     choices = read_table(table, str(tmp_path / "pyproject.toml"))
     assert None not in choices
     assert combine(choices, Choices()) == Settings(
         select=("TNP1",),
+        extend_select=("TNP300",),
         ignore=("TNP103",),
+        per_file_ignores=(FileIgnores((Exclude(str(tmp_path), "tests/*"),), ("TNP101",)),),
         strict=True,
         style="force",
         exclude=(Exclude(str(tmp_path), "a"), Exclude(str(tmp_path), "b")),
@@ -204,6 +355,8 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         jobs=0,
         confidence="high",
         disable_habits=("label-name",),
+        baseline=os.path.relpath(tmp_path / "known.json"),
+        promises=(OwnPromise("mylib.load", ("tensor",), "cpu", "never"),),
     )
 
 
@@ -221,3 +374,11 @@ def test_a_wrong_file_ends_the_run(run_tonumpy: RunTonumpy, tmp_path: Path, cont
     result = run_tonumpy("check")
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"tonumpy: error: {tmp_path / 'pyproject.toml'}: {message}")
+
+
+def test_every_key_is_described() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text("utf-8")
+    described = set(re.findall(r"^\| `([a-z-]+)` \|", page, flags=re.MULTILINE))
+    with pytest.raises(ConfigError) as caught:
+        read_table({"?": 1}, "p.toml")
+    assert described == set(re.findall(r"`([a-z-]+)`", str(caught.value).partition("there are")[2]))

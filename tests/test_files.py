@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tonumpy.config import Choices, Configuration, Exclude, read_globs
+from tonumpy.config import Choices, Configuration, read_globs
 from tonumpy.frontends.files import find_files
-from tonumpy.globs import excludes
+from tonumpy.globs import Exclude, excludes
 
 if TYPE_CHECKING:
     from conftest import RunTonumpy

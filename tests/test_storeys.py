@@ -20,6 +20,7 @@ config report pipeline why
 LEFT = frozenset(
     tuple(line.split(" -> "))
     for line in """
+config -> promises
 frontends.arguments -> report
 frontends.cli -> config
 frontends.cli -> frontends.disk
@@ -29,7 +30,6 @@ frontends.cli -> frontends.progress
 frontends.cli -> frontends.run
 frontends.cli -> repair.diff
 frontends.cli -> report
-frontends.cli -> report.text
 frontends.cli -> rules
 frontends.cli -> text.prefilter
 frontends.flake8_plugin -> config
@@ -38,11 +38,13 @@ frontends.flake8_plugin -> inference.index.project
 frontends.flake8_plugin -> pipeline
 frontends.flake8_plugin -> text.source
 inference.arguments -> sinks.consumers
+inference.index.project -> promises
 inference.summaries.analysis -> inference.summaries.callers
 inference.summaries.analysis -> inference.summaries.module_variables
 inference.summaries.analysis -> inference.summaries.pytest_fixtures
 inference.summaries.classes -> inference.summaries.analysis
 inference.summaries.classes -> inference.summaries.callers
+inference.transfer.own_promises -> promises
 pipeline -> inference.arguments
 pipeline -> repair.rewrite
 pipeline -> sinks.calls

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from os import fspath
-from os.path import dirname
 from typing import overload
 
 from tonumpy import pipeline
@@ -92,7 +91,7 @@ def check_paths(
     found = find_files([fspath(path) for path in paths], configuration)
     errors, tasks = list(found.errors), []
     for path in found.files:
-        settings = configuration.settings_in(dirname(path))
+        settings = configuration.settings_of(path)
         try:
             data = read(path)
         except SourceError as error:

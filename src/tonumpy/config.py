@@ -7,21 +7,24 @@ import re
 import sys
 
 from tonumpy.findings import CONFIDENCES, STYLES
-from tonumpy.globs import Exclude, regular_expression
+from tonumpy.globs import Exclude, excludes, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from tonumpy.findings import Confidence, Style
+    from tonumpy.promises import OwnPromise
     from tonumpy.rules import Rule
 
     _T = TypeVar("_T")
 
 STRICT_CODE = "TNP300"
 MAX_GLOBS = 1000  # that one with braces may stand for
+OUR_CODES = "TNP"  # is what every code of ours begins with
+EVERY_CODE = "ALL"  # in place of a code, as in ruff
 
 # Parsing TOML costs more than all the rest of a run over a few files, so it is done only where a file names the table.
 # The table may be named in a header that is not closed.
@@ -33,14 +36,31 @@ class ConfigError(Exception):
     """A choice that cannot be followed; its text names the file or option, the key and what is wrong."""
 
 
-class Settings(NamedTuple):
-    """`select` and `ignore` hold codes or their beginnings ("TNP1"); an empty `select` means the rules on by default.
+class FileIgnores(NamedTuple):
+    """The codes, or their beginnings, that are ignored in the files that one of these globs covers; in all others where
+    the row `is_negated`."""
 
+    globs: tuple[Exclude, ...]
+    codes: tuple[str, ...]
+    is_negated: bool = False
+
+    def cover(self, path: str) -> bool:
+        return excludes(self.globs, path) is not self.is_negated
+
+
+class Settings(NamedTuple):
+    """`select`, `ignore` and `extend_select` hold codes, their beginnings ("TNP1") or ALL; an empty `select` means the
+    rules on by default.
+
+    `ignored_here` is what `per_file_ignores` says of one file: these codes are off whatever selects them.
     `jobs` is the number of processes, 0 for as many as there are cores.
     """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    per_file_ignores: tuple[FileIgnores, ...] = ()
+    ignored_here: tuple[str, ...] = ()
     strict: bool = False
     style: Style = "links"
     exclude: tuple[Exclude, ...] = ()
@@ -49,21 +69,32 @@ class Settings(NamedTuple):
     jobs: int = 0
     confidence: Confidence = "medium"
     disable_habits: tuple[str, ...] = ()
+    baseline: str | None = None
+    promises: tuple[OwnPromise, ...] = ()
 
     def selects(self, rule: Rule) -> bool:
-        """The longest beginning of the rule's code wins, and `ignore` wins over a `select` of the same length.
+        """The longest beginning of the rule's code wins, and `ignore` wins over a selection of the same length.
 
-        A rule that is off by default is turned on by a beginning that has a digit, not by the bare "TNP".
+        A rule that is off by default is turned on by ALL or by a beginning that has a digit, not by the bare "TNP".
         """
-        selected = _longest_beginning(rule.code, self.select)
+        if _weight(rule.code, self.ignored_here):
+            return False
+        asked = (*self.select, *self.extend_select)
         if not rule.on_by_default:
-            if selected and not selected[-1].isdigit():
-                selected = ""
+            asked = tuple(code for code in asked if code == EVERY_CODE or code[-1].isdigit())
             if self.strict and rule.code == STRICT_CODE:
-                selected = rule.code
-        elif not self.select:
-            return not _longest_beginning(rule.code, self.ignore)
-        return len(selected) > len(_longest_beginning(rule.code, self.ignore))
+                asked = (rule.code,)
+        selected, ignored = _weight(rule.code, asked), _weight(rule.code, self.ignore)
+        if rule.on_by_default and not self.select and not ignored:
+            return True
+        return selected > ignored
+
+    def in_file(self, path: str) -> Settings:
+        """These settings as they hold for one of their files."""
+        if not self.per_file_ignores:
+            return self
+        codes = [code for each in self.per_file_ignores if each.cover(path) for code in each.codes]
+        return self._replace(ignored_here=tuple(codes))
 
 
 def judges_arguments(settings: Settings) -> bool:
@@ -73,8 +104,22 @@ def judges_arguments(settings: Settings) -> bool:
     return any(rule.judges == "arguments" and settings.selects(rule) for rule in all_rules())
 
 
-def _longest_beginning(code: str, beginnings: Iterable[str]) -> str:
-    return max(filter(code.startswith, beginnings), key=len, default="")
+def judges_comments(settings: Settings) -> bool:
+    """Whether files with nothing but a `# noqa` comment may have findings."""
+    from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
+
+    return any(rule.judges == "comments" and settings.selects(rule) for rule in all_rules())
+
+
+def _weight(code: str, beginnings: Iterable[str]) -> int:
+    """How closely the closest of these speaks of a code: not at all (0), of every one (1), or by its length."""
+    return max((_closeness(code, beginning) for beginning in beginnings), default=0)
+
+
+def _closeness(code: str, beginning: str) -> int:
+    if beginning == EVERY_CODE:
+        return 1
+    return len(beginning) + 1 if code.startswith(beginning) else 0
 
 
 class Choices(NamedTuple):
@@ -82,6 +127,8 @@ class Choices(NamedTuple):
 
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] | None = None
+    per_file_ignores: tuple[FileIgnores, ...] | None = None
     strict: bool | None = None
     style: Style | None = None
     exclude: tuple[Exclude, ...] | None = None
@@ -91,33 +138,60 @@ class Choices(NamedTuple):
     jobs: int | None = None
     confidence: Confidence | None = None
     disable_habits: tuple[str, ...] | None = None
+    baseline: str | None = None
+    promises: tuple[OwnPromise, ...] | None = None
 
 
 _SILENT = Choices()
 
 
-def combine(file: Choices, line: Choices) -> Settings:
-    """The command line's word counts over the file's.
+def overlay(under: Choices, over: Choices) -> Choices:
+    """Both together; the word of `over` counts over that of `under`, which it was given to extend.
 
-    As in ruff, `--select` starts the selection anew (the file's `select`, `ignore` and `strict` are dropped), while
-    `--ignore` and `--extend-exclude` are added to what the file says.
+    As in ruff, a `select` starts the selection anew (what lies under it of `select`, `extend-select`, `ignore` and
+    `strict` is dropped), while an `ignore`, an `extend-select` and an `extend-exclude` are added to what lies under it.
+    An `extend-select` also takes back what lies under it of `ignore`.
     """
-    selection = _SILENT if line.select is not None else file
+    selection = _SILENT if over.select is not None else under
+    taken_back = over.extend_select or ()
+    ignored = [code for code in selection.ignore or () if not _weight(code, taken_back)]
+    said: dict[str, Any] = {name: value for name, value in zip(Choices._fields, over, strict=True) if value is not None}
+    return under._replace(**said)._replace(
+        select=_together(over.select, selection.select),
+        ignore=_added(tuple(ignored) if selection.ignore is not None else None, over.ignore),
+        extend_select=_added(selection.extend_select, over.extend_select),
+        strict=_together(over.strict, selection.strict),
+        extend_exclude=_added(under.extend_exclude, over.extend_exclude),
+        promises=_added(under.promises, over.promises),
+    )
 
-    def chosen(said: _T | None, otherwise: _T | None, default: _T) -> _T:
-        return said if said is not None else otherwise if otherwise is not None else default
 
+def _together(said: _T | None, otherwise: _T | None) -> _T | None:
+    return otherwise if said is None else said
+
+
+def _added(first: tuple[_T, ...] | None, second: tuple[_T, ...] | None) -> tuple[_T, ...] | None:
+    return None if first is None and second is None else (*(first or ()), *(second or ()))
+
+
+def combine(file: Choices, line: Choices) -> Settings:
+    """The settings that follow from a file's choices and the command line's over them."""
+    said = overlay(file, line)
     return Settings(
-        select=chosen(line.select, file.select, ()),
-        ignore=(*(selection.ignore or ()), *(line.ignore or ())),
-        strict=chosen(line.strict, selection.strict, False),
-        style=chosen(line.style, file.style, "links"),
-        exclude=chosen(line.exclude, file.exclude, ()) + (file.extend_exclude or ()) + (line.extend_exclude or ()),
-        force_exclude=chosen(line.force_exclude, file.force_exclude, False),
-        unsafe_fixes=chosen(line.unsafe_fixes, file.unsafe_fixes, False),
-        jobs=chosen(line.jobs, file.jobs, 0),
-        confidence=chosen(line.confidence, file.confidence, "medium"),
-        disable_habits=file.disable_habits or (),
+        select=said.select or (),
+        ignore=said.ignore or (),
+        extend_select=said.extend_select or (),
+        per_file_ignores=said.per_file_ignores or (),
+        strict=said.strict or False,
+        style=said.style or "links",
+        exclude=(*(said.exclude or ()), *(said.extend_exclude or ())),
+        force_exclude=said.force_exclude or False,
+        unsafe_fixes=said.unsafe_fixes or False,
+        jobs=said.jobs or 0,
+        baseline=said.baseline,
+        promises=said.promises or (),
+        confidence=said.confidence or "medium",
+        disable_habits=said.disable_habits or (),
     )
 
 
@@ -125,41 +199,75 @@ class Configuration:
     """Which settings hold in which folder.
 
     As in ruff, a file is governed by the nearest pyproject.toml at or above its folder that has a `[tool.tonumpy]`
-    table; files without the table are passed over, and two of them are never merged. `--config FILE` governs every
-    file instead, `--isolated` leaves all of them unread.
+    table; files without the table are passed over, and two of them are never merged unless one says `extend`.
+    `--config FILE` governs every file instead, `--isolated` leaves all of them unread.
     """
 
     def __init__(self, line: Choices = _SILENT, config: str | None = None, isolated: bool = False) -> None:
         self._line = line
-        self._folders: dict[str, Settings] = {}
-        self._everywhere: Settings | None = None
+        self._folders: dict[str, tuple[Settings, str | None]] = {}
+        self._everywhere: tuple[Settings, str | None] | None = None
         if config is not None:
-            choices = _read(config)
-            if choices is None:
-                raise ConfigError(f"{config}: there is no [tool.tonumpy] table in this file")
-            self._everywhere = combine(choices, line)
+            self._everywhere = (combine(_read_named(config), line), config)
         elif isolated:
-            self._everywhere = combine(_SILENT, line)
+            self._everywhere = (combine(_SILENT, line), None)
 
     def settings_in(self, folder: str) -> Settings:
+        return self.governed(folder)[0]
+
+    def settings_of(self, path: str) -> Settings:
+        """The settings of one file, with what `per-file-ignores` says of it."""
+        return self.settings_in(os.path.dirname(path)).in_file(path)
+
+    def governed(self, folder: str) -> tuple[Settings, str | None]:
+        """The settings of a folder, and the file that they were read from, if one was."""
         if self._everywhere is not None:
             return self._everywhere
-        settings = self._folders.get(folder)
-        if settings is None:
-            settings = self._folders[folder] = self._nearest(os.path.abspath(folder))
-        return settings
+        found = self._folders.get(folder)
+        if found is None:
+            found = self._folders[folder] = self._nearest(os.path.abspath(folder))
+        return found
 
-    def _nearest(self, folder: str) -> Settings:
+    def _nearest(self, folder: str) -> tuple[Settings, str | None]:
         path = os.path.join(folder, "pyproject.toml")
         choices = _read(path) if os.path.isfile(path) else None
         if choices is not None:
-            return combine(choices, self._line)
+            return (combine(choices, self._line), path)
         parent = os.path.dirname(folder)
-        return combine(_SILENT, self._line) if parent == folder else self.settings_in(parent)
+        return (combine(_SILENT, self._line), None) if parent == folder else self.governed(parent)
 
 
-def _read(path: str) -> Choices | None:
-    """The choices of one TOML file; None where it has no table for us."""
+def _read_named(path: str, read_for: tuple[str, ...] = ()) -> Choices:
+    choices = _read(path, read_for)
+    if choices is None:
+        raise ConfigError(f"{path}: there is no [tool.tonumpy] table in this file")
+    return choices
+
+
+def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
+    """The choices of one TOML file over those of the one that it extends; None where it has no table for us.
+
+    `read_for` are the files that led here, each extending the next.
+    """
+    table = _table(path)
+    if not isinstance(table, dict) or "extend" not in table:
+        return None if table is None else read_table(table, path)
+    extended = table.pop("extend")
+    if not isinstance(extended, str):
+        raise ConfigError(f"{path}: [tool.tonumpy] extend: expected the path of a file, found {_shown(extended)}")
+    here = os.path.realpath(path)
+    if here in read_for:
+        raise ConfigError(f"{path}: [tool.tonumpy] extend: the file extends itself, by way of others")
+    choices = read_table(table, path)  # what is wrong here is said before what is wrong there
+    try:
+        under = _read_named(os.path.join(os.path.dirname(path), os.path.expanduser(extended)), (*read_for, here))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: [tool.tonumpy] extend: {error}") from error
+    return overlay(under, choices)
+
+
+def _table(path: str) -> object:
+    """What a TOML file says under `tool.tonumpy`; None where it says nothing."""
     try:
         data = read_regular(path)
     except OSError as error:
@@ -179,8 +287,7 @@ def _read(path: str) -> Choices | None:
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
     tool = document.get("tool")
-    table = tool.get("tonumpy") if isinstance(tool, dict) else None
-    return None if table is None else read_table(table, path)
+    return tool.get("tonumpy") if isinstance(tool, dict) else None
 
 
 def read_table(table: object, path: str) -> Choices:
@@ -190,7 +297,8 @@ def read_table(table: object, path: str) -> Choices:
     choices: dict[str, object] = {}
     for key, value in table.items():
         if key not in _READERS:
-            raise ConfigError(f"{path}: [tool.tonumpy] has no key `{key}`{suggestion(key, sorted(_READERS))}")
+            known = sorted((*_READERS, "extend"))
+            raise ConfigError(f"{path}: [tool.tonumpy] has no key `{key}`{suggestion(key, known)}")
         try:
             choices[key.replace("-", "_")] = _READERS[key](value, os.path.dirname(os.path.abspath(path)))
         except ValueError as error:
@@ -199,16 +307,22 @@ def read_table(table: object, path: str) -> Choices:
 
 
 def read_codes(value: object, _root: str = "") -> tuple[str, ...]:
-    """Codes or their beginnings; ValueError for one that no rule's code begins with."""
-    codes = _strings(value)
-    if codes:
-        from tonumpy.rules import all_rules  # saves start-up where no code is given
+    """Codes, their beginnings or the names of rules, in any case, as codes; ValueError for what is none of these."""
+    return tuple(_read_code(word) for word in _strings(value))
 
-        known = [rule.code for rule in all_rules()]
-        for code in codes:
-            if not code or not any(rule.startswith(code) for rule in known):
-                raise ValueError(f"no rule has the code `{code}`{suggestion(code, known)}")
-    return codes
+
+def _read_code(word: str) -> str:
+    from tonumpy.rules import all_rules  # saves start-up where no code is given
+
+    code, name = word.upper(), word.lower()
+    for rule in all_rules():
+        if rule.name == name:
+            return rule.code
+    if code == EVERY_CODE or (code and any(rule.code.startswith(code) for rule in all_rules())):
+        return code
+    if "-" in word:
+        raise ValueError(f"no rule has the name `{word}`{suggestion(word, [rule.name for rule in all_rules()])}")
+    raise ValueError(f"no rule has the code `{word}`{suggestion(word, [rule.code for rule in all_rules()])}")
 
 
 def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
@@ -256,12 +370,39 @@ def expand_braces(pattern: str) -> list[str]:
     return [pattern]
 
 
+def read_file_ignores(value: object, root: str) -> tuple[FileIgnores, ...]:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a table of globs, found {_shown(value)}")
+    found = []
+    for glob, codes in value.items():
+        try:
+            globs = read_globs([glob.removeprefix("!")], root)
+            found.append(FileIgnores(globs, read_codes(codes), glob.startswith("!")))
+        except ValueError as error:
+            raise ValueError(f"{_shown(glob)}: {error}") from error
+    return tuple(found)
+
+
 def read_jobs(value: object, _root: str = "") -> int:
     if value == "auto":
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f'expected a number of processes or "auto", found {_shown(value)}')
     return value
+
+
+def _read_promises(value: object, _root: str) -> tuple[OwnPromise, ...]:
+    from tonumpy.inference.lattice.dtypes import is_dtype_name  # only where there are promises: start-up
+    from tonumpy.promises import KEYS, read_promises  # the same: start-up
+
+    return read_promises(value, is_dtype_name, lambda word: suggestion(word, KEYS))
+
+
+def _read_path(value: object, root: str) -> str:
+    """Relative to the current folder, as a path of the command line is; the file's is relative to the file."""
+    if not isinstance(value, str):
+        raise ValueError(f"expected the path of a file, found {_shown(value)}")
+    return os.path.relpath(os.path.join(root, os.path.expanduser(value)))
 
 
 def _read_style(value: object, _root: str) -> Style:
@@ -305,7 +446,9 @@ def _strings(value: object) -> tuple[str, ...]:
 
 _READERS: dict[str, Callable[[object, str], object]] = {
     "select": read_codes,
+    "extend-select": read_codes,
     "ignore": read_codes,
+    "per-file-ignores": read_file_ignores,
     "strict": _read_bool,
     "style": _read_style,
     "exclude": read_globs,
@@ -315,6 +458,8 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "jobs": read_jobs,
     "confidence": read_confidence,
     "disable-habits": _read_habits,
+    "baseline": _read_path,
+    "promises": _read_promises,
 }
 
 

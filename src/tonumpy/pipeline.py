@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cache, partial
 
+from tonumpy.config import EVERY_CODE, OUR_CODES
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.findings import CONFIDENCES, Finding, Ground, Position
+from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.inference.index.project import Module
 from tonumpy.inference.memory.sharing import sharing_of
@@ -16,7 +17,7 @@ from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span, find_candidates
 from tonumpy.text.noqa import suppress
-from tonumpy.text.prefilter import may_hold_consumers
+from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,10 +36,10 @@ MAX_PASSES = 10  # two are known to be needed
 
 
 class Judgement(NamedTuple):
-    """A finding, the conversion it speaks of, and what is to be done to the tree."""
+    """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree."""
 
     finding: Finding
-    conversion: Conversion | ImplicitConversion
+    conversion: Conversion | ImplicitConversion | None
     operations: tuple[Operation, ...]
 
 
@@ -108,9 +109,12 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
     from tonumpy.repair.rewrite import Repair
 
     asked: dict[int, list[Judgement]] = {}
-    for judgement in judgements:
-        asked.setdefault(id(judgement.conversion), []).append(judgement)
     repairs = []
+    for judgement in judgements:
+        if judgement.conversion is not None:
+            asked.setdefault(id(judgement.conversion), []).append(judgement)
+        elif judgement.finding.fix is not None:
+            repairs.append(Repair(None, (), judgement.finding.fix.edits))
     for together in asked.values():
         operations = compose(operation for judgement in together for operation in judgement.operations)
         repairs.append(Repair(together[0].conversion, operations, plan_edits(operations, source)))
@@ -122,14 +126,41 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     project.begin_file()
     rules = [rule for rule in all_rules() if settings.selects(rule)]
     of_receivers = [rule for rule in rules if rule.judges == "receivers"]
-    module = Module(source, project, frozenset(settings.disable_habits))
+    module = Module(source, project, frozenset(settings.disable_habits), promises=settings.promises)
     conversions = _receivers(module, of_receivers) if of_receivers else []
     found = list(_judgements(conversions, of_receivers, source, settings))
     of_arguments = [rule for rule in rules if rule.judges == "arguments"]
     if of_arguments and may_hold_consumers(source.text):
         found += _judgements(_arguments(module), of_arguments, source, settings)
-        found.sort(key=lambda judgement: judgement.finding.start)
+    of_comments = [rule for rule in rules if rule.judges == "comments"]
+    if of_comments and may_hold_comments(source.text.encode(errors="replace")):
+        found += _comments(of_comments, source, settings, project)
+    found.sort(key=lambda judgement: judgement.finding.start)
     return found
+
+
+def _comments(rules: list[Rule], source: Source, settings: Settings, project: Project) -> Iterator[Judgement]:
+    """What rules say of `# noqa` comments: whether there is what they suppress is decided by all other rules."""
+    from tonumpy.repair.comments import removal  # only where such a rule is selected: start-up
+    from tonumpy.text.noqa_comments import lines_of  # the same: start-up
+
+    of_all = settings._replace(select=(EVERY_CODE,), ignore=tuple(rule.code for rule in rules), ignored_here=())
+    found = check(source, of_all, project)
+    suppressed = set(found) - set(suppress(source, found))
+    for line in lines_of(source) or ():
+        for comment in line.comments:
+            first, last = comment.rows
+            of_line = [finding.code for finding in suppressed if first <= finding.start.row <= last]
+            ours = [code.code for code in comment.codes if code.code.startswith(OUR_CODES)]
+            ours = [code for code in ours if code not in {rule.code for rule in rules}]
+            unused = [code for code in ours if not any(found.startswith(code) for found in of_line)]
+            for rule in rules:
+                message = rule.check(unused)
+                if message is not None:
+                    codes = ", ".join(unused)
+                    fix = Fix("safe", f"Remove `{codes}`", removal(source, comment, unused))
+                    place = source.position_at(comment.start), source.position_at(comment.end)
+                    yield Judgement(Finding(source.filename, rule.code, message, *place, fix), None, ())
 
 
 def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:

@@ -7,7 +7,7 @@ import os
 import sys
 from functools import partial
 
-from tonumpy.config import read_codes, read_globs, read_jobs, split_at_commas
+from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_jobs, split_at_commas
 from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.frontends.streams import write
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
+    from tonumpy.config import FileIgnores
     from tonumpy.globs import Exclude
 
 _EXIT_CODES = """\
@@ -48,13 +49,17 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             add_options(command)
     for each in (parser, *commands.choices.values()):
         each.formatter_class = argparse.RawDescriptionHelpFormatter
+    if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
+        raise ConfigError(_unknown_command(argv[0]))
     own, rest = _split_sweep(argv)
-    arguments = parser.parse_args(own)
+    arguments, unknown = parser.parse_known_args(own)
     if arguments.command == "sweep":
         arguments.check_options = rest
     if arguments.command is None:
         parser.print_help()
         parser.exit(2)
+    if unknown:
+        raise ConfigError(_unknown_option(arguments.command, unknown[0].partition("=")[0]))
     return arguments
 
 
@@ -66,14 +71,63 @@ def _split_sweep(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return argv[:at], argv[at + 1 :]
 
 
+# What the commands of other tools are here.
+_OF_OTHER_TOOLS = {
+    "lint": "check",
+    "format": "fix",
+    "rule": "explain",
+    "linter": "rules",
+    "config": "check --show-settings",
+}
+
+
+def _unknown_command(word: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, _COMMANDS, n=1)
+    meant = _OF_OTHER_TOOLS.get(word) or (close[0] if close else "")
+    if not meant and os.path.exists(word):
+        meant = f"check {word}"
+    rest = f"did you mean `tonumpy {meant}`?" if meant else f"there are {', '.join(f'`{each}`' for each in _COMMANDS)}"
+    return f"there is no command `{word}`; {rest}"
+
+
+def _unknown_option(command: str, word: str) -> str:
+    from difflib import get_close_matches
+
+    if word in ("--fix", "--fix-only"):
+        return f"`tonumpy {command}` has no option `{word}`; it is `tonumpy fix` that repairs"
+    ours = _options_of(command)
+    for other in _COMMANDS:
+        if word in _options_of(other) and word.startswith("--"):
+            return f"`tonumpy {command}` has no option `{word}`, but `tonumpy {other} {word}` has"
+    close = get_close_matches(word, ours, n=1) if word.startswith("--") else []
+    meant = f"did you mean `{close[0]}`?" if close else f"`tonumpy {command} --help` lists them"
+    return f"`tonumpy {command}` has no option `{word}`; {meant}"
+
+
+def _options_of(command: str) -> list[str]:
+    parser = argparse.ArgumentParser()
+    _COMMANDS[command][1](parser)
+    return [option for action in parser._actions for option in action.option_strings]
+
+
 def _add_check(parser: argparse.ArgumentParser) -> None:
     _add_files(parser)
     _add_selection(parser)
-    parser.add_argument("--output-format", type=_format, default="text", metavar="FORMAT", help=_FORMATS)
+    _add_output(parser)
     parser.add_argument("--show-evidence", action="store_true", help="show under each finding what it rests on")
     parser.add_argument("--statistics", action="store_true", help="show only how many findings each code has")
     parser.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
+    parser.add_argument("--add-noqa", action="store_true", help="write a `# noqa` comment beside every finding")
+    parser.add_argument("--show-files", action="store_true", help="list the files that would be checked, and end")
+    parser.add_argument("--show-settings", action="store_true", help="show the settings of each file, and end")
     _add_run(parser)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output-format", type=_format, metavar="FORMAT", help=_FORMATS)
+    parser.add_argument("-o", "--output-file", metavar="FILE", help="write the report there, not to standard output")
 
 
 def _add_fix(parser: argparse.ArgumentParser) -> None:
@@ -84,11 +138,21 @@ def _add_fix(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--unsafe-fixes", action=argparse.BooleanOptionalAction, help=_UNSAFE)
     parser.add_argument("--style", choices=STYLES, help="write .detach().cpu() or .numpy(force=True)")
+    _add_output(parser)
+    parser.add_argument("--show-fixes", action="store_true", help="list what was repaired, and where")
+    _add_run(parser)
+
+
+def _add_baseline(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("write",), help="write the findings that there are to the baseline")
+    _add_files(parser)
+    _add_selection(parser)
     _add_run(parser)
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rule", metavar="CODE", help="a rule's code or name, or habit/NAME")
+    _add_colour(parser)
 
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +180,7 @@ _COMMANDS = {
     "check": ("report findings", _add_check),
     "fix": ("repair findings in place; from standard input (-) to standard output", _add_fix),
     "sweep": ("report the findings of many repositories, read at commits", _add_sweep),
+    "baseline": ("write the findings that are left out of the reports from now on", _add_baseline),
     "explain": ("show the page of a rule", _add_explain),
     "rules": ("list all rules", _add_rules),
     "habits": ("list the habits of the field that are believed where nothing is proved", _add_rules),
@@ -123,7 +188,10 @@ _COMMANDS = {
     "server": ("answer an editor by the Language Server Protocol", _add_server),
 }
 
-_FORMATS = "text (the default), json (in ruff's shape), github, sarif or html (one page for a team)"
+_FORMATS = (
+    "full (the default on a terminal), concise (elsewhere), grouped, json, json-lines, sarif, github, gitlab, junit,"
+    " azure, pylint, rdjson or html (one page for a team)"
+)
 _CONFIDENCE = "report only what is as sure as this: high, medium (the default) or low, which is all there is"
 _UNSAFE = "also repair where nothing is known of the value but that torch is the only array framework in the file"
 
@@ -150,17 +218,29 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("rules")
     codes: dict[str, Any] = {"action": "extend", "type": _codes, "metavar": "CODE"}
     group.add_argument("--select", help="only these codes or beginnings of codes, separated by commas", **codes)
+    group.add_argument("--extend-select", help="these, too", **codes)
     group.add_argument("--ignore", help="all but these", **codes)
     group.add_argument("--confidence", choices=CONFIDENCES, help=_CONFIDENCE)
+    group.add_argument(
+        "--per-file-ignores",
+        action="extend",
+        type=_file_ignores,
+        metavar="GLOB:CODE",
+        help="all but these codes in the files that match, in place of the configured `per-file-ignores`",
+    )
     group.add_argument("--strict", action=argparse.BooleanOptionalAction, help="ask for both links always (TNP300)")
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     group = _add_configuration(parser)
+    group.add_argument("--baseline", metavar="FILE", help="leave out the findings that this file has")
     group.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", help="how many processes (default: auto, one for each core)"
     )
-    group.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
+    volume = group.add_mutually_exclusive_group()
+    volume.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
+    volume.add_argument("-v", "--verbose", action="store_true", help="say on standard error what is done")
+    _add_colour(parser)
 
 
 def _add_configuration(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -170,6 +250,10 @@ def _add_configuration(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     )
     group.add_argument("--isolated", action="store_true", help="read no configuration file")
     return group
+
+
+def _add_colour(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
 
 
 class _Version(argparse.Action):
@@ -206,6 +290,22 @@ def _codes(text: str) -> tuple[str, ...]:
 def _globs(text: str) -> tuple[Exclude, ...]:
     try:
         return read_globs([glob.strip() for glob in split_at_commas(text) if glob.strip()], os.getcwd())
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _file_ignores(text: str) -> tuple[FileIgnores, ...]:
+    """`GLOB:CODE,CODE,GLOB:CODE`, which is flake8's way and ruff's."""
+    table: dict[str, list[str]] = {}
+    glob = ""
+    for word in filter(None, map(str.strip, split_at_commas(text))):
+        before, colon, code = word.rpartition(":")
+        glob = before if colon else glob
+        if not glob:
+            raise argparse.ArgumentTypeError(f"expected GLOB:CODE, found `{word}`")
+        table.setdefault(glob, []).append(code)
+    try:
+        return read_file_ignores(table, os.getcwd())
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

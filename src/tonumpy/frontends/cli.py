@@ -17,11 +17,11 @@ from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TextIO, TypeVar
 
     from tonumpy.frontends.run import Change, Outcome
-    from tonumpy.report import Report
+    from tonumpy.report import Format, Report
 
     _T = TypeVar("_T")
 
@@ -58,6 +58,7 @@ def _main(argv: Sequence[str] | None) -> int:
     commands = {
         "check": _check,
         "fix": _fix,
+        "baseline": _baseline,
         "sweep": _sweep,
         "why": _why,
         "explain": _explain,
@@ -69,42 +70,134 @@ def _main(argv: Sequence[str] | None) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from tonumpy.report import format_named
-    from tonumpy.report.text import summary_of_check
-
-    form = format_named(arguments.output_format)
+    form = _format(arguments, sys.stdout)
     render = getattr(form, "render_statistics", None) if arguments.statistics else form.render
     if render is None:
         raise ConfigError(f"--statistics cannot be given as {arguments.output_format}")
-    report = _run(arguments, "check").report()._replace(shows_evidence=arguments.show_evidence)
-    _write(render(report, colour=_has_colour(sys.stdout)), sys.stdout)
+    if arguments.show_files or arguments.show_settings:
+        return _show(arguments)
+    if arguments.add_noqa:
+        return _add_noqa(arguments)
+    run = _run(arguments, "check")
+    report, hidden = _without_baseline(run, arguments)
+    report = report._replace(shows_evidence=arguments.show_evidence)
+    _publish(render, report, sys.stdout, arguments)
     _write_errors(report.errors)
-    if arguments.output_format == "text" and not arguments.quiet:
-        _write(summary_of_check(report), sys.stdout)
+    if _is_for_people(form) and not arguments.quiet:
+        from tonumpy.report.parts.summary import summary_of_check  # only here: start-up
+
+        _write(summary_of_check(report, hidden), sys.stdout)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
 
 
+def _format(arguments: argparse.Namespace, stream: TextIO) -> Format:
+    """The format that is asked for, or else the one for a person or for what is no terminal."""
+    from tonumpy.report import format_named
+
+    watched = arguments.output_file is None and stream.isatty()
+    return format_named(arguments.output_format or ("full" if watched else "concise"))
+
+
+def _is_for_people(form: Format) -> bool:
+    return bool(getattr(form, "FOR_PEOPLE", False))
+
+
+def _publish(render: Callable[..., str], report: Report, stream: TextIO, arguments: argparse.Namespace) -> None:
+    if arguments.output_file is None:
+        _write(render(report, colour=_has_colour(stream, arguments)), stream)
+        return
+    from tonumpy.frontends.disk import write_report  # only here: start-up
+
+    write_report(arguments.output_file, render(report, colour=arguments.color == "always"))
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    """What would be checked, or with which settings, in place of checking it."""
+    configuration = _configuration(arguments)
+    errors: list[SourceError] = []
+    stdin = _reads_stdin(arguments)
+    files = [arguments.stdin_filename or "-"] if stdin else _files(arguments, configuration, errors)
+    if arguments.show_files:
+        text = "".join(f"{path}\n" for path in files)
+    else:
+        from tonumpy.frontends.show_settings import render  # only here: start-up
+
+        text = render(files, configuration)
+    _write(text, sys.stdout)
+    _write_errors(errors)
+    return ERRORS if errors else CLEAN
+
+
+def _add_noqa(arguments: argparse.Namespace) -> int:
+    """A `# noqa` comment beside every finding, in place of a report."""
+    from tonumpy.report.parts.summary import summary_of_silence  # only here: start-up
+
+    if _reads_stdin(arguments):
+        raise ConfigError("--add-noqa writes files, not standard input")
+    run = _run(arguments, "add-noqa").written(arguments.paths)
+    _write_errors(run.report().errors)
+    if not arguments.quiet:
+        _write(summary_of_silence([finding for outcome in run.outcomes for finding in outcome.fixed]), sys.stdout)
+    return ERRORS if run.errors else CLEAN
+
+
+def _without_baseline(run: _Run, arguments: argparse.Namespace) -> tuple[Report, int]:
+    """The report without the findings of the baseline, and how many these are."""
+    report = run.report()
+    path = _configuration(arguments).settings_in("").baseline
+    if path is None:
+        return report, 0
+    from tonumpy.frontends import baseline  # only here: start-up
+
+    kept = baseline.without(path, report, run.looked_at)
+    for key in kept.stale:
+        text = f"{path} has {key.code} in {key.path} for nothing: `{key.line}`"
+        _write(f"tonumpy: warning: {text}; `tonumpy baseline write` renews it\n", sys.stderr)
+    return kept.report, kept.hidden
+
+
+def _baseline(arguments: argparse.Namespace) -> int:
+    from tonumpy.frontends import baseline  # only here: start-up
+
+    if _reads_stdin(arguments):
+        raise ConfigError("a baseline is of files, not of standard input")
+    path = _configuration(arguments).settings_in("").baseline or baseline.DEFAULT
+    report = _run(arguments, "check").report()
+    _write_errors(report.errors)
+    if report.errors:
+        _write(f"tonumpy: {path} is not written\n", sys.stderr)
+        return ERRORS
+    count = baseline.write(path, report)
+    if not arguments.quiet:
+        _write(f"Wrote {path}: findings in it: {count}.\n", sys.stdout)
+    return CLEAN
+
+
 def _fix(arguments: argparse.Namespace) -> int:
-    from tonumpy.report import text
+    from tonumpy.report.parts import summary  # only here: start-up
 
     run = _run(arguments, "fix")
     speech = sys.stdout  # where people are spoken to: where stdout is for the product, stderr
     if arguments.diff:
         speech = sys.stderr
-        _write_diff(run.changes)
+        _write_diff(run.changes, colour=_has_colour(sys.stdout, arguments))
     elif run.stdin is not None:
         speech = sys.stderr
         _write_bytes(run.changes[0][1].new if run.changes else run.stdin)
     else:
         run = run.written(arguments.paths)
-    report = run.report()
-    _write(text.render(report, colour=_has_colour(speech)), speech)
+    form = _format(arguments, speech)
+    report, _ = _without_baseline(run, arguments)
+    _publish(form.render, report, speech, arguments)
     _write_errors(report.errors)
-    if not arguments.quiet:
-        fixed = [finding for outcome in run.outcomes for finding in outcome.fixed]
-        _write(text.summary_of_fix(report, fixed, written=not arguments.diff), speech)
+    fixed = [finding for outcome in run.outcomes for finding in outcome.fixed]
+    told = speech if _is_for_people(form) or arguments.output_file else sys.stderr
+    if arguments.show_fixes:
+        _write(summary.repairs(fixed, written=not arguments.diff), told)
+    if not arguments.quiet and (_is_for_people(form) or arguments.output_file):
+        _write(summary.summary_of_fix(report, fixed, written=not arguments.diff), speech)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
@@ -126,7 +219,12 @@ def _explain(arguments: argparse.Namespace) -> int:
     asked = arguments.rule
     for rule in all_rules():
         if asked.upper() == rule.code or asked.lower() == rule.name:
-            _write(f"{rule.page}\n", sys.stdout)
+            page = f"{rule.page}\n"
+            if _has_colour(sys.stdout, arguments):
+                from tonumpy.report.parts.terminal import markdown  # only here: start-up
+
+                page = markdown(page)
+            _write(page, sys.stdout)
             return CLEAN
     if asked.lower().startswith("habit/"):
         return _explain_habit(asked.lower().removeprefix("habit/"))
@@ -252,11 +350,15 @@ def _server(_: argparse.Namespace) -> int:
 
 
 class _Run(NamedTuple):
-    """What was done: one outcome for each file that may hold a candidate, in the order of the files."""
+    """What was done: one outcome for each file that may hold a candidate, in the order of the files.
+
+    `looked_at` are all files, also those of which a search showed that they hold none.
+    """
 
     outcomes: list[Outcome]
     errors: list[SourceError]
     stdin: bytes | None
+    looked_at: list[str]
 
     @property
     def changes(self) -> list[tuple[str, Change]]:
@@ -268,7 +370,16 @@ class _Run(NamedTuple):
 
         findings = [finding for outcome in self.outcomes for finding in outcome.findings]
         unsafe = frozenset(each.task.filename for each in self.outcomes if each.task.settings.unsafe_fixes)
-        return Report(findings, sorted(self.errors, key=lambda error: error.filename), unsafe)
+        return Report(findings, sorted(self.errors, key=lambda error: error.filename), unsafe, read=self.read)
+
+    def read(self, filename: str) -> bytes:
+        """What the findings of a file speak of: what it holds after the change, if there is one."""
+        changed = dict(self.changes).get(filename)
+        if changed is not None or self.stdin is not None:
+            return changed.new if changed is not None else self.stdin or b""
+        from tonumpy.frontends.disk import read
+
+        return read(filename)
 
     def written(self, arguments: Sequence[str]) -> _Run:
         """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""
@@ -282,33 +393,34 @@ class _Run(NamedTuple):
 
 def _run(arguments: argparse.Namespace, command: str) -> _Run:
     """Read every file, and hand those that may hold a candidate to the analysis, which else is not even imported."""
-    configuration = Configuration(_choices(arguments), arguments.config, arguments.isolated)
+    configuration = _configuration(arguments)
     errors: list[SourceError] = []
     stdin = None
     if _reads_stdin(arguments):
         stdin = streams.read_stdin()
-        candidates = [arguments.stdin_filename or "-"]
+        files = candidates = [arguments.stdin_filename or "-"]
     else:
-        candidates = list(_candidates(arguments, configuration, errors))
+        files = _files(arguments, configuration, errors)
+        candidates = list(_candidates(files, arguments, configuration, errors))
     outcomes = []
     if candidates:
         from tonumpy.frontends import run
         from tonumpy.frontends.parallel import outcomes_of
 
-        tasks = [run.Task(path, stdin, configuration.settings_in(os.path.dirname(path))) for path in candidates]
-        work = run.check if command == "check" else run.fix
+        tasks = [run.Task(path, stdin, configuration.settings_of(path)) for path in candidates]
+        work = {"check": run.check, "fix": run.fix, "add-noqa": run.add_noqa}[command]
         done = outcomes_of(work, tasks, configuration.settings_in("").jobs)
-        outcomes = list(_with_progress(done, len(tasks), arguments))
+        outcomes = list(_told_of(_with_progress(done, len(tasks), arguments), arguments))
         errors += [error for outcome in outcomes for error in outcome.errors]
-    return _Run(outcomes, errors, stdin)
+    return _Run(outcomes, errors, stdin, files)
 
 
-def _candidates(
-    arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]
-) -> Iterator[str]:
-    from tonumpy.frontends.disk import read
+def _configuration(arguments: argparse.Namespace) -> Configuration:
+    return Configuration(_choices(arguments), arguments.config, arguments.isolated)
+
+
+def _files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
     from tonumpy.frontends.files import find_files
-    from tonumpy.text.prefilter import may_hold_candidates, may_hold_consumers
 
     found = find_files(arguments.paths or [os.curdir], configuration)
     errors += found.errors
@@ -322,20 +434,51 @@ def _candidates(
         from tonumpy.frontends.writing import remove_leftovers  # here for a quick start-up of check
 
         remove_leftovers({os.path.dirname(path) or os.curdir for path in found.files})
-    for path in _with_progress(found.files, len(found.files), arguments):
+    if arguments.verbose:
+        _tell(arguments, f"files to look into: {len(found.files)}")
+        for origin in sorted({configuration.governed(os.path.dirname(path))[1] or "" for path in found.files}):
+            _tell(arguments, f"settings are from {origin or 'no file'}")
+    return found.files
+
+
+def _told_of(outcomes: Iterable[Outcome], arguments: argparse.Namespace) -> Iterator[Outcome]:
+    for each in outcomes:
+        _tell(arguments, f"{each.task.filename}: {len(each.findings)} found, {len(each.fixed)} fixed")
+        yield each
+
+
+def _tell(arguments: argparse.Namespace, what: str) -> None:
+    if arguments.verbose:
+        _write(f"tonumpy: {what}\n", sys.stderr)
+
+
+def _candidates(
+    files: list[str], arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]
+) -> Iterator[str]:
+    from tonumpy.frontends.disk import read
+    from tonumpy.text.prefilter import may_hold_candidates
+
+    for path in _with_progress(files, len(files), arguments):
         try:
             data = read(path)
         except SourceError as error:
             errors.append(error)
             continue
-        if may_hold_candidates(data) or (may_hold_consumers(data) and _judges_arguments(path, configuration)):
+        if may_hold_candidates(data) or _may_have_others(data, path, configuration):
             yield path
 
 
-def _judges_arguments(path: str, configuration: Configuration) -> bool:
-    from tonumpy.config import judges_arguments
+def _may_have_others(data: bytes, path: str, configuration: Configuration) -> bool:
+    """Whether a file without a candidate may have findings all the same."""
+    from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers
 
-    return judges_arguments(configuration.settings_in(os.path.dirname(path)))
+    consumers, comments = may_hold_consumers(data), may_hold_comments(data)
+    if not consumers and not comments:
+        return False
+    from tonumpy.config import judges_arguments, judges_comments
+
+    settings = configuration.settings_of(path)
+    return (consumers and judges_arguments(settings)) or (comments and judges_comments(settings))
 
 
 def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespace) -> Iterable[_T]:
@@ -370,14 +513,18 @@ def _write_errors(errors: Iterable[SourceError]) -> None:
     _write("".join(lines), sys.stderr)
 
 
-def _write_diff(changes: Iterable[tuple[str, Change]]) -> None:
+def _write_diff(changes: Iterable[tuple[str, Change]], *, colour: bool) -> None:
     from tonumpy.repair.diff import unified_diff
+    from tonumpy.report.parts.terminal import coloured_diff  # only here: start-up
 
     for filename, change in changes:
-        _write_bytes(b"".join(unified_diff(filename, change.old, change.new)))
+        patch = unified_diff(filename, change.old, change.new)
+        _write_bytes(b"".join(coloured_diff(patch) if colour else patch))
 
 
-def _has_colour(stream: TextIO) -> bool:
+def _has_colour(stream: TextIO, arguments: argparse.Namespace) -> bool:
+    if arguments.color != "auto":
+        return bool(arguments.color == "always")
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
 
@@ -11,6 +14,16 @@ def read(path: str) -> bytes:
         return read_regular(path)
     except OSError as error:
         raise os_error(path, error) from error
+
+
+def write_report(path: str, text: str) -> None:
+    """A report into a file of its own, whose folder is made where it is missing; ConfigError where it cannot be."""
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: the report cannot be written: {error.strerror}") from error
 
 
 def os_error(path: str, error: OSError) -> SourceError:

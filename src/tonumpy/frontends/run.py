@@ -10,7 +10,9 @@ from tonumpy.findings import Finding, Position, SourceError
 from tonumpy.frontends.disk import read
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
+from tonumpy.text.source import Source
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
@@ -64,6 +66,10 @@ def fix(task: Task, project: Project) -> Outcome:
     return _guarded(_fix, task, project)
 
 
+def add_noqa(task: Task, project: Project) -> Outcome:
+    return _guarded(_add_noqa, task, project)
+
+
 def _check(task: Task, project: Project) -> Outcome:
     source = source_of(task.read(), task.filename)
     findings = source.placed(suppress(source, pipeline.check(source, task.settings, project)))
@@ -80,6 +86,27 @@ def _fix(task: Task, project: Project) -> Outcome:
         reason = f"has more to repair after {pipeline.MAX_PASSES} rounds, a defect of tonumpy (please report it)"
         unsettled = SourceError(task.filename, reason, Position(1, 1))
     return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped)
+
+
+def _add_noqa(task: Task, project: Project) -> Outcome:
+    """A `# noqa` comment for every finding, where it silences that finding and changes nothing else."""
+    from tonumpy.repair.comments import with_noqa  # only here: start-up
+
+    old = task.read()
+    if task.filename.endswith(".ipynb"):
+        raise SourceError(task.filename, "comments are added to modules only, not to the cells of a notebook")
+    source = Source(old, task.filename)
+    found = suppress(source, pipeline.check(source, task.settings, project))
+    of_comments = {rule.code for rule in all_rules() if rule.judges == "comments"}
+    silenced = [finding for finding in found if finding.code not in of_comments]
+    if not silenced:
+        return Outcome(task, None, found, [], None)
+    after = Source.from_text(with_noqa(source, silenced), task.filename)
+    left = suppress(after, pipeline.check(after, task.settings, project))
+    loud = [finding for finding in left if finding.code not in of_comments]
+    if loud:
+        raise SourceError(task.filename, f"no comments are added: one in row {loud[0].start.row} would have no effect")
+    return Outcome(task, Change(old, source.encode(after.text)), left, silenced, None)
 
 
 def _guarded(work: Work, task: Task, project: Project) -> Outcome:

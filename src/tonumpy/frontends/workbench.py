@@ -5,8 +5,6 @@ It remembers what is open and what was read of the repository. It is used by one
 
 from __future__ import annotations
 
-import os
-
 from tonumpy import pipeline
 from tonumpy.config import Choices, Configuration
 from tonumpy.findings import Edit, Finding, SourceError
@@ -53,7 +51,7 @@ class Workbench:
         before = self._checked.get(path)
         if before is not None and before.source.text == text:
             return before
-        settings = self._configuration.settings_in(os.path.dirname(path))
+        settings = self._configuration.settings_of(path)
         if self._opened.get(path) != text:
             self._opened[path] = text
             self._project.forget(path)

@@ -33,9 +33,9 @@ class RewriteError(SourceError):
 
 
 class Repair(NamedTuple):
-    """A conversion, what is to be done to its tree and the edits that are to do it."""
+    """A conversion, what is to be done to its tree and the edits that are to do it; none and nothing for a comment."""
 
-    conversion: Conversion | ImplicitConversion
+    conversion: Conversion | ImplicitConversion | None
     operations: tuple[Operation, ...]
     edits: tuple[Edit, ...]
 

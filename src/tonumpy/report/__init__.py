@@ -3,48 +3,86 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from importlib import import_module
 
+from tonumpy.findings import SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Protocol
 
-    from tonumpy.findings import Finding, SourceError
+    from tonumpy.findings import Finding
+    from tonumpy.text.source import Source
 
     class Format(Protocol):
         """What a module of this package defines. A text that is returned ends with a newline or is empty.
 
         A format that has `--statistics` too (how many findings each code has) also defines `render_statistics`, which
-        takes and returns the same.
+        takes and returns the same. One with `FOR_PEOPLE = True` is followed by a summary.
         """
 
         def render(self, report: Report, *, colour: bool) -> str: ...
 
 
 class Report(NamedTuple):
-    """`unsafe_allowed` names the files whose settings have `unsafe-fixes`; `shows_evidence`: people asked for it."""
+    """`unsafe_allowed` names the files whose settings have `unsafe-fixes`; `shows_evidence`: people asked for it.
+
+    `read` gives the bytes that a file's findings speak of; None where there is nothing to read.
+    """
 
     findings: Sequence[Finding]
     errors: Sequence[SourceError]
     unsafe_allowed: frozenset[str] = frozenset()
     shows_evidence: bool = False
+    read: Callable[[str], bytes] | None = None
+
+    def source_of(self, finding: Finding) -> Source | None:
+        """The text that a finding speaks of; None where it cannot be read, or is not what it was any more."""
+        if self.read is None or finding.cell is not None:  # the rows of a cell are none of the file
+            return None
+        source = _source(self.read, finding.filename)
+        if source is None or finding.end.row > len(source.line_starts):
+            return None
+        return source
 
     def is_fixable(self, finding: Finding) -> bool:
         """Whether `tonumpy fix`, as it is configured, repairs the finding."""
         return is_fixable(finding, unsafe=finding.filename in self.unsafe_allowed)
 
 
+def error_code(error: SourceError) -> tuple[str, str]:
+    """The code and the name that ruff gives to such an error."""
+    return ("E902", "io-error") if error.position is None else ("invalid-syntax", "invalid-syntax")
+
+
+def absolute(filename: str) -> str:
+    from tonumpy.text.visible import without_surrogates  # only for formats for machines: start-up
+
+    return filename if filename == "-" else without_surrogates(os.path.abspath(filename))
+
+
+@cache
+def _source(read: Callable[[str], bytes], filename: str) -> Source | None:
+    from tonumpy.text.source import Source  # only for formats that show lines: start-up
+
+    try:
+        return Source(read(filename), filename)
+    except SourceError:
+        return None
+
+
 _NO_FORMATS = ("__init__.py", "evidence.py")
 
 
 def format_names() -> list[str]:
-    return sorted(name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name not in _NO_FORMATS)
+    names = [name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name not in _NO_FORMATS]
+    return sorted(name.replace("_", "-") for name in names)
 
 
 def format_named(name: str) -> Format:
-    found: Format = import_module(f"{__name__}.{name}")
+    found: Format = import_module(f"{__name__}.{name.replace('-', '_')}")
     return found
 
 

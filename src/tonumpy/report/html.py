@@ -15,7 +15,7 @@ from string import Template
 
 from tonumpy.findings import SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report.text import summary_of_check
+from tonumpy.report.parts.summary import summary_of_check
 from tonumpy.rules import all_rules
 from tonumpy.text.reading import read_regular
 from tonumpy.text.source import Source

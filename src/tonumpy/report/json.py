@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
-from tonumpy.report import Report, count_codes, rule_names
+from tonumpy.report import Report, absolute, count_codes, error_code, rule_names
 from tonumpy.text.visible import without_surrogates
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
     """As in ruff, a file that could not be read or parsed is an entry too, in the place where it would be sorted."""
+    return json.dumps(json_entries(report), indent=2) + "\n"
+
+
+def json_entries(report: Report) -> list[dict[str, object]]:
     names = rule_names() if report.findings else {}
     entries = [_finding(finding, names) for finding in report.findings] + [_error(error) for error in report.errors]
-    entries.sort(key=lambda entry: str(entry["filename"]))
-    return json.dumps(entries, indent=2) + "\n"
+    return sorted(entries, key=lambda entry: str(entry["filename"]))
 
 
 def render_statistics(report: Report, *, colour: bool) -> str:  # noqa: ARG001
@@ -46,7 +48,7 @@ def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
         "confidence": finding.confidence,
         "end_location": _location(finding.end),
         "evidence": [_ground(ground) for ground in finding.evidence],
-        "filename": _absolute(finding.filename),
+        "filename": absolute(finding.filename),
         "fix": fix,
         "location": _location(finding.start),
         "message": finding.message,
@@ -61,7 +63,7 @@ def _ground(ground: Ground) -> dict[str, object]:
     return {
         "about": ground.about,
         "cell": ground.cell,
-        "filename": _absolute(ground.filename),
+        "filename": absolute(ground.filename),
         "id": ground.id,
         "kind": ground.kind,
         "location": _location(Position(ground.row, 1)) if ground.row else None,
@@ -76,7 +78,7 @@ def _error(error: SourceError) -> dict[str, object]:
         "cell": error.cell,
         "code": code,
         "end_location": _location(place),
-        "filename": _absolute(error.filename),
+        "filename": absolute(error.filename),
         "fix": None,
         "location": _location(place),
         "message": without_surrogates(error.reason),
@@ -87,18 +89,9 @@ def _error(error: SourceError) -> dict[str, object]:
     }
 
 
-def error_code(error: SourceError) -> tuple[str, str]:
-    """The code and the name that ruff gives to such an error."""
-    return ("E902", "io-error") if error.position is None else ("invalid-syntax", "invalid-syntax")
-
-
 def _edit(edit: Edit) -> dict[str, object]:
     return {"content": edit.content, "end_location": _location(edit.end), "location": _location(edit.start)}
 
 
 def _location(position: Position) -> dict[str, int]:
     return {"column": position.column, "row": position.row}
-
-
-def _absolute(filename: str) -> str:
-    return filename if filename == "-" else without_surrogates(os.path.abspath(filename))

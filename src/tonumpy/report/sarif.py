@@ -21,12 +21,14 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
     codes = {finding.code: finding for finding in report.findings}
     driver = {
         "name": "tonumpy",
+        "fullName": f"tonumpy {__version__}",
         "version": __version__,
         "informationUri": "https://github.com/tonumpy/tonumpy",
         "rules": [_rule(rule, codes[rule.code].url) for rule in all_rules() if rule.code in codes],
     }
     run = {
         "tool": {"driver": driver},
+        "automationDetails": {"id": "tonumpy/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [
             {
@@ -46,6 +48,7 @@ def _rule(rule: Rule, url: str) -> dict[str, object]:
         "name": rule.name,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.page, "markdown": rule.page},
+        "help": {"text": rule.page, "markdown": rule.page},
         "helpUri": url,
         "defaultConfiguration": {"enabled": rule.on_by_default, "level": "error"},
     }

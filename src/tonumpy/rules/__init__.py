@@ -24,6 +24,7 @@ class Rule(NamedTuple):
 
     `fix_is_unsafe` where the repair changes what working code gives, whatever is known of the tensor.
     Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments an ImplicitConversion.
+    Those that judge comments are given the codes of a `# noqa` comment that suppress nothing.
     `concerns` tells which of the conversions of a file that are plainly complete (`.detach().cpu().numpy()`, or
     `.cpu().numpy()` under `torch.no_grad()`) the rule may object to: about the others nothing need be inferred for it.
     `confidence` is that of a finding; its own where what is wrong has nothing to do with grad or device.
@@ -33,7 +34,7 @@ class Rule(NamedTuple):
     code: str
     name: str
     on_by_default: bool
-    judges: Literal["receivers", "arguments"]
+    judges: Literal["receivers", "arguments", "comments"]
     check: Callable[[Any], str | None]
     repair: Callable[[Any, Style], tuple[Operation, ...]]
     fix_is_unsafe: bool

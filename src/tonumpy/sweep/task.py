@@ -145,7 +145,8 @@ def _candidates(request: Request) -> tuple[list[str], list[Entry]]:
     paths = [] if request.target.folder is None else [request.target.folder]
     arguments = parse_arguments(["check", *request.orders.check, "--quiet", "--", *paths])
     configuration = Configuration(cli._choices(arguments), arguments.config, arguments.isolated)
-    found = list(cli._candidates(arguments, configuration, errors))
+    files = cli._files(arguments, configuration, errors)
+    found = list(cli._candidates(files, arguments, configuration, errors))
     errors.sort(key=lambda error: error.filename)
     return found, _entries(json_report.render(Report([], errors), colour=False))
 

@@ -21,6 +21,11 @@ def may_hold_candidates(data: bytes) -> bool:
     return CANDIDATE in data
 
 
+def may_hold_comments(data: bytes) -> bool:
+    """Whether there may be a `# noqa` comment that names a code of ours, in capitals or in small letters."""
+    return b"TNP" in data or b"tnp" in data
+
+
 def may_hold_consumers(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         text = text.decode("latin-1")

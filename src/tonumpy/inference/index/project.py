@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeVar
 
+    from tonumpy.promises import OwnPromise
+
     _T = TypeVar("_T")
     _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -65,8 +67,15 @@ def names_other_devices(text: str) -> bool:
 class Module:
     """One module of the repository: its tree and the names that its body binds."""
 
-    def __init__(self, source: Source, project: Project, disabled_habits: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        source: Source,
+        project: Project,
+        disabled_habits: frozenset[str] = frozenset(),
+        promises: tuple[OwnPromise, ...] = (),
+    ) -> None:
         self.source = source
+        self.promises = promises  # those that hold where this module is checked
         self.disabled_habits = disabled_habits  # those that are not believed where this module is checked
         self.filename = source.filename
         self.project = project

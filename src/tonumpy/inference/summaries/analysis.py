@@ -61,6 +61,7 @@ from tonumpy.inference.transfer.evaluator import EVALUATOR
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import MAX_DEPTH, NO_TARGETS, Frame, Targets
 from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.own_promises import OwnPromises
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
@@ -89,6 +90,7 @@ class Analysis:
         self.module = module  # the one that is looked at
         self.disabled_habits = module.disabled_habits
         self.evaluator = EVALUATOR
+        self.own_promises = OwnPromises(module)
         self._statements_left = MAX_STATEMENTS
         self._modules_read: set[str] = set()
         self.frames: list[Frame] = []  # all that were made

@@ -103,6 +103,10 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, LibraryObject) and function.name in KEPT_CALLS:
         return python_builtins.call_kept(frame, function, arguments)
     if isinstance(function, LibraryObject):
+        full_name = f"{function.name}.__call__"
+        own = frame.analysis.own_promises.call_of_library(frame, full_name, function, arguments)
+        if own is not None:
+            return own
         result = _left_where_it_was(frame, arguments, libraries.call_object(frame, function, "__call__", arguments))
         return autocast.cast(frame, function.name.rpartition(".")[2], arguments.values(), result)
     if isinstance(function, (Foreign, Plain)):
@@ -123,6 +127,9 @@ def _as_module(value: Tensor) -> LibraryObject:
 
 
 def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instance, arguments: Arguments) -> Value:
+    promised = frame.analysis.own_promises.call_of_repository(frame, function, arguments)
+    if promised is not None:
+        return promised
     if isinstance(function, Function):
         return frame.analysis.call_function(function, None, arguments, frame.grad_mode)
     if isinstance(function, BoundMethod):
@@ -244,6 +251,9 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return python_builtins.reduced(frame, arguments)
     if name in _OPERATORS:
         return combine(arguments.positional, frame.grad_mode)
+    own = frame.analysis.own_promises.call_of_library(frame, name, None, arguments)
+    if own is not None:
+        return own
     promised = libraries.call_function(frame, name, arguments)
     if promised is not None:
         return held_by_dataset(promised, frame) if _is_loaded_by_dataset(frame, promised) else promised
@@ -370,7 +380,9 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, (Sequence, Mapping)):
         return python_builtins.call_container_method(frame, receiver, name, arguments)
     if isinstance(receiver, LibraryObject):
-        return _left_where_it_was(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
+        full_name = f"{receiver.name}.{name}"
+        own = frame.analysis.own_promises.call_of_library(frame, full_name, receiver, arguments)
+        return own or _left_where_it_was(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
     if isinstance(receiver, Foreign):
         if receiver.root == "keras" and name == "detach":
             return Tensor(None, False, None, "likely")  # of Keras's backends, only torch has such a method

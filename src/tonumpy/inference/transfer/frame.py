@@ -16,6 +16,7 @@ from tonumpy.inference.lattice.joins import join, join_arguments
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
+    BoundMethod,
     Class,
     Constant,
     Device,
@@ -79,6 +80,16 @@ if TYPE_CHECKING:
         def import_value(self, module: Module, imported: Import) -> Value: ...
         def with_what_functions_leave(self, module: Module, name: str, value: Value) -> Value: ...
 
+    class PromiseQuestions(Protocol):
+        """What they ask about the promises of the settings; own_promises.py answers."""
+
+        def call_of_library(
+            self, frame: Frame, name: str, owner: Value | None, arguments: Arguments
+        ) -> Value | None: ...
+        def call_of_repository(
+            self, frame: Frame, function: Function | BoundMethod | Instance, arguments: Arguments
+        ) -> Value | None: ...
+
     class Summaries(Protocol):
         """What they ask of all that stands above them: what functions, classes and modules give."""
 
@@ -91,6 +102,8 @@ if TYPE_CHECKING:
         def classes(self) -> ClassQuestions: ...
         @property
         def names(self) -> NameQuestions: ...
+        @property
+        def own_promises(self) -> PromiseQuestions: ...
         @property
         def disabled_habits(self) -> frozenset[str]: ...
         @property

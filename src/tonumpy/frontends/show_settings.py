@@ -1,0 +1,72 @@
+"""Files and their configuration in; the settings that hold for them out, as a `[tool.tonumpy]` table for each group."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.rules import all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tonumpy.config import Configuration, FileIgnores, Settings
+    from tonumpy.globs import Exclude
+
+
+def render(files: Sequence[str], configuration: Configuration) -> str:
+    """What is not TOML stands in comments; files that have all in common are named together."""
+    groups: dict[tuple[Settings, str | None], list[str]] = {}
+    for path in files:
+        origin = configuration.governed(os.path.dirname(path))[1]
+        groups.setdefault((configuration.settings_of(path), origin), []).append(path)
+    return "\n".join(_group(settings, origin, paths) for (settings, origin), paths in groups.items())
+
+
+def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
+    rules = ", ".join(rule.code for rule in all_rules() if settings.selects(rule))
+    lines = [f"# settings of {path}" for path in paths]
+    lines += [
+        f"# read from {origin or 'no file'}",
+        f"# rules: {rules or 'none'}",
+        f"# promises: {', '.join(each.function for each in settings.promises) or 'none'}",
+        "[tool.tonumpy]",
+        f"select = {_list(settings.select)}",
+        f"extend-select = {_list(settings.extend_select)}",
+        f"ignore = {_list(settings.ignore)}",
+        f"strict = {_bool(settings.strict)}",
+        f"style = {_string(settings.style)}",
+        f"exclude = {_list(map(_glob, settings.exclude))}",
+        f"force-exclude = {_bool(settings.force_exclude)}",
+        f"unsafe-fixes = {_bool(settings.unsafe_fixes)}",
+        f"jobs = {settings.jobs or _string('auto')}",
+    ]
+    if settings.baseline is not None:
+        lines.append(f"baseline = {_string(os.path.abspath(settings.baseline))}")
+    if settings.per_file_ignores:
+        lines.append("[tool.tonumpy.per-file-ignores]")
+        lines += [f"{_string(_globs(each))} = {_list(each.codes)}" for each in settings.per_file_ignores]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _globs(row: FileIgnores) -> str:
+    globs = [_glob(each) for each in row.globs]
+    return ("!" if row.is_negated else "") + (globs[0] if len(globs) == 1 else f"{{{','.join(globs)}}}")
+
+
+def _glob(exclude: Exclude) -> str:
+    """As it means the same in a file of any folder."""
+    return exclude.pattern if "/" not in exclude.pattern.rstrip("/") else os.path.join(exclude.root, exclude.pattern)
+
+
+def _list(items: Iterable[str]) -> str:
+    return f"[{', '.join(map(_string, items))}]"
+
+
+def _string(text: str) -> str:
+    return json.dumps(text)  # TOML's basic strings are those of JSON, and more
+
+
+def _bool(value: bool) -> str:
+    return str(value).lower()

@@ -1,0 +1,99 @@
+"""`[[tool.tonumpy.promises]]` in; what is promised of the functions of one's own code out, or what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# The words of the libraries' rows (inference/knowledge/libraries) that say something without a library.
+RETURNS = re.compile(r"tensor|sequence|mapping|pairs|optionals|none|self|first|second|unknown|tuple:\d|plain:[\w ]+")
+DEVICES = ("cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "unknown")
+GRADS = ("never", "first", "inputs", "self", "both", "unknown")
+_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+
+
+class OwnPromise(NamedTuple):
+    """One row, about one function: the keys mean what they mean in the libraries' rows."""
+
+    function: str
+    returns: tuple[str, ...]
+    device: str = "unknown"
+    grad: str = "unknown"
+    dtype: str | None = None
+    position: int | None = None
+    keyword: str = "device"
+    source: str = ""
+
+
+KEYS = OwnPromise._fields
+
+
+def read_promises(
+    value: object, is_dtype: Callable[[str], bool], suggest: Callable[[str], str]
+) -> tuple[OwnPromise, ...]:
+    """ValueError names the row, by its number from 1 and its function, and the key."""
+    if not isinstance(value, list):
+        raise ValueError("expected rows, [[tool.tonumpy.promises]]")
+    return tuple(each for number, row in enumerate(value, 1) for each in _read(row, number, is_dtype, suggest))
+
+
+def _read(row: object, number: int, is_dtype: Callable[[str], bool], suggest: Callable[[str], str]) -> list[OwnPromise]:
+    if not isinstance(row, dict):
+        raise ValueError(f"row {number}: expected a table, found {row!r}")
+    place = f"row {number} ({row['function']})" if isinstance(row.get("function"), str) else f"row {number}"
+    for key in row:
+        if key not in KEYS:
+            raise ValueError(f"{place}: there is no key `{key}`{suggest(key)}")
+    for key in ("function", "returns"):
+        if key not in row:
+            raise ValueError(f"{place}: the key `{key}` is missing")
+    names, returns = _listed(row["function"]), _listed(row["returns"])
+    wrong = {
+        "function": None if names and all(map(_NAME.fullmatch, names)) else "the full name of a function, `mylib.load`",
+        "returns": None if returns and all(map(RETURNS.fullmatch, returns)) else f"one or several of {_READABLE}",
+        "device": _unless(row.get("device", "unknown") in DEVICES, DEVICES),
+        "grad": _unless(row.get("grad") is False or row.get("grad", "unknown") in GRADS, ("false", *GRADS)),
+        "dtype": None
+        if _is_dtype(row.get("dtype", "int64"), is_dtype)
+        else "the name of a dtype of torch, first or self",
+        "position": None if _is_position(row.get("position", 0)) else "the position of an argument, from 0",
+        "keyword": None if isinstance(row.get("keyword", ""), str) else "the name of an argument",
+        "source": None if isinstance(row.get("source", ""), str) else "a text",
+    }
+    for key, expected in wrong.items():
+        if expected is not None:
+            raise ValueError(f"{place}: {key}: expected {expected}, found {_shown(row[key])}")
+    said = {key: row[key] for key in ("device", "dtype", "position", "keyword", "source") if key in row}
+    grad = row.get("grad", "unknown")
+    return [OwnPromise(name, tuple(returns), **said, grad="never" if grad is False else grad) for name in names]
+
+
+_READABLE = (
+    '"tensor", "sequence", "mapping", "pairs", "optionals", "tuple:2", "plain:WHAT", "none", "first", "second", "self"'
+)
+
+
+def _listed(value: object) -> list[str]:
+    values: list[object] = value if isinstance(value, list) else [value]
+    texts = [each for each in values if isinstance(each, str)]
+    return texts if len(texts) == len(values) else []
+
+
+def _unless(is_right: bool, words: tuple[str, ...]) -> str | None:
+    return None if is_right else " or ".join(words)
+
+
+def _is_dtype(value: object, is_dtype: Callable[[str], bool]) -> bool:
+    return isinstance(value, str) and (value in ("first", "self") or is_dtype(value))
+
+
+def _is_position(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else repr(value)

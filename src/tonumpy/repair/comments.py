@@ -1,0 +1,76 @@
+"""`# noqa` comments added to a text, or what is of no use in one taken out of it; verified to change no tree."""
+
+from __future__ import annotations
+
+from tonumpy.findings import Edit, SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.repair.rewrite import MismatchError, RewriteError, apply_edits, match_trees
+from tonumpy.text.noqa_comments import lines_of
+from tonumpy.text.source import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tonumpy.findings import Finding
+    from tonumpy.text.noqa_comments import Line, NoqaComment
+    from tonumpy.text.source import Source
+
+
+def with_noqa(source: Source, findings: Sequence[Finding]) -> str:
+    """The text with a comment for each finding, in the comment that there is or at the end of the line.
+
+    SourceError where flake8 could not tell to which line a comment belongs.
+    """
+    lines = lines_of(source)
+    if lines is None:
+        raise SourceError(source.filename, "no comments are added: Python cannot tokenize it")
+    edits = []
+    for line in lines:
+        first, last = line.rows
+        codes = sorted({each.code for each in findings if first <= each.start.row <= last})
+        if codes:
+            edits.append(_addition(source, line, codes))
+    text = apply_edits(source, edits)
+    verify_comments(source, text)
+    return text
+
+
+def verify_comments(source: Source, text: str) -> None:
+    """Raises RewriteError unless the new text parses to the tree of the old."""
+    try:
+        match_trees(source.tree, parse(text, source.filename), ())
+    except (MismatchError, SourceError) as error:
+        raise RewriteError(source.filename, f"a comment changes more than comments: {error}") from error
+
+
+def _addition(source: Source, line: Line, codes: Iterable[str]) -> Edit:
+    if line.comments:
+        comment = line.comments[0]
+        named = {code.code for code in comment.codes}
+        place = source.position_at(comment.end)
+        return Edit(place, place, "".join(f", {code}" for code in codes if code not in named))
+    row = line.rows[1]
+    end = source.line_starts[row - 1] + len(source.line(row).rstrip("\r\n"))
+    place = source.position_at(end)
+    return Edit(place, place, f"  # noqa: {', '.join(codes)}")
+
+
+def removal(source: Source, comment: NoqaComment, unused: Sequence[str]) -> tuple[Edit, ...]:
+    """The edit that takes codes out of a comment: the whole of it where nothing is left to say."""
+    kept = [code for code in comment.codes if code.code not in unused]
+    if kept:
+        codes = ", ".join(source.text[code.start : code.end] for code in kept)
+        return (_edit(source, comment.codes[0].start, comment.end, codes),)
+    if source.text[comment.end : comment.stop].strip(" \t:-"):
+        rest = source.text[comment.end : comment.stop]  # a reason, which is not ours to take
+        return (_edit(source, comment.start, comment.stop - len(rest.lstrip(" \t:-")), "# "),)
+    row = source.position_at(comment.start).row
+    begin, line = source.line_starts[row - 1], source.line(row)
+    before = source.text[begin : comment.start]
+    if before.strip():
+        return (_edit(source, begin + len(before.rstrip()), comment.stop, ""),)
+    return (_edit(source, begin, begin + len(line), ""),)
+
+
+def _edit(source: Source, start: int, end: int, content: str) -> Edit:
+    return Edit(source.position_at(start), source.position_at(end), content)

@@ -1,0 +1,29 @@
+"""Findings and errors as logging commands, which Azure Pipelines shows beside the lines."""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report import absolute
+from tonumpy.report.parts.entries import entries
+
+if TYPE_CHECKING:
+    from tonumpy.report import Report
+    from tonumpy.report.parts.entries import Entry
+
+
+def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
+    return "".join(map(_command, entries(report)))
+
+
+def _command(entry: Entry) -> str:
+    (row, column), path = entry.start, _property(absolute(entry.filename))
+    place = f"sourcepath={path};linenumber={row};columnnumber={column};code={entry.code};"
+    return f"##vso[task.logissue type=error;{place}]{_data(entry.message)}\n"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(";", "%3B").replace("]", "%5D")

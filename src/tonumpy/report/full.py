@@ -1,0 +1,36 @@
+"""Findings for people: each with its lines, a caret under what is meant, and the lines as the repair makes them."""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.concise import REPAIR, render_statistics, told_evidence
+from tonumpy.report.parts.terminal import BLUE, BOLD, CYAN, PLAIN, RED, without_colour
+from tonumpy.text.visible import visible
+
+if TYPE_CHECKING:
+    from tonumpy.findings import Finding
+    from tonumpy.report import Report
+
+__all__ = ["FOR_PEOPLE", "render", "render_statistics"]
+
+FOR_PEOPLE = True
+
+
+def render(report: Report, *, colour: bool) -> str:
+    text = "".join(f"{_finding(report, finding)}\n" for finding in report.findings)
+    return text if colour else without_colour(text)
+
+
+def _finding(report: Report, finding: Finding) -> str:
+    from tonumpy.report.parts.frames import frame, gutter, repaired  # only where there is one: start-up
+
+    margin = " " * gutter(finding)
+    mark = f" [{CYAN}*{PLAIN}]" if report.is_fixable(finding) else ""
+    text = f"{RED}{finding.code}{PLAIN}{mark} {BOLD}{visible(finding.message)}{PLAIN}\n"
+    text += f"{margin}{BLUE}-->{PLAIN} {visible(finding.place)}\n"
+    source = report.source_of(finding)
+    text += f"{margin} {BLUE}|{PLAIN}\n{frame(source, finding)}" if source else ""
+    if finding.fix is not None:
+        kind = "help" if finding.fix.applicability == "safe" else f"help ({REPAIR[finding.fix.applicability]})"
+        text += f"{CYAN}{kind}{PLAIN}: {visible(finding.fix.message)}\n{repaired(source, finding) if source else ''}"
+    return f"{text}{told_evidence(finding)}" if report.shows_evidence else text

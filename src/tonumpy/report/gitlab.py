@@ -1,0 +1,47 @@
+"""Findings and errors as a code quality report, which GitLab shows in merge requests."""
+
+from __future__ import annotations
+
+import json
+import os
+from hashlib import sha256
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.parts.entries import entries
+
+if TYPE_CHECKING:
+    from tonumpy.findings import Position
+    from tonumpy.report import Report
+    from tonumpy.report.parts.entries import Entry
+
+
+def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
+    """Paths are relative to the project, which a pipeline names in CI_PROJECT_DIR; elsewhere to the current folder."""
+    root = os.environ.get("CI_PROJECT_DIR") or os.curdir
+    taken: set[str] = set()
+    return json.dumps([_issue(entry, root, taken) for entry in entries(report)], indent=2) + "\n"
+
+
+def _issue(entry: Entry, root: str, taken: set[str]) -> dict[str, object]:
+    path = entry.filename if entry.filename == "-" else os.path.relpath(entry.filename, root).replace(os.sep, "/")
+    return {
+        "check_name": entry.code,
+        "description": f"{entry.code}: {entry.message}",
+        "severity": "major",
+        "fingerprint": _fingerprint(f"{path}:{entry.code}:{entry.message}", taken),
+        "location": {"path": path, "positions": {"begin": _place(entry.start), "end": _place(entry.end)}},
+    }
+
+
+def _fingerprint(of: str, taken: set[str]) -> str:
+    """What tells an issue from the others; it must not change where only the lines above change."""
+    for number in range(len(taken) + 1):
+        found = sha256(f"{of}:{number}".encode(errors="surrogateescape")).hexdigest()[:16]
+        if found not in taken:
+            taken.add(found)
+            return found
+    raise AssertionError
+
+
+def _place(position: Position) -> dict[str, int]:
+    return {"line": position.row, "column": position.column}

@@ -1,0 +1,34 @@
+"""Findings for people, by file."""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.concise import REPAIR, render_statistics
+from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
+
+if TYPE_CHECKING:
+    from tonumpy.findings import Finding
+    from tonumpy.report import Report
+
+__all__ = ["FOR_PEOPLE", "render", "render_statistics"]
+
+FOR_PEOPLE = True
+
+
+def render(report: Report, *, colour: bool) -> str:
+    files: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        files.setdefault(finding.filename, []).append(finding)
+    text = "".join(_group(report, filename, findings) for filename, findings in files.items())
+    return text if colour else without_colour(text)
+
+
+def _group(report: Report, filename: str, findings: list[Finding]) -> str:
+    places = [f"{finding.start.row}:{finding.start.column}" for finding in findings]
+    width = max(map(len, places))
+    lines = [f"{BOLD}{filename}{PLAIN}:"]
+    for finding, place in zip(findings, places, strict=True):
+        mark = f" [{CYAN}*{PLAIN}]" if report.is_fixable(finding) else ""
+        fix = finding.fix and f" {DIM}({REPAIR[finding.fix.applicability]}: {finding.fix.message}){PLAIN}"
+        lines.append(f"  {place:<{width}} {RED}{finding.code}{PLAIN}{mark} {finding.message}{fix or ''}")
+    return "\n".join((*lines, "", ""))

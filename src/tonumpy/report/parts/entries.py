@@ -1,0 +1,37 @@
+"""A report in; its findings and its errors, as most formats for machines have them, in one list out."""
+
+from __future__ import annotations
+
+from tonumpy.findings import Position
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.report import error_code
+
+if TYPE_CHECKING:
+    from tonumpy.findings import Finding
+    from tonumpy.report import Report
+
+
+class Entry(NamedTuple):
+    """A finding or an error as most formats for machines have it: the columns count code points, from 1.
+
+    `finding` is None for an error, whose code is the one that ruff has for it.
+    """
+
+    filename: str
+    code: str
+    message: str
+    start: Position
+    end: Position
+    finding: Finding | None
+
+
+def entries(report: Report) -> list[Entry]:
+    """All of a report; as in ruff, an error stands where the findings of its file would."""
+    found = []
+    for each in report.findings:
+        start, end = each.cell[1:] if each.cell else (each.start, each.end)  # in the JSON of a notebook
+        found.append(Entry(each.filename, each.code, each.message, start, end, each))
+    for error in report.errors:
+        place = error.position or Position(1, 1)
+        found.append(Entry(error.filename, error_code(error)[0], error.reason, place, place, None))
+    return sorted(found, key=lambda entry: entry.filename)

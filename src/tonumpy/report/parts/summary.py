@@ -1,0 +1,79 @@
+"""The closing words of `check` and `fix`."""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report import Report, is_fixable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonumpy.findings import Finding
+
+
+def summary_of_check(report: Report, hidden: int = 0) -> str:
+    """The closing words of `tonumpy check`; `hidden` is how many findings a baseline has left out."""
+    lines = _unchecked(report)
+    if report.findings:
+        files = len({finding.filename for finding in report.findings})
+        more = f", and {hidden} of the baseline" if hidden else ""
+        lines.append(f"Found {_count(len(report.findings), 'finding')} in {_count(files, 'file')}{more}.")
+        lines += _offer(report)
+    elif hidden:
+        lines.append(f"Found {_count(hidden, 'finding')} of the baseline and no others.")
+    elif not report.errors:
+        lines.append("All checks passed!")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def summary_of_fix(report: Report, fixed: Sequence[Finding], *, written: bool) -> str:
+    """The closing words of `tonumpy fix`, whose report holds the findings that are left."""
+    lines = _unchecked(report)
+    if fixed:
+        files = len({finding.filename for finding in fixed})
+        left = f", {len(report.findings)} left" if report.findings else ""
+        done = "Fixed" if written else "Would fix"
+        lines.append(f"{done} {_count(len(fixed), 'finding')} in {_count(files, 'file')}{left}.")
+    elif report.findings:
+        lines.append(f"Fixed nothing, {_count(len(report.findings), 'finding')} left.")
+    elif not report.errors:
+        lines.append("All checks passed!")
+    return "".join(f"{line}\n" for line in lines + _offer(report))
+
+
+def summary_of_silence(silenced: Sequence[Finding]) -> str:
+    """The closing words of `tonumpy check --add-noqa`."""
+    if not silenced:
+        return "There is nothing to silence.\n"
+    files = len({finding.filename for finding in silenced})
+    return f"Silenced {_count(len(silenced), 'finding')} in {_count(files, 'file')}.\n"
+
+
+def repairs(fixed: Sequence[Finding], *, written: bool) -> str:
+    """What `fix` has repaired, and where that was before it did."""
+    done = "fixed" if written else "would fix"
+    return "".join(
+        f"{each.filename}:{each.start.row}:{each.start.column}: {done} {each.code}: {each.fix.message}\n"
+        for each in fixed
+        if each.fix is not None
+    )
+
+
+def _unchecked(report: Report) -> list[str]:
+    """Errors are printed one by one elsewhere; the summary must not sound as if there were none."""
+    files = len({error.filename for error in report.errors})
+    return [f"{_count(files, 'file')} could not be processed."] if files else []
+
+
+def _offer(report: Report) -> list[str]:
+    now = sum(report.is_fixable(finding) for finding in report.findings)
+    more = sum(is_fixable(finding, unsafe=True) for finding in report.findings) - now
+    if now and more:
+        return [f"[*] {now} fixable with `tonumpy fix`, {more} more with `tonumpy fix --unsafe-fixes`."]
+    if now:
+        return [f"[*] {now} fixable with `tonumpy fix`."]
+    return [f"{more} fixable with `tonumpy fix --unsafe-fixes`."] if more else []
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

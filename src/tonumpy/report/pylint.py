@@ -1,0 +1,18 @@
+"""Findings and errors as pylint's parseable lines, which many tools read: `path:row: [CODE] message`."""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.parts.entries import entries
+
+if TYPE_CHECKING:
+    from tonumpy.report import Report
+    from tonumpy.report.parts.entries import Entry
+
+
+def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
+    return "".join(map(_line, entries(report)))
+
+
+def _line(entry: Entry) -> str:
+    return f"{entry.filename}:{entry.start.row}: [{entry.code}] {entry.message}\n"

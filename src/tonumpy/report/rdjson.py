@@ -1,0 +1,54 @@
+"""Findings and errors as reviewdog's diagnostic format, which also carries the repairs as suggestions."""
+
+from __future__ import annotations
+
+import json
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report import absolute
+from tonumpy.report.parts.entries import entries
+
+if TYPE_CHECKING:
+    from tonumpy.findings import Edit, Position
+    from tonumpy.report import Report
+    from tonumpy.report.parts.entries import Entry
+    from tonumpy.text.source import Source
+
+
+def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
+    document = {
+        "source": {"name": "tonumpy", "url": "https://github.com/tonumpy/tonumpy"},
+        "severity": "ERROR",
+        "diagnostics": [_diagnostic(entry, report) for entry in entries(report)],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _diagnostic(entry: Entry, report: Report) -> dict[str, object]:
+    finding = entry.finding
+    source = report.source_of(finding) if finding is not None else None
+    code = {"value": entry.code} if finding is None else {"value": entry.code, "url": finding.url}
+    found: dict[str, object] = {
+        "message": entry.message,
+        "location": {"path": absolute(entry.filename), "range": _range(entry.start, entry.end, source)},
+        "code": code,
+    }
+    if finding is not None and finding.fix is not None and finding.fix.edits:
+        found["suggestions"] = [_suggestion(edit, source) for edit in finding.fix.edits]
+    return found
+
+
+def _suggestion(edit: Edit, source: Source | None) -> dict[str, object]:
+    return {"range": _range(edit.start, edit.end, source), "text": edit.content}
+
+
+def _range(start: Position, end: Position, source: Source | None) -> dict[str, object]:
+    return {"start": _place(start, source), "end": _place(end, source)}
+
+
+def _place(position: Position, source: Source | None) -> dict[str, int]:
+    """The format counts columns in bytes of UTF-8, from 1."""
+    column = position.column
+    if source is not None:
+        column = len(source.line(position.row)[: column - 1].encode(errors="surrogatepass")) + 1
+    return {"line": position.row, "column": column}

@@ -1,0 +1,64 @@
+"""# A `# noqa` comment that suppresses nothing (TNP901)
+
+## What it does
+
+Reports a `# noqa: TNP...` comment, or the codes of one, in whose line there is no finding of that code. Every rule is
+tried for it, also those that are not selected. Codes of other tools, and comments without a code, are left alone. Off
+by default; selecting the code turns it on.
+
+## Why is this bad
+
+The comment was right once. Now it hides whatever will go wrong in its line later, and tells a reader of a danger that
+is not there.
+
+## Example
+
+```python
+import torch
+
+
+def to_array(x: torch.Tensor):
+    return x.detach().cpu().numpy()  # noqa: TNP101
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def to_array(x: torch.Tensor):
+    return x.detach().cpu().numpy()
+```
+
+## Fix safety
+
+Safe: only the comment, or the code in it, is removed, and the tree of the module is the same afterwards.
+"""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonumpy.findings import Style
+    from tonumpy.repair.operations import Operation
+
+CODE = "TNP901"
+ON_BY_DEFAULT = False
+JUDGES = "comments"
+
+
+def check(unused: Sequence[str]) -> str | None:
+    """Of the codes of one comment that suppress nothing."""
+    if not unused:
+        return None
+    codes = " and ".join(f"`{code}`" for code in unused)
+    return f"`# noqa` of {codes} where there is no such finding"
+
+
+def repair(unused: Sequence[str], style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+    """Nothing in the tree; the comment is edited by repair/comments.py."""
+    return ()

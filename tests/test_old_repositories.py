@@ -1,0 +1,218 @@
+"""Ways to live with old findings: comments beside them, a baseline, and the end of comments that are of no use."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tonumpy import check_source, fix_source
+from tonumpy.config import Settings
+from tonumpy.inference.index.project import Project
+from tonumpy.pipeline import check
+from tonumpy.repair.comments import with_noqa
+from tonumpy.repair.rewrite import RewriteError
+from tonumpy.text.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import RunTonumpy
+
+HEAD = "import torch\n\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n"
+
+# --add-noqa
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("    return x.numpy()\n", "    return x.numpy()  # noqa: TNP101\n"),
+        ("    return x.numpy()", "    return x.numpy()  # noqa: TNP101"),
+        ("    return x.numpy()\r\n", "    return x.numpy()  # noqa: TNP101\r\n"),
+        ("    return x.numpy(), y.cpu().numpy()\n", "    return x.numpy(), y.cpu().numpy()  # noqa: TNP101, TNP102\n"),
+        ("    return x.numpy()  # why\n", "    return x.numpy()  # why  # noqa: TNP101\n"),
+        ("    return x.numpy()  # noqa: E501\n", "    return x.numpy()  # noqa: E501, TNP101\n"),
+        ("    return x.numpy()  # noqa: E501 long\n", "    return x.numpy()  # noqa: E501, TNP101 long\n"),
+        ("    x.numpy(); y = '''\n    '''\n", "    x.numpy(); y = '''\n    '''  # noqa: TNP101\n"),
+        ("    return x \\\n        .numpy()\n", "    return x \\\n        .numpy()  # noqa: TNP101\n"),
+        (
+            "    return (\n        x\n        .numpy()\n    )\n",
+            "    return (\n        x\n        .numpy()  # noqa: TNP101\n    )\n",
+        ),
+        ("    return x.numpy(\n    )\n", "    return x.numpy(  # noqa: TNP101\n    )\n"),
+        ("    s = '日本'; return s, x.numpy()\n", "    s = '日本'; return s, x.numpy()  # noqa: TNP101\n"),
+    ],
+)
+def test_a_comment_where_flake8_looks_for_it(tmp_path: Path, run_tonumpy: RunTonumpy, body: str, expected: str) -> None:
+    path = tmp_path / "a.py"
+    head = HEAD.replace("\n", "\r\n") if "\r" in body else HEAD
+    path.write_bytes((head + body).encode())
+    result = run_tonumpy("check", "--add-noqa")
+    assert (result.code, result.err) == (0, "")
+    assert path.read_bytes().decode() == head + expected
+    assert run_tonumpy("check")[:3] == (0, "All checks passed!\n", "")
+    flake8 = [sys.executable, "-m", "flake8", "--isolated", "--select=TNP", "."]
+    assert subprocess.run(flake8, cwd=tmp_path, capture_output=True).stdout == b""
+
+
+def test_what_is_said_of_it(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(HEAD + "    return x.numpy(), y.numpy()\n")
+    (tmp_path / "broken.py").write_text("def (:\n    x.numpy()\n")
+    assert run_tonumpy("check", "--add-noqa", "a.py", "b.py")[:2] == (0, "Silenced 4 findings in 2 files.\n")
+    assert run_tonumpy("check", "--add-noqa", "a.py", "b.py")[:2] == (0, "There is nothing to silence.\n")
+    assert run_tonumpy("check", "--add-noqa", "broken.py").code == 2
+    assert "not standard input" in run_tonumpy("check", "--add-noqa", "-").err
+
+
+def test_a_comment_that_would_have_no_effect_is_not_written(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    """flake8 takes the first such text of a line for the comment, and here that is in a string."""
+    text = HEAD + "    return x.numpy(), '# noqa: E501'\n"
+    (tmp_path / "a.py").write_text(text)
+    result = run_tonumpy("check", "--add-noqa")
+    assert (result.code, result.err) == (2, "a.py: error: no comments are added: one in row 5 would have no effect\n")
+    assert (tmp_path / "a.py").read_text() == text
+
+
+def test_a_comment_that_changes_the_tree_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a defect can put one into a string, so it is planted here."""
+    source = Source.from_text(HEAD + "    return x.numpy(), 'a'\n", "a.py")
+    findings = check(source, Settings(), Project())
+    monkeypatch.setattr(
+        "tonumpy.repair.comments.apply_edits", lambda source, _: source.text.replace("'a'", "'a # noqa'")
+    )
+    with pytest.raises(RewriteError):
+        with_noqa(source, findings)
+
+
+# comments of no use
+
+
+@pytest.mark.parametrize(
+    "comment", ["# noqa: TNP101", "# noqa:TNP101,TNP102", "# NOQA: TNP1  # fmt: skip", "#noqa: TNP101"]
+)
+def test_the_fix_of_an_unused_comment_leaves_the_tree(comment: str) -> None:
+    text = HEAD + f"    return x.detach().cpu().numpy(), y  {comment}\n"
+    fixed = fix_source(text, select=["TNP901"])
+    assert ast.dump(ast.parse(fixed)) == ast.dump(ast.parse(text))
+    assert check_source(fixed, select=["TNP901"]) == []
+
+
+def test_a_repair_and_the_end_of_a_comment_together(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(HEAD + "    return x.numpy(), y.detach().cpu().numpy()  # noqa: TNP102\n")
+    assert run_tonumpy("fix", "--extend-select", "TNP901").code == 0
+    assert path.read_text() == HEAD + "    return x.detach().cpu().numpy(), y.detach().cpu().numpy()\n"
+
+
+def test_files_with_nothing_but_a_comment_are_looked_into(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    (tmp_path / "a.py").write_text("x = 1  # noqa: TNP101\n")
+    assert run_tonumpy("check").code == 0
+    assert run_tonumpy("check", "--select", "TNP9", "-q").out.startswith("a.py:1:8: TNP901 [*] ")
+    flake8 = [sys.executable, "-m", "flake8", "--isolated", "--select=TNP901", "."]
+    assert b"a.py:1:8: TNP901 " in subprocess.run(flake8, cwd=tmp_path, capture_output=True).stdout
+
+
+# a baseline
+
+
+@pytest.fixture
+def old(tmp_path: Path, run_tonumpy: RunTonumpy) -> Path:
+    """A repository with a finding twice in one line's words and one of another, and the baseline of them."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text(HEAD + "    x.numpy()\n    x.numpy()\n    return y.cpu().numpy()\n")
+    result = run_tonumpy("baseline", "write")
+    assert (result.code, result.out) == (0, "Wrote tonumpy-baseline.json: findings in it: 3.\n")
+    return tmp_path
+
+
+def test_what_a_baseline_holds(old: Path) -> None:
+    assert json.loads((old / "tonumpy-baseline.json").read_text()) == {
+        "version": 1,
+        "findings": [
+            {"path": "src/a.py", "code": "TNP101", "line": "x.numpy()", "count": 2},
+            {"path": "src/a.py", "code": "TNP102", "line": "return y.cpu().numpy()", "count": 1},
+        ],
+    }
+
+
+def test_only_what_is_new_is_reported(old: Path, run_tonumpy: RunTonumpy) -> None:
+    baseline = ("--baseline", "tonumpy-baseline.json")
+    assert run_tonumpy("check").code == 1
+    assert run_tonumpy("check", *baseline)[:3] == (0, "Found 3 findings of the baseline and no others.\n", "")
+    path = old / "src" / "a.py"
+    path.write_text(
+        "# a line more\n" + path.read_text().replace("    return", "    x.numpy()\n    x.detach().numpy()\n    return")
+    )
+    result = run_tonumpy("check", *baseline)
+    assert [line.split()[:2] for line in result.out.splitlines()[:2]] == [
+        ["src/a.py:8:7:", "TNP101"],
+        ["src/a.py:9:16:", "TNP103"],
+    ]
+    assert "Found 2 findings in 1 file, and 3 of the baseline.\n" in result.out
+    assert (result.code, result.err) == (1, "")
+    (old / "pyproject.toml").write_text('[tool.tonumpy]\nbaseline = "tonumpy-baseline.json"\n')
+    assert run_tonumpy("check").out == result.out
+    assert run_tonumpy("check", "--isolated").out.count("TNP10") == 5
+    assert len(json.loads(run_tonumpy("check", "--output-format=json").out)) == 2
+    assert run_tonumpy("baseline", "write").code == 0
+    assert run_tonumpy("check").code == 0
+
+
+def test_what_is_stale_is_named(old: Path, run_tonumpy: RunTonumpy) -> None:
+    (old / "b.py").write_text("")
+    (old / "src" / "a.py").write_text(HEAD + "    return x.numpy()\n")
+    baseline = ("--baseline", "tonumpy-baseline.json")
+    result = run_tonumpy("check", *baseline)
+    assert result.code == 1
+    assert [line.partition(";")[0] for line in result.err.splitlines()] == [
+        "tonumpy: warning: tonumpy-baseline.json has TNP101 in src/a.py for nothing: `x.numpy()`",
+        "tonumpy: warning: tonumpy-baseline.json has TNP102 in src/a.py for nothing: `return y.cpu().numpy()`",
+    ]
+    assert run_tonumpy("check", "b.py", *baseline).err == ""
+    (old / "src" / "a.py").unlink()
+    assert run_tonumpy("check", "b.py", *baseline).err.count("for nothing") == 2
+
+
+def test_fix_repairs_what_the_baseline_has(old: Path, run_tonumpy: RunTonumpy) -> None:
+    (old / "src" / "b.py").write_text(HEAD + "    return f'{x.numpy()=}'\n")
+    run_tonumpy("baseline", "write")
+    result = run_tonumpy("fix", "--baseline", "tonumpy-baseline.json")
+    assert (result.code, result.out) == (0, "Fixed 3 findings in 1 file.\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "known.json: No such file or directory; `tonumpy baseline write` makes it"),
+        ("{", "known.json: not valid JSON: "),
+        ("[]", "known.json: no baseline of version 1"),
+        ('{"version": 2}', "known.json: no baseline of version 1"),
+        ('{"version": 1, "findings": [{"path": "a.py"}]}', "known.json: findings[0]: has no `code`"),
+        (
+            '{"version": 1, "findings": [{"path": 1, "code": "", "line": "", "count": 1}]}',
+            "known.json: findings[0]: expected a string, found 1",
+        ),
+    ],
+)
+def test_a_wrong_baseline_is_refused(
+    tmp_path: Path, run_tonumpy: RunTonumpy, content: str | None, message: str
+) -> None:
+    (tmp_path / "a.py").write_text("")
+    if content is not None:
+        (tmp_path / "known.json").write_text(content)
+    result = run_tonumpy("check", "--baseline", "known.json")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"tonumpy: error: {message}")
+
+
+def test_no_baseline_of_what_cannot_be_read(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    (tmp_path / "a.py").write_text("def (:\n    x.numpy()\n")
+    result = run_tonumpy("baseline", "write")
+    assert (result.code, result.err.splitlines()[-1]) == (2, "tonumpy: tonumpy-baseline.json is not written")
+    assert not (tmp_path / "tonumpy-baseline.json").exists()
