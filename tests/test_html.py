@@ -94,6 +94,11 @@ def test_it_is_read_in_a_browser_and_by_keyboard(page: Path, window: Browser, tm
     assert window.run(body.replace("{}", ".come bdi"))[:2] == ["        .detach()", "        .cpu()"]
     window.screenshot(tmp_path / "light.png")
 
+    # what the code rests on stands there, too
+    assert window.run("return [...document.querySelectorAll('.tag.confidence')].map((each) => each.textContent)") == [
+        "medium confidence"
+    ] * 3
+
     # `/` goes to the search
     window.type("/", *"unsafe.py")
     window.run("return new Promise((done) => setTimeout(done, 200))")  # it waits for the end of a word
@@ -119,10 +124,11 @@ def test_it_is_read_in_a_browser_and_by_keyboard(page: Path, window: Browser, tm
     # everything that can be done is in the order of the tabulator
     window.run("document.getElementById('clear').click(); document.activeElement.blur(); window.scrollTo(0, 0)")
     reached = []
-    for _ in range(16):
+    for _ in range(20):
         window.type("\ue004")
         reached.append(window.run("const e = document.activeElement; return e.id || e.className || e.tagName"))
-    for control in ("skip", "theme", "bar", "ask-text", "ask-rule", "ask-folder", "ask-fix", "clear", "SUMMARY"):
+    asked = ("ask-text", "ask-rule", "ask-folder", "ask-fix", "ask-confidence")
+    for control in ("skip", "theme", "bar", *asked, "clear", "SUMMARY"):
         assert control in reached, reached
 
     colour = "return getComputedStyle(document.body).backgroundColor"

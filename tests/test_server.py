@@ -265,9 +265,19 @@ def test_quick_fixes_one_and_all_safe_and_unsafe_and_a_hover(tmp_path: Path) -> 
             text = await hover(4, 15)
             assert text is not None
             (finding,) = check_source(SAFE)
-            assert text.startswith(f"**TNP101 bare-numpy**\n\n{finding.message}\n\nsafe: Add `.detach().cpu()`")
-            assert "### Why is this bad" in text
+            assert text.startswith(
+                f"**TNP101 bare-numpy** (medium confidence)\n\n{finding.message}\n\nsafe: Add `.detach().cpu()`"
+            )
+            assert "**device:** nothing in sight says where it is\n- would settle it: `.cpu()`" in text
+            assert finding.url in text
             assert await hover(0, 0) is None
+            assert await hover(99, 0) is None
+            # of a silence, too
+            uri = window.opened(tmp_path / "c.py", "import torch\n\nARRAY = torch.zeros(3).numpy()\n")
+            text = await hover(2, 25)
+            assert text is not None
+            assert text.startswith("Not reported by tonumpy.\n\n**kind:** a torch tensor")
+            assert "**grad:** does not require grad" in text
 
     run(talk())
 

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
     from pygls.workspace import PositionCodec
 
-    from tonumpy.findings import Finding
+    from tonumpy.findings import Explanation, Finding
     from tonumpy.frontends.workbench import Checked
     from tonumpy.text.source import Source
 
 FIX_ALL = "source.fixAll.tonumpy"
 
 _PAUSE = 0.02  # seconds that a document must have been left alone: a burst of keys is looked at once
+_NAME = "numpy"
 _REPAIRS = {"safe": "", "unsafe": ", unsafe"}
 _SELECTED = [types.CodeActionKind.QuickFix, FIX_ALL]
 
@@ -200,23 +201,45 @@ class Server(LanguageServer):
         return [types.CodeAction(title, kind=kind, edit=self._edit(uri, checked, edits))] if edits else []
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
+        """At a finding, or at a conversion that is none: what is known of it, and what that rests on."""
         checked = await self.checked(params.text_document.uri)
-        for finding in checked.findings if checked else ():
-            assert checked is not None
-            place = self._range(checked.source, finding.start, finding.end)
+        row = params.position.line + 1
+        if checked is None or row > len(checked.source.line_starts):
+            return None
+        loop = asyncio.get_running_loop()
+        for explained in await loop.run_in_executor(self._thread, self.workbench.explain, checked, row):
+            end = explained.start._replace(column=explained.start.column + len(_NAME))
+            places = [(each.start, each.end) for each in explained.findings] or [(explained.start, end)]
+            place = self._range(checked.source, *places[0])
             if _overlap(place, types.Range(params.position, params.position)):
-                content = types.MarkupContent(types.MarkupKind.Markdown, _page(finding))
-                return types.Hover(content, place)
+                shown = _page(explained, [each for each in checked.findings if each in explained.findings])
+                return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, shown), place)
         return None
 
 
-def _page(finding: Finding) -> str:
-    """What is said of a finding where somebody rests on it: the message, the fix, and the rule's own reasons."""
-    rule = next(rule for rule in all_rules() if rule.code == finding.code)
-    why = rule.page.partition("## What it does\n")[2].partition("\n## Example")[0].replace("\n## ", "\n### ")
-    fix = f"\n\n{finding.fix.applicability}: {finding.fix.message}" if finding.fix else ""
-    said = f"**{finding.code} {rule.name}**\n\n{finding.message}{fix}"
-    return f"{said}\n\n---\n{why.strip()}\n\n[The whole page]({finding.url})"
+def _page(explained: Explanation, findings: Sequence[Finding]) -> str:
+    """What is said of a conversion where somebody rests on it; the rule's own reasons where it is reported."""
+    parts = []
+    for finding in findings:
+        rule = next(rule for rule in all_rules() if rule.code == finding.code)
+        parts.append(f"**{finding.code} {rule.name}** ({finding.confidence} confidence)\n\n{finding.message}")
+        if finding.fix:
+            parts.append(f"{finding.fix.applicability}: {finding.fix.message}")
+    if not findings:
+        parts.append("Not reported by tonumpy.")
+    for answer in explained.answers:
+        lines = [f"**{answer.about}:** {answer.text}"]
+        for ground in answer.grounds:
+            place = f" ({os.path.basename(ground.filename)}:{ground.row})" if ground.row else ""
+            lines.append(f"- {ground.kind} `{ground.id}`: {ground.message}{place}")
+        if answer.remedy and findings:
+            lines.append(f"- would settle it: {answer.remedy}")
+        parts.append("\n".join(lines))
+    for finding in findings:
+        rule = next(rule for rule in all_rules() if rule.code == finding.code)
+        why = rule.page.partition("## Why is this bad\n")[2].partition("\n## ")[0].strip()
+        parts.append(f"---\n{why}\n\n[The page of {finding.code}]({finding.url})")
+    return "\n\n".join(parts)
 
 
 def _position(source: Source, position: Position, codec: PositionCodec) -> types.Position:

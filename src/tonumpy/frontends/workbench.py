@@ -12,10 +12,12 @@ from tonumpy.globs import excludes
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.source import Source
+from tonumpy.why import explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tonumpy.findings import Explanation
     from tonumpy.pipeline import Judgement
 
 
@@ -68,6 +70,15 @@ class Workbench:
                 checked = Checked(source, {}, SourceError(path, "cannot be checked: nested too deeply"))
         self._checked[path] = checked
         return checked
+
+    def explain(self, checked: Checked, row: int) -> list[Explanation]:
+        """Why the conversions in a row are reported, or are not."""
+        path = checked.source.filename
+        settings = self._configuration.settings_in(os.path.dirname(path))
+        try:
+            return explain(checked.source, settings, self._project, row)
+        except (SourceError, RecursionError):
+            return []
 
     def close(self, path: str) -> None:
         self._checked.pop(path, None)

@@ -76,11 +76,9 @@ let left = [];  // those that are found and not yet made into elements
 
 function draw() {
   plot("by-rule", "rule", "code", (code) => `${code} ${data.rules[code].name}`);
+  plot("by-confidence", "confidence", "confidence", (level) => level);
   plot("by-folder", "folder", "folder", (folder) => folder);
-  for (const field of ["rule", "folder", "fix", "confidence"]) {
-    const select = at(`ask-${field}`);
-    if (select) select.value = asked.get(field) || "";
-  }
+  for (const field of Object.keys(FIELDS)) at(`ask-${field}`).value = asked.get(field) || "";
   left = shownBut();
   at("count").value = `${left.length.toLocaleString("en")} of ${findings.length.toLocaleString("en")} findings`;
   at("list").replaceChildren();
@@ -105,7 +103,7 @@ function row(finding) {
     make("span", { class: "place" }, make("bdi", {}, `${finding.name}:${finding.cell ? `cell ${finding.cell}:` : ""}${line}:${column}`)), " ",
     make("span", { class: "code" }, finding.code), finding.message,
     make("span", { class: `tag ${kind[0]}` }, kind[1]));
-  if (finding.confidence) summary.append(make("span", { class: "tag confidence" }, `confidence ${finding.confidence}`));
+  summary.append(make("span", { class: "tag confidence" }, `${finding.confidence} confidence`));
   const element = make("details", { class: "finding" }, summary);
   element.addEventListener("toggle", () => {
     if (element.open && element.children.length === 1) element.append(body(finding));
@@ -118,8 +116,8 @@ function body(finding) {
   if (finding.frame) element.append(frame(finding));
   if (finding.fix) element.append(make("p", {}, `${KINDS.find(([name]) => name === finding.kind)[1]}: ${finding.fix}`));
   if (finding.patch) element.append(patch(finding.patch));
-  if (finding.evidence && finding.evidence.length) {
-    element.append(make("h3", {}, "Why"), make("ul", {}, ...finding.evidence.map((each) => make("li", {}, each))));
+  if (finding.evidence.length) {
+    element.append(make("h3", {}, "What it rests on"), make("ul", {}, ...finding.evidence.map((each) => make("li", {}, each))));
   }
   element.append(make("details", {}, make("summary", {}, `${finding.code}: ${finding.rule.summary}`),
     make("div", { class: "page" }, finding.rule.page)));
@@ -158,9 +156,7 @@ function fill(field, values, labelOf) {
 fill("rule", Object.keys(data.rules).sort(), (code) => `${code} ${data.rules[code].name}`);
 fill("folder", [...new Set(findings.map((each) => each.folder))].sort(), shortened);
 fill("fix", KINDS.map(([kind]) => kind), (kind) => KINDS.find(([name]) => name === kind)[1]);
-const confidences = ["high", "medium", "low"].filter((level) => findings.some((each) => each.confidence === level));
-fill("confidence", confidences, (level) => level);
-at("ask-confidence").hidden = confidences.length === 0;
+fill("confidence", ["high", "medium", "low"], (level) => level);
 
 let waiting;
 at("ask-text").value = asked.get("text") || "";
