@@ -303,9 +303,7 @@ def _why(arguments: argparse.Namespace) -> int:
 
     filename, row, column = _place(arguments.place)
     filename, cell = _cell(filename)
-    settings = Configuration(_choices(arguments), arguments.config, arguments.isolated).settings_in(
-        os.path.dirname(filename)
-    )
+    settings = _configuration(arguments).settings_of(filename)
     try:
         source = source_of(read(filename), filename)
         found = source.explained(explain(source, settings, Project(), source.row_of(cell, row)))

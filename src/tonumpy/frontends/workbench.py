@@ -74,7 +74,7 @@ class Workbench:
     def explain(self, checked: Checked, row: int) -> list[Explanation]:
         """Why the conversions in a row are reported, or are not."""
         path = checked.source.filename
-        settings = self._configuration.settings_in(os.path.dirname(path))
+        settings = self._configuration.settings_of(path)
         try:
             return explain(checked.source, settings, self._project, row)
         except (SourceError, RecursionError):

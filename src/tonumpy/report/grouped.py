@@ -5,6 +5,7 @@ from __future__ import annotations
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.concise import REPAIR, render_statistics
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
+from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     from tonumpy.findings import Finding
@@ -24,11 +25,14 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def _group(report: Report, filename: str, findings: list[Finding]) -> str:
-    places = [f"{finding.start.row}:{finding.start.column}" for finding in findings]
+    places = [
+        f"{f'cell {finding.cell.number}:' if finding.cell else ''}{finding.start.row}:{finding.start.column}"
+        for finding in findings
+    ]
     width = max(map(len, places))
-    lines = [f"{BOLD}{filename}{PLAIN}:"]
+    lines = [f"{BOLD}{visible(filename)}{PLAIN}:"]
     for finding, place in zip(findings, places, strict=True):
         mark = f" [{CYAN}*{PLAIN}]" if report.is_fixable(finding) else ""
-        fix = finding.fix and f" {DIM}({REPAIR[finding.fix.applicability]}: {finding.fix.message}){PLAIN}"
-        lines.append(f"  {place:<{width}} {RED}{finding.code}{PLAIN}{mark} {finding.message}{fix or ''}")
+        fix = finding.fix and f" {DIM}({REPAIR[finding.fix.applicability]}: {visible(finding.fix.message)}){PLAIN}"
+        lines.append(f"  {place:<{width}} {RED}{finding.code}{PLAIN}{mark} {visible(finding.message)}{fix or ''}")
     return "\n".join((*lines, "", ""))

@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import absolute
 from tonumpy.report.parts.entries import entries
+from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     from tonumpy.report import Report
@@ -42,7 +43,7 @@ def _suite(name: str, found: list[Entry]) -> list[str]:
         case = f'name="{_PACKAGE}.{entry.code}" classname={_quoted(os.path.splitext(name)[0])}'
         text = f"line {row}, col {column}, {entry.message}"
         lines.append(f'    <testcase {case} line="{row}" column="{column}">')
-        lines.append(f"      <{tag} message={_quoted(entry.message)}>{escape(_legal(text))}</{tag}>")
+        lines.append(f"      <{tag} message={_quoted(entry.message)}>{escape(_legal(visible(text)))}</{tag}>")
         lines.append("    </testcase>")
     return [*lines, "  </testsuite>"]
 
@@ -52,7 +53,7 @@ def _counts(tests: int, failures: int, errors: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_legal(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    return quoteattr(_legal(visible(text)), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
 def _legal(text: str) -> str:

@@ -6,7 +6,7 @@ import os
 import tempfile
 
 from tonumpy.config import ConfigError
-from tonumpy.findings import Edit, Finding, Fix, Position, SourceError
+from tonumpy.findings import Edit, Finding, Fix, Ground, Position, SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report, format_named, format_names
 
@@ -72,7 +72,15 @@ def _finding(name: str, said: dict[str, Any]) -> Finding:
         ),
     )
     start, end = _position(said["location"]), _position(said["end_location"])
-    return Finding(name, said["code"], said["message"], start, end, fix)
+    grounds = tuple(
+        Ground(each["kind"], each["about"], each["id"], each["message"], each["filename"], _row(each["location"]))
+        for each in said.get("evidence") or ()
+    )
+    return Finding(name, said["code"], said["message"], start, end, fix, said.get("confidence", "medium"), grounds)
+
+
+def _row(place: dict[str, int] | None) -> int:
+    return 0 if place is None else place["row"]
 
 
 def _position(place: dict[str, int]) -> Position:
