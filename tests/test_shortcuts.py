@@ -27,7 +27,6 @@ from tonumpy.inference.index.class_bodies import WritersByName, members_defined,
 from tonumpy.inference.index.project import Module, Project
 from tonumpy.sinks import calls as consumer_calls
 from tonumpy.sinks.calls import find_consumers
-from tonumpy.sinks.trouble import Trouble
 from tonumpy.text import deferred
 from tonumpy.text.candidates import find_candidates
 from tonumpy.text.deferred import parse_on_demand
@@ -255,7 +254,7 @@ def test_every_way_of_writing_an_attribute(statement: str) -> None:
     assert [each.name for each in (*writers.assigning, *writers.filling)] == ["f"]
 
 
-def every_line(text: str, _trouble: Trouble) -> list[int]:
+def every_line(text: str) -> list[int]:
     return Source.from_text(text, "every_line.py").line_starts
 
 

@@ -134,7 +134,8 @@ class ImplicitConversion(NamedTuple):
 
     `function` is the call's function as it is written. `of_items`: the argument is a list whose tensors are not in
     sight one by one. `keeps_value`: the function gives of an array what it gives of a tensor. `is_sent`: it has been
-    moved to an accelerator, or a device chosen at run time, on one path at least. The rest is as above.
+    moved to an accelerator, or a device chosen at run time, on one path at least; `learns`: it is made of parameters on
+    one path at least. `others` are those of the same call that are in trouble too. The rest is as above.
     """
 
     site: Site
@@ -152,10 +153,14 @@ class ImplicitConversion(NamedTuple):
     of_items: bool
     keeps_value: bool
     evidence: AllEvidence = PROVED
+    learns: bool = False
+    others: tuple[ImplicitConversion, ...] = ()
 
     @property
     def confidence(self) -> Confidence:
-        return "high" if self.certainty == "tensor" and (self.is_certain_to_raise or self.is_sent) else "medium"
+        is_made_by_model = self.learns and self.grad_mode is True and not self.grad_is_proved
+        speaks = self.is_certain_to_raise or self.is_sent or is_made_by_model
+        return "high" if self.certainty == "tensor" and speaks else "medium"
 
     def without_habits(self, habits: Collection[str] | None = None) -> ImplicitConversion:
         """What is known if these habits are not believed, or none at all; itself where that changes nothing."""
@@ -172,11 +177,22 @@ class ImplicitConversion(NamedTuple):
     @property
     def trouble(self) -> str:
         """What the code around shows to go wrong, in words; unlike `unproved` nothing where it shows nothing."""
-        grad = "requires grad" if self.requires_grad and not self.grad_is_proved else ""
-        device = "is on a device chosen at run time" if self.is_sent and not self.device_is_proved else ""
-        if self.on_cpu is False:
-            device = "is on an accelerator"
+        grad = device = ""
+        if not self.grad_is_proved:
+            grad = "requires grad" if self.requires_grad else "is made of parameters" if self.learns else ""
+        if not self.device_is_proved:
+            device = "is on a device chosen at run time" if self.is_sent else ""
+            device = "is on an accelerator" if self.on_cpu is False else device
         return " and ".join(filter(None, (grad, device, *(words for words, _ in self._lacks))))
+
+    @property
+    def exception(self) -> str:
+        """When it does not raise although it is in trouble, in words; nothing where it certainly does."""
+        if self.is_certain_to_raise:
+            return ""
+        grad = "these are frozen" if self.learns and not self.grad_is_proved else ""
+        device = "that is the CPU" if self.is_sent and not self.device_is_proved else ""
+        return f" unless {' and '.join(filter(None, (grad, device)))}"
 
     @property
     def links(self) -> tuple[str, ...] | None:
@@ -200,7 +216,8 @@ class ImplicitConversion(NamedTuple):
     @property
     def is_certain_to_raise(self) -> bool:
         """Of what is in trouble: not where a device alone is doubtful, which may turn out to be the CPU."""
-        return self.on_cpu is False or bool(self._lacks) or (self.requires_grad is True and not self.grad_is_proved)
+        is_elsewhere = self.on_cpu is False and not self.device_is_proved
+        return is_elsewhere or bool(self._lacks) or (self.requires_grad is True and not self.grad_is_proved)
 
 
 def _without_habits(conversion: _Judged, habits: Collection[str] | None) -> _Judged:

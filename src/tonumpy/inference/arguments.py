@@ -13,11 +13,13 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
+    do_learn,
     evidence_in,
     is_number,
     members,
 )
 from tonumpy.inference.receivers import observe
+from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments
 
@@ -44,17 +46,24 @@ class _Facts(NamedTuple):
     layout: str | None
     bit: str | None
     is_sole: bool  # it is nothing else on any path
+    learns: bool
 
 
 def infer_implicit(module: Module, sites: Items[Site]) -> list[ImplicitConversion]:
-    """Conversions in the order of the sites; those that are proved to need no repair among them."""
+    """Those in trouble, if only without habits, one for each call, in the order of the sites."""
+    if module.has_rivals and not module.speaks_of_torch:
+        return []  # another framework's code
     observed = observe(module, sites, MAX_STATEMENTS)
-    return [
-        conversion
-        for site in sites
-        if id(site.call) in observed
-        for conversion in _conversions(site, observed[id(site.call)])
-    ]
+    found = []
+    for site in sites:
+        seen = observed.get(id(site.call))
+        conversions = [] if seen is None else list(_conversions(site, seen))
+        in_trouble = [each for each in conversions if each.trouble]
+        in_trouble = in_trouble or [each for each in conversions if each.without_habits().trouble]
+        if in_trouble:
+            first, *others = in_trouble
+            found.append(first._replace(others=tuple(others)))
+    return found
 
 
 def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
@@ -83,6 +92,7 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
                     of_items,
                     consumer.keeps_value and facts.is_sole,
                     evidence_in(given),
+                    facts.learns,
                 )
 
 
@@ -135,13 +145,17 @@ def _facts(value: Value) -> _Facts | None:
     """What is known of a value that is a tensor whatever path led here, or at least on those that matter; else None.
 
     Numbers beside it do not count: a sum may start with one. Nor does a value of which nothing is known, where the
-    tensor has been moved: it is the same before that, as in `if use_cuda: x = x.cuda()`.
+    tensor has been moved: it is the same before that, as in `if use_cuda: x = x.cuda()`. What has been moved or comes
+    out of a model reads as a tensor, whatever else is unknown of it.
     """
+    if isinstance(value, Unknown) and (value.sent or value.learns) and not value.is_no_tensor:
+        value = as_tensor(value)
     tensors = [member for member in members(value) if isinstance(member, Tensor)]
     others = [member for member in members(value) if not isinstance(member, Tensor) and not is_number(member)]
     if len(tensors) != 1:
         return None
     (tensor,) = tensors
+    learns = do_learn(tensors)
     if not others:
         is_sole = isinstance(value, Tensor)
         return _Facts(
@@ -153,7 +167,8 @@ def _facts(value: Value) -> _Facts | None:
             tensor.layout,
             tensor.bit,
             is_sole,
+            learns,
         )
-    if tensor.sent and all(isinstance(other, Unknown) and not other.is_no_tensor for other in others):
-        return _Facts("likely", None, True, None, None, None, None, False)
+    if (tensor.sent or learns) and all(isinstance(other, Unknown) and not other.is_no_tensor for other in others):
+        return _Facts("likely", None, bool(tensor.sent), None, None, None, None, False, learns)
     return None

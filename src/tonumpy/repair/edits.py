@@ -60,7 +60,8 @@ def _is_placed(conversion: Conversion | ImplicitConversion, source: Source) -> b
 
 def _applicability(conversion: Conversion | ImplicitConversion, source: Source) -> Applicability:
     if isinstance(conversion, ImplicitConversion):
-        return "safe" if conversion.keeps_value else "unsafe"
+        keep_value = all(each.keeps_value for each in (conversion, *conversion.others))
+        return "safe" if keep_value else "unsafe"
     if _is_echoed(conversion.candidate, source):
         return "display-only"
     return "unsafe" if conversion.certainty == "possible" else "safe"

@@ -3,10 +3,12 @@
 ## What it does
 
 Reports a torch tensor (or a list of tensors) that is given to a function of NumPy, Matplotlib, pandas, SciPy,
-scikit-learn or seaborn that makes an array of it, where the code around shows that the tensor requires grad (it is a
-Parameter, or `.backward()` was called on it), or that it is on an accelerator or on a device that is chosen at run time
-(`.to(device)`, `device=args.device`), or that it is of a dtype (`bfloat16`, `float8`, quantized) or a layout (sparse,
-`mkldnn`) that NumPy does not have, or has its conjugate or negative bit set.
+scikit-learn or seaborn that makes an array of it, where something in sight speaks for trouble: that it requires grad
+(it is a Parameter, `.backward()` was called on it, or it is made by a module, or of what one has made, and grad mode is
+not known to be off), or that it is on an accelerator or on a device that is chosen at run time (`.to(device)`,
+`.to(args["device"])`, `device=args.device`), or that it is of a dtype (`bfloat16`, `float8`, quantized) or a layout
+(sparse, `mkldnn`) that NumPy does not have, or has its conjugate or negative bit set. What callers in the same module
+give to a function counts as well. One finding a call, at the first of its arguments that is in trouble.
 
 Of `.numpy()` it is reported that it may raise as soon as the opposite is not proved. Not so here: these functions are
 given arrays far more often than tensors, and measured on 46 repositories most such doubts were wrong.
@@ -71,7 +73,8 @@ def check(conversion: ImplicitConversion) -> str | None:
     if not conversion.trouble:
         return None
     is_proved = conversion.certainty == "tensor"
-    raises = f"{conversion.trouble}, which raises{'' if conversion.is_certain_to_raise else ' unless that is the CPU'}"
+    more = f"; so does {len(conversion.others)} more of its arguments" if conversion.others else ""
+    raises = f"{conversion.trouble}, which raises{conversion.exception}{more}"
     if conversion.of_items:
         what = f"a list of {'tensors' if is_proved else 'what read as tensors'}"
         return f"`{conversion.function}` makes an array of {what}; each {raises}: convert each when it is added"
@@ -80,4 +83,8 @@ def check(conversion: ImplicitConversion) -> str | None:
 
 
 def repair(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
-    return () if conversion.of_items else convert_argument(conversion, style)
+    """Of all of the call's arguments that need one; none where one of them has none."""
+    found = [
+        () if each.of_items else convert_argument(each, style) for each in (conversion, *conversion.others)
+    ]
+    return tuple(operation for each in found for operation in each) if all(found) else ()

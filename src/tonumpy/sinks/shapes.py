@@ -16,12 +16,17 @@ Names = dict[str, str]  # what a module has imported of these libraries: its own
 
 def may_convert(call: ast.Call, names: Names) -> bool:
     """Whether a call is of a consumer, as it seems, and given what may be a tensor where that would be converted."""
-    return any(
-        _may_be_a_tensor(argument.node, names)
+    return any(_may_be_a_tensor(each, names) for each in given_away(call, names))
+
+
+def given_away(call: ast.Call, names: Names) -> list[ast.expr]:
+    """The arguments of a call that would be converted, if they are tensors, by what it seems to call."""
+    return [
+        argument.node
         for consumer in _consumers_spelt(call.func, names)
         for argument in converting_arguments(call, consumer)
         if "items" in argument.takes or not isinstance(argument.node, _SEQUENCES)
-    )
+    ]
 
 
 def _consumers_spelt(function: ast.expr, names: Names) -> Iterator[Consumer]:

@@ -25,6 +25,7 @@ _BEGINNINGS = (
     *(r"requires_grad(?<!\wrequires_grad) *=", r"cuda\w{0,99}\("),  # `trans_to_cuda(x)`
     r"device(?<!\wdevice)(?<!Generator\(device) *=(?!=| *[\"']cpu[\"'])",  # a generator is no tensor
     r"device(?:\w{1,99}\(|(?<=\wdevice)\()",  # `to_device(x)`; but not `device("cpu")`
+    *(r"model\(", r"net\(", r"network\(", r"nn\.(?:[A-Z]|functional)", r"\.(?:weight\b|bias\b|parameters\()"),
 )
 
 

@@ -14,6 +14,7 @@ CONSUMERS = ("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn")
 TROUBLE = (
     *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", "bfloat16", "float8", ".xpu", ".npu"),
     *("complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),
+    *("model(", "net(", "network(", "nn.", ".weight", ".bias", ".parameters("),  # what requires grad
 )
 
 

@@ -26,6 +26,7 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    do_learn,
     evidence_in,
     is_number,
     members,
@@ -68,6 +69,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
             sent=sent,
             is_given=are_given(parts),
             evidence=rests_on(parts, cpu, grad, grad_mode),
+            learns=grad is not False and do_learn(parts),
         )
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
     if foreign is not None:
@@ -80,7 +82,9 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     unknown = [part for part in parts if isinstance(part, Unknown)]
     is_no_tensor = bool(unknown) and all(part.is_no_tensor for part in unknown)
     why = unknown[0].why if unknown else "operator of an object"
-    return Unknown(why, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode))
+    sent = Sent.NOWHERE if cpu is True else most_sent(unknown)
+    learns = grad is not False and do_learn(parts)
+    return Unknown(why, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode), sent, learns)
 
 
 # See `result_facts`, which is asked about too many values to say where.

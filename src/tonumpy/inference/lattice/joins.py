@@ -22,6 +22,7 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    do_learn,
     evidence_in,
     held_in,
     is_number,
@@ -96,6 +97,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             all(each.is_given or (each.on_cpu is True and each.requires_grad is False) for each in (first, second)),
             first.origins | second.origins,
             first.evidence | second.evidence,
+            do_learn((first, second)),
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
         return Unknown(
@@ -104,6 +106,8 @@ def _merge(first: Value, second: Value) -> Value | None:
             join_fact(first.requires_grad, second.requires_grad),
             first.is_no_tensor and second.is_no_tensor,
             first.evidence | second.evidence,
+            max(first.sent, second.sent),
+            do_learn((first, second)),
         )
     if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
         if isinstance(first, Constant) and isinstance(second, Constant) and NONE in (first, second):

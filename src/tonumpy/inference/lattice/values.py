@@ -54,12 +54,14 @@ class Tensor(NamedTuple):
     is_given: bool = False  # made of nothing but data and annotated parameters and attributes, and sent nowhere since
     origins: frozenset[str] = frozenset()  # the names under which tensors were first held that this may be, or view
     evidence: AllEvidence = PROVED  # what its facts rest on
+    learns: bool = False  # made of parameters on one path at least, while grad mode may have been on
 
 
 class Unknown(NamedTuple):
     """Nothing is known of the kind; what is known of the device and grad of tensors in it, and why it is unknown.
 
-    `is_no_tensor`: a test has shown that it is no tensor itself, though it may hold some.
+    `is_no_tensor`: a test has shown that it is no tensor itself, though it may hold some. `sent` and `learns` are those
+    of the tensors in it.
     """
 
     why: str
@@ -67,6 +69,8 @@ class Unknown(NamedTuple):
     requires_grad: Fact = None
     is_no_tensor: bool = False
     evidence: AllEvidence = PROVED
+    sent: Sent = Sent.NOWHERE
+    learns: bool = False
 
 
 class Plain(NamedTuple):
@@ -330,7 +334,13 @@ def definition(
 
 def most_sent(values: Iterable[Value]) -> Sent:
     """Of the tensors among some values."""
-    return max((value.sent for value in values if isinstance(value, Tensor)), default=Sent.NOWHERE)
+    return max((value.sent for value in values if isinstance(value, (Tensor, Unknown))), default=Sent.NOWHERE)
+
+
+def do_learn(values: Iterable[Value]) -> bool:
+    """Whether one of the tensors in some values requires grad, or is made of parameters on one path at least."""
+    tensors = (each for each in held_in(*values) if isinstance(each, (Tensor, Unknown)))
+    return any(each.requires_grad or (each.learns and each.requires_grad is None) for each in tensors)
 
 
 def members(value: Value) -> tuple[Value, ...]:
@@ -430,6 +440,15 @@ def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) ->
     if isinstance(value, Union):
         return Union(tuple(with_facts(member, on_cpu, requires_grad) for member in value.members))
     return value
+
+
+def with_evidence(value: Value, sent: Sent, learns: bool) -> Value:
+    """The value, with what speaks for trouble with the tensors in it."""
+    if not sent and not learns:
+        return value
+    if isinstance(value, (Tensor, Unknown)):
+        return value._replace(sent=max(value.sent, sent), learns=value.learns or learns)
+    return mapped(value, lambda part: with_evidence(part, sent, learns))
 
 
 def held_in(*values: Value) -> Iterator[Value]:

@@ -47,6 +47,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     mapped,
     tensor_facts,
+    with_evidence,
     with_facts,
 )
 from tonumpy.inference.summaries import callers, classes, module_variables, pytest_fixtures
@@ -632,7 +633,7 @@ class Analysis:
             return seen
         cpu, grad = tensor_facts(seen)
         # Another value of a declared union stays possible; only the tensors in it share the facts.
-        return with_facts(declared, cpu, grad)
+        return with_evidence(with_facts(declared, cpu, grad), seen.sent, seen.learns)
 
     # Objects: see classes.py and libraries.py
 

@@ -19,14 +19,18 @@ from tonumpy.inference.lattice.values import (
     Constant,
     Function,
     Instance,
+    Mapping,
     Plain,
+    Sequence,
     Tensor,
     Unknown,
     Value,
+    do_learn,
     held_in,
     join_fact,
     mapped,
     members,
+    most_sent,
     tensor_facts,
 )
 from tonumpy.inference.transfer.frame import Targets
@@ -221,8 +225,21 @@ def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool]) -> 
     One that is only given what is on the CPU, and detaches it itself, may well be given something else by them.
     """
     detached = {name: _wherever_unknown(value) for name, value in entry.arguments.items() if is_enough(value)}
+    in_trouble = {
+        name: _in_trouble(value)
+        for name, value in entry.arguments.items()
+        if name not in detached and (most_sent(held_in(value)) or do_learn((value,)))
+    }
     mode = False if entry.grad_mode is False else None
-    return Entry(detached, mode) if detached or mode is False else OUT_OF_SIGHT
+    return Entry({**detached, **in_trouble}, mode) if detached or in_trouble or mode is False else OUT_OF_SIGHT
+
+
+def _in_trouble(value: Value) -> Value:
+    """What one call gives that may raise is given, whatever others give; and nothing else is known of it."""
+    if isinstance(value, (Sequence, Mapping)):
+        return mapped(value, _in_trouble)
+    held = tuple(held_in(value))
+    return Unknown("parameter", sent=most_sent(held), learns=do_learn(held))
 
 
 def at_best(module: Module, declared: Entry) -> Entry:

@@ -28,10 +28,12 @@ from tonumpy.inference.lattice.values import (
     SENT,
     Arguments,
     Constant,
+    Device,
     Foreign,
     LibraryObject,
     Mapping,
     Plain,
+    Sent,
     Sequence,
     Tensor,
     Union,
@@ -40,6 +42,7 @@ from tonumpy.inference.lattice.values import (
     believed,
     mapped,
 )
+from tonumpy.inference.transfer import signs
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
@@ -80,8 +83,8 @@ def left_on_cpu(value: Value, basis: Basis | None) -> Value:
     """What was made where only the CPU is spoken of, or is in use; not what was sent elsewhere all the same."""
     if basis is None:
         return value
-    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.sent):
-        return believed(value, basis, on_cpu=True)
+    if isinstance(value, (Tensor, Unknown)):
+        return value if value.sent else believed(value, basis, on_cpu=True)
     return mapped(value, lambda part: left_on_cpu(part, basis))
 
 
@@ -115,6 +118,8 @@ def learnt_from_name(value: Value, name: str, where: Where, *, is_item: bool = F
     `is_item`: of the variable of a loop, or of a part of what an iterator yields.
     """
     value = taken_for_source(value, name, where)
+    if isinstance(value, Unknown) and value.why != TOO_MANY and signs.is_device(name):
+        return Device(value.on_cpu, sent=Sent.AS_TOLD if value.on_cpu is None else Sent.NOWHERE)
     # What `.to(dtype)` is given, which moves nothing. One of many may be the type of tensors of some device: `for dtype
     # in tensor_types`.
     if (

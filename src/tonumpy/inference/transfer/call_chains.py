@@ -38,6 +38,7 @@ from tonumpy.inference.transfer.frame import Observation
 from tonumpy.inference.transfer.members import attribute_of, item_of, settle, subscript_of
 from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.mutations import change_arguments, change_receiver, give_away_modules
+from tonumpy.inference.transfer.signs import made_by_model
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
@@ -111,6 +112,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 if inner is link.func.value and is_super(inner) and _gives_itself(receiver, link.func.attr, value):
                     value = _moved_itself(frame, value, link.func.attr, arguments)
                 value = learnt_from_function(value, link.func, arguments, frame)
+                value = _made_by_model(frame, value, link.func, arguments)
                 change_receiver(frame, link, receiver, path, arguments, value)
             if known is not None or not _gives_itself(receiver, link.func.attr, value):
                 path = None
@@ -228,9 +230,16 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         if id(call) in frame.not_followed:
             return _UNREAD
     result = learnt_from_function(call_value(frame, function, arguments), call.func, arguments, frame)
+    result = _made_by_model(frame, result, call.func, arguments)
     give_away_modules(frame, call, function)
     change_arguments(frame, call, function, arguments)
     return result
+
+
+def _made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Arguments) -> Value:
+    if frame.grad_mode is False or not frame.module.only_torch_says:
+        return result
+    return made_by_model(result, function, arguments)
 
 
 def _method_of(frame: Frame, receiver: Value, name: str) -> Value:

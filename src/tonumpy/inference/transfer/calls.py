@@ -346,7 +346,7 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
     if isinstance(result, Unknown):
         # Whatever it is that has been brought there, or detached.
         if name == "cpu":
-            return result._replace(on_cpu=True)
+            return result._replace(on_cpu=True, sent=Sent.NOWHERE)
         if name == "detach":
             return result._replace(requires_grad=False)
     return result
@@ -457,7 +457,7 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
     if name in _PLAIN_METHODS:
         return Plain(f"result of {name}")
     if name in ("items", "values", "get", "pop", "setdefault", "copy", "popitem"):
-        inner = Unknown(f"{name} of an unknown value", receiver.on_cpu, receiver.requires_grad)
+        inner = receiver._replace(why=f"{name} of an unknown value", is_no_tensor=False)
         if receiver.why == SAVED and name != "copy":
             inner = receiver._replace(requires_grad=False)
         if name == "copy":
@@ -502,7 +502,8 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
             return result._replace(certainty="possible" if is_shared else "likely")
         is_obscure = receiver.why == DATASET or (name == "to" and not keeps_device(arguments))
         why = f"method {name}" if is_obscure else receiver.why
-        return Unknown(why, result.on_cpu, result.requires_grad)
+        facts = result.on_cpu, result.requires_grad
+        return Unknown(why, *facts, evidence=result.evidence, sent=result.sent, learns=result.learns)
     return result
 
 

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 def as_tensor(receiver: Tensor | Unknown) -> Tensor:
     if isinstance(receiver, Tensor):
         return receiver
-    return Tensor(receiver.on_cpu, receiver.requires_grad, None, "likely", evidence=receiver.evidence)
+    facts = receiver.on_cpu, receiver.requires_grad
+    return Tensor(
+        *facts, None, "likely", sent=receiver.sent, evidence=receiver.evidence, learns=receiver.learns
+    )
 
 
 def moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Tensor:

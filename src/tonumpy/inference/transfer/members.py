@@ -27,6 +27,7 @@ from tonumpy.inference.lattice.values import (
     ModuleValue,
     Nothing,
     Plain,
+    Sent,
     Sequence,
     Symbol,
     Tensor,
@@ -38,6 +39,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.beliefs import item_of_dataset, learnt_from_name, was_given
+from tonumpy.inference.transfer.signs import counts_or_names
 from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -91,7 +93,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
             return Device(value.on_cpu)
         if name == "data" and frame.module.speaks_of_torch:
             evidence = without(value.evidence, "grad")  # of a tensor, as it is wherever a chain has it
-            return Unknown("attribute data", value.on_cpu, False, evidence=evidence)
+            return Unknown("attribute data", value.on_cpu, False, evidence=evidence, sent=value.sent)
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(_of_last(frame, value, name), name)
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
 
@@ -136,13 +138,20 @@ def settle(frame: Frame, value: Value) -> Value:
                 owner = owner._replace(requires_grad=False if is_tensor else None)
             elif owner.why == DATASET:
                 owner = owner._replace(on_cpu=True)
-            held = Unknown(f"attribute {value.name}", owner.on_cpu, owner.requires_grad, evidence=owner.evidence)
+            held = owner._replace(why=f"attribute {value.name}", is_no_tensor=False)
+            if counts_or_names(value.name):
+                held = held._replace(sent=Sent.NOWHERE, learns=False)
             return learnt_from_name(held, value.name, frame)
         if isinstance(value.receiver, Tensor) and not _tensors_have(value.name):
             # Somebody has put it there; or it is no tensor after all, and its parts are where it has been sent.
-            facts = (None, None) if value.receiver.certainty == "tensor" else tensor_facts(value.receiver)
-            held = Unknown(f"attribute {value.name} of a tensor", *facts, evidence=value.receiver.evidence)
-            return learnt_from_name(held, value.name, frame)
+            why = f"attribute {value.name} of a tensor"
+            evidence = value.receiver.evidence
+            if value.receiver.certainty == "tensor":
+                return learnt_from_name(Unknown(why, evidence=evidence), value.name, frame)
+            owner = Unknown(why, *tensor_facts(value.receiver), evidence=evidence)
+            if not counts_or_names(value.name):
+                owner = owner._replace(sent=value.receiver.sent, learns=value.receiver.learns)
+            return learnt_from_name(owner, value.name, frame)
         if isinstance(value.receiver, LibraryObject):
             why = f"attribute {value.name} of {value.receiver.name}"
             facts = tensor_facts(value.receiver)
@@ -273,8 +282,7 @@ def _item_of_unknown(value: Unknown) -> Unknown:
     if value.why.startswith(GIVEN):
         return value._replace(why=ITEM_OF_GIVEN)
     keeps_why = "item" in value.why or value.why == SENT
-    why = value.why if keeps_why else "item of an unknown value"
-    return Unknown(why, value.on_cpu, value.requires_grad, evidence=value.evidence)
+    return value._replace(why=value.why if keeps_why else "item of an unknown value", is_no_tensor=False)
 
 
 def _item_of_instance(frame: Frame, value: Instance) -> Value:

@@ -94,6 +94,8 @@ def change_receiver(
             _forget_what_is_written(frame, SELF, receiver, name)
     elif isinstance(receiver, Tensor) and name == "backward":
         frame.refine(path, receiver._replace(requires_grad=True))  # or it would have raised
+    elif isinstance(receiver, Unknown) and name == "backward" and not (arguments.positional or arguments.has_star):
+        frame.refine(path, receiver._replace(requires_grad=True, learns=True))
     elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
         if changes_module_in_place(name):
             frame.change_all(path, receiver, result)

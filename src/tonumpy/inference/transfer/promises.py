@@ -30,6 +30,7 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    do_learn,
     evidence_in,
     mapped,
     most_sent,
@@ -63,7 +64,8 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
         known = first.dtype if isinstance(first, Tensor) else None
         dtype = known if dtype == "first" or is_real(known) else None
     evidence = _rests_on(frame, promise, owner, arguments, cpu, grad)
-    tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, sent=sent, evidence=evidence)
+    learns = grad is not False and _do_learn(promise, owner, arguments, frame.grad_mode)
+    tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, sent=sent, evidence=evidence, learns=learns)
     kept = [_returned(frame, kind, tensor, owner, arguments) for kind in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
 
@@ -98,6 +100,24 @@ def _derived(
     if owner is not None and of not in ("first", "inputs"):
         parts.append(evidence_in(owner))
     return said | frozenset(each for each in joined(parts) if each.about == about)
+
+
+def _do_learn(promise: Promise, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> bool:
+    """Whether what is promised is, or may be made of, parameters, while grad mode may be on."""
+    if grad_mode is False and promise.grad != "own":
+        return False
+    if promise.grad == "own" and promise.returns == ("unknown",):
+        return False  # the parts of a module, which are modules
+    if promise.grad in _OF_ITSELF and isinstance(owner, (Instance, LibraryObject)) and owner.requires_grad is not False:
+        names = [owner.name] if isinstance(owner, LibraryObject) else ["torch.nn.Module"]
+        if is_module(names):
+            return True
+    operands = _operands(promise.grad, None, arguments)
+    return operands is not None and do_learn(operands)
+
+
+# Words of `promise.grad` that speak of what the object holds.
+_OF_ITSELF = ("self", "own", "both", "some of both")
 
 
 def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, arguments: Arguments) -> Value:
@@ -189,7 +209,7 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
         return Unknown(SAVED, cpu, evidence=evidence)
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
         return _iterated(frame, kind, arguments)
-    return Unknown("value of a library", cpu, grad, evidence=evidence)
+    return Unknown("value of a library", cpu, grad, evidence=evidence, sent=tensor.sent, learns=tensor.learns)
 
 
 def _item(frame: Frame, value: Value) -> Value:

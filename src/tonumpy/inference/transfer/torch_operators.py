@@ -23,6 +23,7 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    do_learn,
     dtype_of,
     join_fact,
     mapped,
@@ -341,7 +342,19 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     evidence = rests_on(call.operands, cpu if output.device != "cpu" and not is_placed else None, grad, call.grad_mode)
     if output.grad in ("never", "argument", "always") or is_integral(dtype):
         evidence = without(evidence, "grad")
-    return Tensor(cpu, grad, dtype, certainty, is_number, bit=bit, sent=sent, is_given=is_given, evidence=evidence)
+    learns = grad is not False and output.grad not in ("never", "argument") and do_learn(call.carriers)
+    return Tensor(
+        cpu,
+        grad,
+        dtype,
+        certainty,
+        is_number,
+        bit=bit,
+        sent=sent,
+        is_given=is_given,
+        evidence=evidence,
+        learns=learns,
+    )
 
 
 def _sent_of_output(call: _Call) -> Sent:

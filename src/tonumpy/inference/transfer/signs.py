@@ -1,0 +1,44 @@
+"""A name in; whether it speaks for trouble with the tensors of what is called so out. Such signs only ever report
+something: nothing is silenced by one."""
+
+from __future__ import annotations
+
+import re
+
+from tonumpy.inference.lattice.values import Arguments, Unknown, Value, do_learn, most_sent
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+
+if TYPE_CHECKING:
+    import ast
+
+# Where a tensor is sent: whoever says so may say an accelerator.
+_DEVICES = frozenset(("device", "dev"))
+# What learns, and what compares its answers with the right ones, by what it is called as.
+_MODELS = frozenset("model net network".split())
+_LOSSES = re.compile(r"(^|_)(criterion|loss(_(fn|fun|func|function))?)$")
+_COUNTS = re.compile(r"^(num|n|is|has)_|(^|_)(size|names?|count|paths?)$")
+
+
+def is_device(name: str) -> bool:
+    return name.rpartition("_")[2] in _DEVICES
+
+
+def counts_or_names(name: str) -> bool:
+    """Whether an attribute of this name is a number or a text, of whatever object: `batch.num_graphs`."""
+    return _COUNTS.search(name) is not None
+
+
+def made_by_model(result: Value, function: ast.expr, arguments: Arguments) -> Value:
+    """What something that is called a model makes while grad mode may be on, and what a loss makes of that, where
+    nothing better is known of it: its parameters, and all that is made of them, require grad."""
+    if not isinstance(result, Unknown) or result.requires_grad is not None:
+        return result
+    if arguments.named_value("output_type") is not None:
+        return result  # that of a pipeline, which runs without grad and is asked for arrays or images
+    name = (last_name(function) or "").lower()
+    given = tuple(arguments.values())
+    sent = max(result.sent, most_sent(given))
+    if name.rpartition("_")[2] in _MODELS:
+        return result._replace(learns=True, sent=sent)
+    return result._replace(learns=do_learn(given), sent=sent) if _LOSSES.search(name) else result
