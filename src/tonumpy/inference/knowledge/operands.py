@@ -109,7 +109,8 @@ def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact) -> 
 def _dtype_of_arithmetic(parts: Items[Value]) -> str | None:
     """Complex if one operand is; what all tensors are if that is floating point and the others are real numbers."""
     dtypes = {part.dtype for part in parts if isinstance(part, Tensor)}
-    if len(parts) > 1 and any(is_complex(dtype) for dtype in dtypes):
+    has_complex_number = any(isinstance(part, Constant) and isinstance(part.value, complex) for part in parts)
+    if len(parts) > 1 and (has_complex_number or any(is_complex(dtype) for dtype in dtypes)):
         return "complex"
     dtype = dtypes.pop() if len(dtypes) == 1 else None
     if dtype is None or is_integral(dtype):

@@ -56,6 +56,9 @@ COMPLEX_RESULTS = frozenset(
     ).split()
 )
 
+# Functions, and methods, that give complex numbers of complex numbers.
+KEEP_COMPLEX = frozenset("exp sqrt square log sin cos tan sinh cosh tanh reciprocal neg".split())
+
 # Functions that quantize, with the position of their argument `dtype`.
 QUANTIZERS = {
     "torch.quantize_per_tensor": 3,
@@ -89,6 +92,10 @@ def of_function(name: str, arguments: Arguments, result: Value | None) -> Value 
         known = dtype.name.rpartition(".")[2] if isinstance(dtype, Symbol) else ""
         return result._replace(dtype=known if is_dtype_name(known) else "quantized")
     first = arguments.get(0, "input")
+    if name.removeprefix("torch.") in KEEP_COMPLEX and isinstance(first, Tensor) and is_complex(first.dtype):
+        return result._replace(dtype="complex")
+    if name == "torch.sparse.sum" and isinstance(first, Tensor) and (arguments.get(1, "dim") is not None):
+        return result._replace(layout=first.layout)  # of some dimensions; of all it is a dense number
     if name in ("torch.conj", "torch.adjoint") and isinstance(first, Tensor):
         return _conjugated(first, result)
     return result
@@ -121,6 +128,8 @@ def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, resul
         return result._replace(layout=receiver.layout)
     if name in _CONJUGATING:
         return _conjugated(receiver, result)
+    if name in KEEP_COMPLEX and is_complex(receiver.dtype):
+        return result._replace(dtype="complex")
     if name in ("real", "imag"):
         return result._replace(bit="negative" if name == "imag" and receiver.bit == "conjugate" else None)
     return result
