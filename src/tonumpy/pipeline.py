@@ -16,6 +16,7 @@ from tonumpy.repair.edits import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span, find_candidates
+from tonumpy.text.caught import is_shown_to_raise
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers
 
@@ -170,7 +171,7 @@ def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:
         complete = Complete(among, module.source, sharing)
         return {id(each) for rule in rules for each in rule.concerns(complete)} if among else set()
 
-    candidates = find_candidates(module.source)
+    candidates = [each for each in find_candidates(module.source) if not is_shown_to_raise(each)]
     sharing = cache(partial(sharing_of, module, candidates))
     complete = complete_candidates(module.source, candidates)
     passed_over = {id(candidate) for candidate in complete} - concerned(complete)
@@ -182,7 +183,7 @@ def _arguments(module: Module) -> list[ImplicitConversion]:
     from tonumpy.inference.arguments import infer_implicit
     from tonumpy.sinks.calls import find_consumers
 
-    sites = find_consumers(module.source)
+    sites = [site for site in find_consumers(module.source) if not is_shown_to_raise(site)]
     return infer_implicit(module, sites) if sites else []
 
 
@@ -199,7 +200,8 @@ def _judgements(
                 judged = conversion.without_habits()
                 message = None if judged is conversion else rule.check(judged)
             if message is not None and CONFIDENCES.index(confidence) <= asked:
-                operations = compose(rule.repair(judged, settings.style))
+                is_unbound = isinstance(conversion, Conversion) and conversion.candidate.is_unbound
+                operations = () if is_unbound else compose(rule.repair(judged, settings.style))
                 fix = plan_fix(judged, operations, source)
                 if fix and fix.applicability == "safe" and rule.fix_is_unsafe:
                     fix = fix._replace(applicability="unsafe")

@@ -10,6 +10,7 @@ from tonumpy.inference.habits.program_on_cpu import CpuOnly
 from tonumpy.inference.index.bindings import names_read, words_of_chain
 from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
 from tonumpy.inference.lattice.evidence import Spot
+from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
     ITEM_OF_GIVEN,
     Arguments,
@@ -18,6 +19,7 @@ from tonumpy.inference.lattice.values import (
     Plain,
     Sent,
     Sequence,
+    Symbol,
     Tensor,
     Unknown,
     Value,
@@ -202,6 +204,11 @@ def _is_known_by_name(scopes: Items[Scope]) -> bool:
 
 def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> Conversion | None:
     """What the rules judge; None where the receiver is surely no torch tensor."""
+    if candidate.is_unbound:
+        converted = _given_to_unbound(candidate, seen)
+        if converted is None:
+            return None
+        seen = seen._replace(receiver=converted, links=())
     certainty: Certainty | None = None
     facts: list[tuple[Fact, Fact]] = []
     is_doubtful = False
@@ -259,6 +266,16 @@ def _learnt(
 ) -> tuple[Fact, AllEvidence]:
     """A fact, and what it rests on with the rest, once a habit has been believed, if it is."""
     return (known, evidence) if basis is None else (fact, evidence | basis.about(about))
+
+
+def _given_to_unbound(candidate: Candidate, seen: Observation) -> Value | None:
+    """What `torch.Tensor.numpy` is called with; None where it is no method of torch's own."""
+    given = seen.arguments.positional
+    if candidate.call.func is candidate.attribute:
+        return given[0] if given and seen.receiver == Symbol("torch.Tensor") else None
+    if len(given) < 2 or given[0] != Symbol("torch.Tensor.numpy"):
+        return None
+    return item_handed_on(given[1])
 
 
 def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:

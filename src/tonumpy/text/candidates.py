@@ -6,7 +6,8 @@ import ast
 from bisect import bisect_left
 
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.prefilter import CANDIDATE
+from tonumpy.text.names import last_name
+from tonumpy.text.prefilter import CANDIDATE, UNBOUND
 from tonumpy.text.syntax import children_of
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ class Candidate(NamedTuple):
         return self.attribute.value
 
     @property
+    def is_unbound(self) -> bool:
+        """Whether the method is not taken from its tensor: `torch.Tensor.numpy(x)`, `map(torch.Tensor.numpy, xs)`.
+
+        The call is then that of `map`, and the receiver is the class.
+        """
+        return self.call.func is not self.attribute or bool(self.call.args)
+
+    @property
     def is_forced(self) -> bool:
         """`x.numpy(force=True)` detaches and copies to the CPU by itself."""
         given = [keyword.value for keyword in self.call.keywords if keyword.arg == "force"]
@@ -75,9 +84,9 @@ def find_candidates(source: Source) -> list[Candidate]:
     """Every candidate of the file in the order of the text."""
     sites = find_calls(source, candidate_rows(source), _may_convert)
     return [
-        Candidate(site.call, site.call.func, site.scopes, site.guards, site.statement, site.string)
+        Candidate(site.call, attribute, site.scopes, site.guards, site.statement, site.string)
         for site in sites
-        if isinstance(site.call.func, ast.Attribute)
+        if (attribute := _unbound(site.call) or site.call.func) and isinstance(attribute, ast.Attribute)
     ]
 
 
@@ -95,7 +104,9 @@ def find_calls(source: Source, rows: list[int], is_wanted: Callable[[ast.Call], 
 
 def candidate_rows(source: Source) -> list[int]:
     """The rows (from 1, ascending) that hold the text `.numpy(`."""
-    return source.rows_with(CANDIDATE.decode())
+    rows = source.rows_with(CANDIDATE.decode())
+    unbound = source.rows_with(UNBOUND.decode())
+    return sorted({*rows, *unbound}) if unbound else rows
 
 
 def spans_any(statement: ast.stmt, rows: list[int]) -> bool:
@@ -193,12 +204,24 @@ def _search_expression(
 
 def _may_convert(call: ast.Call) -> bool:
     """A tensor's `numpy` takes `force`, by keyword, and nothing else: with other arguments it is another function."""
-    return (
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr == "numpy"
-        and not call.args
-        and all(keyword.arg in ("force", None) for keyword in call.keywords)
-    )
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "numpy" and not call.args:
+        return all(keyword.arg in ("force", None) for keyword in call.keywords)
+    return _unbound(call) is not None
+
+
+def handed_over(call: ast.Call) -> ast.expr | None:
+    """The function that `map(function, items)`, or `executor.map(function, items)`, is to call with each item."""
+    is_map = last_name(call.func) == "map" and len(call.args) > 1 and not call.keywords
+    return call.args[0] if is_map and not any(isinstance(each, ast.Starred) for each in call.args) else None
+
+
+def _unbound(call: ast.Call) -> ast.Attribute | None:
+    """The method of the class Tensor that a call is of, with its tensor, or that is handed over in it."""
+    function = call.func if len(call.args) == 1 and not call.keywords else None
+    for each in (function, handed_over(call)):
+        if isinstance(each, ast.Attribute) and each.attr == "numpy" and last_name(each.value) == "Tensor":
+            return each
+    return None
 
 
 def first_row(statement: ast.stmt) -> int:

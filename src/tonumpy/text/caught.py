@@ -13,7 +13,7 @@ from tonumpy.text.names import last_name
 from tonumpy.text.syntax import blocks_of, walk
 
 if TYPE_CHECKING:
-    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.candidates import Candidate, Site
 
 OF_GRAD = "RuntimeError"  # Can't call numpy() on Tensor that requires grad
 OF_DEVICE = "TypeError"  # can't convert cuda:0 device type tensor to numpy
@@ -34,6 +34,28 @@ def errors_caught(candidate: Candidate) -> frozenset[str]:
         if isinstance(around, ast.Try) and block is around.body:
             found |= _errors_made_good(around.handlers)
     return frozenset(found)
+
+
+def is_shown_to_raise(place: Candidate | Site) -> bool:
+    """Whether a call stands in a lambda that a loop calls only where every error is caught: `for job in (lambda: ...,)`
+    with `try: job()` and `except Exception`. Whoever writes that wants to see what raises."""
+    loop = place.statement
+    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+        return False
+    items = loop.iter.elts if isinstance(loop.iter, (ast.Tuple, ast.List)) else []
+    if not any(isinstance(item, ast.Lambda) and any(node is place.call for node in walk(item)) for item in items):
+        return False
+    caught = [inner for each in loop.body if isinstance(each, ast.Try) and _catches_all(each) for inner in each.body]
+    used = [_times_named(loop.target.id, each) for each in (*loop.body, *loop.orelse)]
+    return sum(used) == sum(_times_named(loop.target.id, each) for each in caught) > 0
+
+
+def _catches_all(statement: ast.Try) -> bool:
+    return any({OF_GRAD, OF_DEVICE} <= _errors_of(handler) for handler in statement.handlers)
+
+
+def _times_named(name: str, node: ast.AST) -> int:
+    return sum(isinstance(each, ast.Name) and each.id == name for each in walk(node))
 
 
 def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:

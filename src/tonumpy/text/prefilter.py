@@ -7,19 +7,25 @@ from __future__ import annotations
 
 # A file without this text holds no call of a method named numpy, so it needs neither decoding nor parsing.
 CANDIDATE = b".numpy("
+# The method itself, called with its tensor or handed over: `map(torch.Tensor.numpy, tensors)`.
+UNBOUND = b"Tensor.numpy"
 
 # Nor does one convert a tensor by giving it to another library that does not name torch and import one of these, and
 # nothing can go wrong there without one of the others.
-CONSUMERS = ("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn")
+CONSUMERS = (
+    *("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn", "wandb", "plotly", "xarray", "skimage"),
+    *("statsmodels", "trimesh", "xgboost", "polars"),
+)
 TROUBLE = (
     *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", "bfloat16", "float8", ".xpu", ".npu"),
     *("complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),
     *("model(", "net(", "network(", "nn.", ".weight", ".bias", ".parameters("),  # what requires grad
+    "LightningModule",
 )
 
 
 def may_hold_candidates(data: bytes) -> bool:
-    return CANDIDATE in data
+    return CANDIDATE in data or UNBOUND in data
 
 
 def may_hold_comments(data: bytes) -> bool:

@@ -222,5 +222,14 @@ def updated(first: Mapping, second: Value) -> Mapping:
     return Mapping((*{**entries, **dict(second.entries)}.items(),), join(first.other, second.other))
 
 
+def item_handed_on(items: Value) -> Value:
+    """One of the items that `map` goes through, as far as they are in sight."""
+    if isinstance(items, Union):
+        return join_all(item_handed_on(member) for member in items.members if member != NONE)
+    if isinstance(items, Sequence):
+        return items.element
+    return Plain("key") if isinstance(items, Mapping) else items
+
+
 def sequence_of(items: list[Value] | tuple[Value, ...]) -> Sequence:
     return Sequence(tuple(items), join_all(items))
