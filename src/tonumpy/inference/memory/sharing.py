@@ -12,12 +12,20 @@ import ast
 import re
 
 from tonumpy.inference.index.references import class_around
-from tonumpy.inference.memory.effects import Callee, Effects, callee_of, functions_in, imported_callee
+from tonumpy.inference.memory.effects import (
+    Callee,
+    Effects,
+    callee_of,
+    functions_in,
+    imported_callee,
+    is_called_as_it_is,
+)
 from tonumpy.inference.memory.walk import MAX_DEPTH, Walk
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import last_name
+from tonumpy.text.syntax import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +53,8 @@ _CALL = r"\b(\w+)[ \t]*\("
 def sharing_of(module: Module, candidates: Sequence[Candidate]) -> Sharing:
     """What is written through the memory that each candidate may share."""
     analysis = Analysis(module)
-    functions = Functions(module, frozenset(candidate.call for candidate in candidates), analysis.names)
+    candidates = [each for each in candidates if not each.is_unbound]
+    functions = Functions(module, frozenset(each.call for each in candidates), analysis.names)
     try:
         return _sharing_of(functions, candidates, module.source)
     finally:
@@ -95,6 +104,7 @@ class Functions:
         self._names = names
         self._elsewhere: dict[str, Functions] = {}
         self._by_name: dict[str, ast.FunctionDef] | None = None
+        self._classes: dict[str, ast.ClassDef] | None = None
         self._walks: dict[tuple[int, int], Walk] = {}
         self._effects: dict[tuple[int, int], Effects] = {}
 
@@ -104,10 +114,29 @@ class Functions:
             each.close()
         vars(self).clear()
 
-    def callee(self, call: ast.Call, owner: ast.ClassDef | None) -> Callee | None:
+    def callee(
+        self, call: ast.Call, owner: ast.ClassDef | None, objects: dict[str, ast.ClassDef] | None = None
+    ) -> Callee | None:
+        """`objects` are names of objects of classes of the module: what they are asked to do is in sight too."""
         if self._by_name is None:
             self._by_name = functions_in(self._module.tree.body)
+        function = call.func
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and objects:
+            cls = objects.get(function.value.id)
+            found = None if cls is None else functions_in(cls.body).get(function.attr)
+            if found is not None and is_called_as_it_is(found):
+                return Callee(found, cls)
         return callee_of(call, self._by_name, owner)
+
+    def class_named(self, name: str | None) -> ast.ClassDef | None:
+        """The class of the module that has this name, and nothing else there."""
+        if self._classes is None:
+            named = [each for each in self._module.tree.body if isinstance(each, SCOPES)]
+            names = [each.name for each in named]
+            self._classes = {
+                each.name: each for each in named if isinstance(each, ast.ClassDef) and names.count(each.name) == 1
+            }
+        return None if name is None else self._classes.get(name)
 
     def imported(self, call: ast.Call) -> Callee | None:
         return imported_callee(call, self._module, self._names)
@@ -117,6 +146,8 @@ class Functions:
         key = id(node), depth
         if key not in self._walks:
             walk = Walk(self, owner, depth)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                walk.declare(node.args)
             walk.run(node.body)
             self._walks[key] = walk
         return self._walks[key]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 
-from tonumpy.inference.index.bindings import arguments_of, bound_names, names_in, parameter_names
+from tonumpy.inference.index.bindings import arguments_of, bound_names, names_in, parameter_names, path_of
 from tonumpy.inference.index.torch_words import VIEWING
 from tonumpy.inference.knowledge.chains import Role, chain_of
 from tonumpy.inference.memory.effects import Effects, Given, as_given, given_by
@@ -53,7 +53,11 @@ if TYPE_CHECKING:
 
         conversions: frozenset[ast.Call]
 
-        def callee(self, call: ast.Call, owner: ast.ClassDef | None) -> Callee | None: ...
+        def callee(
+            self, call: ast.Call, owner: ast.ClassDef | None, objects: dict[str, ast.ClassDef] | None = None
+        ) -> Callee | None: ...
+
+        def class_named(self, name: str | None) -> ast.ClassDef | None: ...
 
         def imported(self, call: ast.Call) -> Callee | None: ...
 
@@ -83,6 +87,7 @@ class Walk:
         self.owner = owner
         self.depth = depth
         self.memory = HeldMemory()
+        self.objects: dict[str, ast.ClassDef] = {}  # the names of objects of classes of the module
         self.is_reached = True
         self.left: list[list[Names]] = []  # what holds where the loops around are left or go on
         # For those who call it:
@@ -90,6 +95,13 @@ class Walk:
         self.ends: list[Names] = []
         self.returned: References = NOTHING
         self.on_models: set[EffectOnModels] = set()
+
+    def declare(self, arguments: ast.arguments) -> None:
+        """What the annotations of parameters say of their classes."""
+        for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            cls = None if each.annotation is None else self.functions.class_named(path_of(each.annotation))
+            if cls is not None:
+                self.objects[each.arg] = cls
 
     def run(self, body: Sequence[ast.stmt]) -> None:
         self.block(body)
@@ -141,6 +153,12 @@ class Walk:
             self.bind(target.value, references, None)
             return
         place = place_of(target)
+        if isinstance(target, ast.Name):
+            made = path_of(value.func) if isinstance(value, ast.Call) else None
+            cls = self.functions.class_named(made)
+            self.objects.pop(target.id, None)
+            if cls is not None:
+                self.objects[target.id] = cls
         if place is not None and not (isinstance(target, ast.Subscript) and place[:-1] in self.memory.containers):
             self.memory.bind_place(place, references, (target.lineno, target.col_offset), value)
         elif isinstance(target, ast.Subscript):
@@ -309,7 +327,7 @@ class Walk:
             return None
         if isinstance(call.func, ast.Name) and (call.func.id,) in self.memory.names:
             return None  # another function of that name
-        callee = self.functions.callee(call, self.owner)
+        callee = self.functions.callee(call, self.owner, self.objects)
         if callee is None and self.shares(nodes):
             callee = self.functions.imported(call)
         if callee is None:
@@ -362,6 +380,8 @@ class Walk:
             return NOTHING
         if name in _PARAMETERS:
             return selected(self.refer(function.value), (PARAMETERS,))
+        if name in ("items", "values") and not call.args and isinstance(function.value, ast.Call):
+            return self.value(function.value)  # `net.state_dict().items()`
         if writes_itself(name) and not written_arguments(call):
             references = self.refer(function.value, writes=True)
             self.arguments(call)
