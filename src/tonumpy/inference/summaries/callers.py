@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import decorator_names, names_read
+from tonumpy.inference.index.bindings import decorator_names, names_read, parameter_names
 from tonumpy.inference.index.references import (
     class_around,
     is_called_on_self_alone,
@@ -22,6 +22,7 @@ from tonumpy.inference.lattice.values import (
     Mapping,
     Plain,
     Sequence,
+    Symbol,
     Tensor,
     Unknown,
     Value,
@@ -33,7 +34,7 @@ from tonumpy.inference.lattice.values import (
     most_sent,
     tensor_facts,
 )
-from tonumpy.inference.transfer.frame import Targets
+from tonumpy.inference.transfer.frame import Frame, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS
 
@@ -110,6 +111,11 @@ class Callers:
             frame = self._analysis.entry_frame(module, group[0].scopes, targets, names)
             if passed_to:
                 entries = self._analysis.watched[id(function.node)]
+                optimised = None if entries else _given_by_scipy(function, frame, passed_to)
+                if optimised is not None:
+                    _add_arguments(joined, optimised.arguments)
+                    modes.append(optimised.grad_mode)
+                    continue
                 if not entries:
                     return OUT_OF_SIGHT  # no code in sight calls it
                 for entry in entries:
@@ -136,6 +142,24 @@ class Callers:
         for other in modes[1:]:
             mode = join_fact(mode, other)
         return Entry(joined, mode, autocasts[0] if len(set(autocasts)) == 1 else NOTHING)
+
+
+def _given_by_scipy(function: Function, frame: Frame, passed_to: list[ast.Call]) -> Entry | None:
+    """How SciPy's optimizers call what they are given: the first argument is an array, or a number."""
+    parameters = parameter_names(function.node.args)
+    for call in passed_to:
+        seen = frame.observations.get(id(call))
+        called = None if seen is None else symbol_called(call, seen.receiver)
+        if seen is not None and called is not None and called.startswith("scipy.optimize.") and parameters:
+            return Entry({parameters[0]: Plain("numpy.ndarray")}, seen.grad_mode)
+    return None
+
+
+def symbol_called(call: ast.Call, receiver: Value) -> str | None:
+    """The full name of the library's function that is called; `receiver` is what was observed there."""
+    if not isinstance(receiver, Symbol):
+        return None
+    return f"{receiver.name}.{call.func.attr}" if isinstance(call.func, ast.Attribute) else receiver.name
 
 
 def _add_arguments(joined: dict[str, Value], given: dict[str, Value]) -> None:
