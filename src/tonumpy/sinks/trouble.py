@@ -26,6 +26,7 @@ _BEGINNINGS = (
     r"device(?<!\wdevice)(?<!Generator\(device) *=(?!=| *[\"']cpu[\"'])",  # a generator is no tensor
     r"device(?:\w{1,99}\(|(?<=\wdevice)\()",  # `to_device(x)`; but not `device("cpu")`
     *(r"model\(", r"net\(", r"network\(", r"nn\.(?:[A-Z]|functional)", r"\.(?:weight\b|bias\b|parameters\()"),
+    r"LightningModule\b",  # whose batches are where the trainer is
 )
 
 

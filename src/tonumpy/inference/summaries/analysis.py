@@ -46,6 +46,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     mapped,
+    most_sent,
     tensor_facts,
     with_evidence,
     with_facts,
@@ -309,7 +310,10 @@ class Analysis:
             basis = where.habit("sample-parameter", f"`{given}` is of the Dataset whose method this is")
             found[given] = kept_as_data(found[given], basis)
         library = libraries.hook_parameters(self, function)
-        found.update({name: value for name, value in library.items() if name in found})
+        for name, value in library.items():
+            if name in found:
+                is_moved = isinstance(value, Unknown) and bool(value.sent)
+                found[name] = with_evidence(found[name], most_sent((value,)), learns=False) if is_moved else value
         return found
 
     def _data_given(self, function: Function) -> list[str]:

@@ -28,6 +28,7 @@ from tonumpy.inference.lattice.values import (
     LibraryObject,
     Method,
     Plain,
+    Sent,
     Sequence,
     Unknown,
     Value,
@@ -245,5 +246,7 @@ def hook_parameters(analysis: Summaries, function: Function) -> dict[str, Value]
             for position, promise in load(base.partition(".")[0]).hooks.get(f"{base}.{node.name}", ()):
                 if position < len(parameters):
                     grad: Fact = False if promise.grad == "never" else None
-                    found[parameters[position]] = Unknown("parameter", True if promise.device == "cpu" else None, grad)
+                    sent = Sent.BY_CHOICE if promise.device == "chosen" else Sent.NOWHERE
+                    on_cpu = True if promise.device == "cpu" else None
+                    found[parameters[position]] = Unknown("parameter", on_cpu, grad, sent=sent)
     return found

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Where = Literal[
-        "cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "default type", "unknown"
+        "cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "default type", "unknown",
+        "chosen"
     ]
     Whether = Literal[
         "never", "first", "inputs", "self", "both", "some of both", "own", "unknown", "asked", "argument", "derived"
