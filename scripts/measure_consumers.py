@@ -3,7 +3,8 @@
 Every call of consumer_trials.py is run with an array, with a plain tensor, with one that requires grad and with lists
 of tensors. A parameter is one that converts if a tensor works there and torch's own refusal comes out for one that
 requires grad. Needs torch, numpy, matplotlib, pandas, scipy, scikit-learn, seaborn, pillow and opencv-python-headless;
-with --check, writes nothing and names the functions that differ.
+with --check, writes nothing and names the functions that differ. The libraries of TRIALS_ELSEWHERE are measured where
+they are installed; what the table says of the others, and of which version that was true, stays as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import argparse
 import ast
 import contextlib
 import importlib
+import importlib.metadata
+import importlib.util
 import inspect
 import io
 import json
@@ -24,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from consumer_trials import TRIALS
+from consumer_trials import TRIALS, TRIALS_ELSEWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -72,12 +75,15 @@ class Trial(NamedTuple):
                     tensor = tensor[:4]
                 return make(tensor) if at is None or at == key else tensor.numpy().copy()
             if isinstance(node, ast.Name) and node.id == "file":
-                return os.path.join(tempfile.gettempdir(), "consumer.png" if "imsave" in self.name else "consumer")
+                is_picture = "imsave" in self.name or "imageio" in self.name
+                return os.path.join(tempfile.gettempdir(), "consumer.png" if is_picture else "consumer")
             return ast.literal_eval(node)
 
         function = function_of(self.name)
         positional = [value(key, node) for key, node in enumerate(self.positional)]
         np.random.seed(0)
+        if "matplotlib.pyplot" in sys.modules:
+            sys.modules["matplotlib.pyplot"].close("all")  # axes keep the units of what was drawn on them before
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             return function(*positional, **{key: value(key, node) for key, node in self.named.items()})
@@ -121,10 +127,11 @@ def _estimator(method: str) -> object:
     return PCA(2).fit(array)
 
 
-# How a tensor is given: itself, or in a list.
+# How a tensor is given: itself, in a list, or in a dict.
 SHAPES: dict[str, tuple[Callable[[Any], object], ...]] = {
     "tensor": (lambda value: value,),
     "items": (lambda value: [value, value], list),
+    "values": (lambda value: {"a": value},),
 }
 
 
@@ -161,7 +168,12 @@ def same(one: object, other: object) -> bool:
         return len(one) == len(other) and all(map(same, one, other))
     if type(one).__module__.startswith("pandas"):
         return bool(one.equals(other))  # type: ignore[attr-defined]
-    return one == other or type(one).__module__.split(".")[0] in ("matplotlib", "sklearn")
+    if type(one).__module__.split(".")[0] in ("matplotlib", "sklearn"):
+        return True
+    try:
+        return bool(one == other)
+    except Exception:
+        return False  # objects that cannot be compared: nothing is promised of them
 
 
 def parameters_of(name: str) -> list[tuple[str, inspect._ParameterKind]]:
@@ -175,7 +187,7 @@ def parameters_of(name: str) -> list[tuple[str, inspect._ParameterKind]]:
 def measure(library: str = "") -> dict[str, Any]:
     """What converts: `[[parameter, position, what it takes], ...]`, and whether arrays give the same."""
     found: dict[str, Any] = {}
-    for text in filter(lambda text: text.startswith(library), TRIALS):
+    for text in filter(lambda text: text.startswith(library), (*TRIALS, *filter(_is_installed, TRIALS_ELSEWHERE))):
         trial = Trial.parse(text)
         parameters = parameters_of(trial.name)
         entry = found.get(trial.name, {"converts": [], "same": True})
@@ -190,8 +202,25 @@ def measure(library: str = "") -> dict[str, Any]:
             if known[2] and known not in entry["converts"]:
                 entry["converts"].append(known)
         if entry["converts"]:
+            if text in TRIALS_ELSEWHERE:
+                root = text.partition(".")[0]
+                entry["measured"] = f"{root} {importlib.metadata.version(_PACKAGES.get(root, root))}"
             found[trial.name] = entry
     return found
+
+
+_PACKAGES = {"skimage": "scikit-image"}
+
+
+def _is_installed(text: str) -> bool:
+    return importlib.util.find_spec(text.partition(".")[0]) is not None
+
+
+def _kept(library: str = "") -> dict[str, Any]:
+    """What the table says of functions of libraries that are not installed."""
+    elsewhere = {Trial.parse(text).name for text in TRIALS_ELSEWHERE if not _is_installed(text)}
+    table = json.loads(TARGET.read_text(encoding="utf-8"))
+    return {name: entry for name, entry in table.items() if name in elsewhere and name.startswith(library)}
 
 
 def _place(slot: int | str, parameters: list[tuple[str, inspect._ParameterKind]]) -> tuple[str | None, int | None]:
@@ -215,11 +244,12 @@ def main() -> int:
     if arguments.check:
         table = json.loads(TARGET.read_text(encoding="utf-8"))
         known = {name: entry for name, entry in table.items() if name.startswith(arguments.only)}
-        measured = measure(arguments.only)
+        measured = {**_kept(arguments.only), **measure(arguments.only)}
         differing = [name for name in sorted({*known, *measured}) if known.get(name) != measured.get(name)]
         print("\n".join(differing))
         return 1 if differing else 0
-    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(measure().items()))
+    table = {**_kept(), **measure()}
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(table.items()))
     TARGET.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
     return 0
 

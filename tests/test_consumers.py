@@ -139,7 +139,7 @@ def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
         *("torch.bfloat16", "torch.float8_e5m2", "torch.complex32", "x.chalf()", "torch.quantize_per_tensor(x)"),
         *("x.to_mkldnn()", "x.to_sparse()", "torch.sparse_csr_tensor(x)", "x.conj()", "f(device=x)", "to_device(x)"),
         *("f(requires_grad=x)", "trans_to_cuda(x)", "model(x)", "net(x)", "network(x)", "nn.Linear(2, 2)(x)"),
-        *("x.weight", "x.bias", "x.parameters()"),
+        *("x.weight", "x.bias", "x.parameters()", "L.LightningModule()"),
     ],
 )
 def test_every_trouble_is_a_word_that_a_file_is_parsed_for(text: str) -> None:

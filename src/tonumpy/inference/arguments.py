@@ -6,7 +6,10 @@ import ast
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
+    Foreign,
+    Mapping,
     Plain,
     Sequence,
     Symbol,
@@ -22,6 +25,7 @@ from tonumpy.inference.receivers import observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments
+from tonumpy.text.candidates import handed_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,18 +71,20 @@ def infer_implicit(module: Module, sites: Items[Site]) -> list[ImplicitConversio
 
 
 def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
-    consumer = _consumer(site.call, seen.receiver)
-    if consumer is None:
-        return
-    for argument in converting_arguments(site.call, consumer):
-        value = _value(seen.arguments, argument)
-        for node, given, of_items in _tensors(argument, value):
+    function = handed_over(site.call)
+    if function is not None:
+        consumer = _consumer_handed_over(seen.arguments)
+        converted = () if consumer is None else _handed_on(site.call, consumer, seen.arguments)
+    else:
+        function, consumer = site.call.func, _consumer(site.call, seen.receiver)
+        converted = () if consumer is None else _given(site.call, consumer, seen.arguments)
+    if consumer is not None:
+        for node, given, of_items in converted:
             facts = _facts(given)
             if facts is not None:
-                function = _spelt(site.call.func)
                 yield ImplicitConversion(
                     site,
-                    function,
+                    _spelt(function),
                     node,
                     chain_of(node),
                     facts.certainty,
@@ -96,6 +102,29 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
                 )
 
 
+def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[tuple[ast.expr, Value, bool]]:
+    for argument in converting_arguments(call, consumer):
+        yield from _tensors(argument, _value(arguments, argument))
+
+
+def _handed_on(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[tuple[ast.expr, Value, bool]]:
+    """What `map(np.asarray, xs)` converts: each item, or what is in each."""
+    for position, (node, value) in enumerate(zip(call.args[1:], arguments.positional[1:], strict=False)):
+        item = item_handed_on(value)
+        for parameter in consumer.parameters:
+            if parameter.position in (position, -1):
+                if isinstance(item, Sequence) and "items" in parameter.takes:
+                    yield node, item.element, True
+                elif not isinstance(item, (Sequence, Mapping)) and "tensor" in parameter.takes:
+                    yield node, item, True
+
+
+def _consumer_handed_over(arguments: Arguments) -> Consumer | None:
+    first = arguments.positional[0] if arguments.positional else None
+    library, _, name = first.name.rpartition(".") if isinstance(first, Symbol) else ("", "", "")
+    return consumer_of(library, name)
+
+
 def _spelt(function: ast.expr) -> str:
     try:
         return ast.unparse(function)
@@ -111,6 +140,8 @@ def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
     assert isinstance(call.func, ast.Attribute)
     if isinstance(receiver, Symbol):
         return consumer_of(receiver.name, call.func.attr)
+    if isinstance(receiver, Foreign):  # whose own values are none of torch's, but which converts them
+        return consumer_of(receiver.root, call.func.attr)
     return consumer_of(receiver.what, call.func.attr) if isinstance(receiver, Plain) else None
 
 
@@ -126,6 +157,10 @@ def _tensors(argument: Argument, value: Value | None) -> Iterator[tuple[ast.expr
     node = argument.node
     if value is None:
         return
+    if isinstance(value, Mapping):
+        if "values" in argument.takes:
+            yield from _in_dict(node, value)
+        return
     if not isinstance(value, Sequence):
         if "tensor" in argument.takes:
             yield node, value, False
@@ -139,6 +174,18 @@ def _tensors(argument: Argument, value: Value | None) -> Iterator[tuple[ast.expr
         yield node.elt, value.element, False
     else:
         yield node, value.element, True
+
+
+def _in_dict(node: ast.expr, value: Mapping) -> Iterator[tuple[ast.expr, Value, bool]]:
+    if isinstance(node, ast.Dict):
+        for key, part in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant):
+                yield part, value.get(key.value), False
+    elif isinstance(node, ast.DictComp):
+        yield node.value, value.other, False
+    else:
+        for each in value.values():
+            yield node, each.element if isinstance(each, Sequence) else each, True
 
 
 def _facts(value: Value) -> _Facts | None:

@@ -3,12 +3,14 @@
 ## What it does
 
 Reports a torch tensor (or a list of tensors) that is given to a function of NumPy, Matplotlib, pandas, SciPy,
-scikit-learn or seaborn that makes an array of it, where something in sight speaks for trouble: that it requires grad
-(it is a Parameter, `.backward()` was called on it, or it is made by a module, or of what one has made, and grad mode is
-not known to be off), or that it is on an accelerator or on a device that is chosen at run time (`.to(device)`,
-`.to(args["device"])`, `device=args.device`), or that it is of a dtype (`bfloat16`, `float8`, quantized) or a layout
-(sparse, `mkldnn`) that NumPy does not have, or has its conjugate or negative bit set. What callers in the same module
-give to a function counts as well. One finding a call, at the first of its arguments that is in trouble.
+scikit-learn, seaborn, plotly, wandb, scikit-image, statsmodels, xarray, polars, trimesh or XGBoost that makes an array
+of it, where something in sight speaks for trouble: that it requires grad (it is a Parameter, `.backward()` was called
+on it, or it is made by a module, or of what one has made, and grad mode is not known to be off), or that it is on an
+accelerator or on a device that is chosen at run time (`.to(device)`, `.to(args["device"])`, `device=args.device`), or
+that it is of a dtype (`bfloat16`, `float8`, quantized) or a layout (sparse, `mkldnn`) that NumPy does not have, or has
+its conjugate or negative bit set. What callers in the same module give to a function counts as well, and so does what
+is handed over with one: `map(np.asarray, tensors)`. One finding a call, at the
+first of its arguments that is in trouble.
 
 Of `.numpy()` it is reported that it may raise as soon as the opposite is not proved. Not so here: these functions are
 given arrays far more often than tensors, and measured on 46 repositories most such doubts were wrong.

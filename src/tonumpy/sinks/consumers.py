@@ -19,7 +19,7 @@ _OBJECTS = {"matplotlib": "Axes", "sklearn": "Estimator"}
 class Parameter(NamedTuple):
     """`name` is None where it is given by position only, `position` where by name only; -1 stands for all positions.
 
-    `takes` says what is converted there: "tensor", or "items" for a list of tensors.
+    `takes` says what is converted there: "tensor", "items" for a list of tensors, "values" for a dict of them.
     """
 
     name: str | None

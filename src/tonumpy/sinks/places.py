@@ -49,6 +49,9 @@ def _calls_spelt(text: str, names: Names) -> Iterator[tuple[int, int]]:
         for match in re.finditer(rf"(?<![\w.]){name}((?:\.\w+)*)[ \t]*\(", text):
             if consumer_named(full + match[1]):
                 yield match.start(), _end_of_call(text, match.end())
+        for match in re.finditer(rf"\bmap[ \t]*\(\s*{name}((?:\.\w+)*)[ \t]*,", text):
+            if consumer_named(full + match[1]):
+                yield match.start(), _end_of_call(text, text.index("(", match.start()) + 1)
     methods = sorted(method for root in roots_of(names) for method in methods_of(root))
     if methods:
         for match in re.finditer(rf"\.(?:{'|'.join(methods)})[ \t]*\(", text):

@@ -94,6 +94,8 @@ class PlainNames:
                 is_plain = self.is_plain(generator.iter, inner)
                 inner = {**inner, **dict.fromkeys(bound_names(generator.target), is_plain)}
             return self.is_plain(node.elt, inner)
+        if isinstance(node, ast.Dict):
+            return all(self.is_plain(value, inner) for value in node.values)
         if isinstance(node, ast.IfExp):
             return self.is_plain(node.body, inner) and self.is_plain(node.orelse, inner)
         if isinstance(node, ast.BinOp):
@@ -102,7 +104,7 @@ class PlainNames:
                     return False
                 node = node.left
             return self.is_plain(node, inner)
-        if isinstance(node, (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.List, ast.Tuple, ast.Set, ast.Dict)):
+        if isinstance(node, (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.List, ast.Tuple, ast.Set)):
             parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
             return all(self.is_plain(part, inner) for part in parts)
         return False

@@ -7,6 +7,7 @@ import ast
 from tonumpy.inference.index.bindings import path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, methods_of
+from tonumpy.text.candidates import handed_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +22,19 @@ def may_convert(call: ast.Call, names: Names) -> bool:
 
 def given_away(call: ast.Call, names: Names) -> list[ast.expr]:
     """The arguments of a call that would be converted, if they are tensors, by what it seems to call."""
+    function = handed_over(call)
+    if function is not None:
+        return [
+            node
+            for consumer in _consumers_spelt(function, names)
+            for position, node in enumerate(call.args[1:])
+            if any(parameter.position in (position, -1) for parameter in consumer.parameters)
+        ]
     return [
         argument.node
         for consumer in _consumers_spelt(call.func, names)
         for argument in converting_arguments(call, consumer)
-        if "items" in argument.takes or not isinstance(argument.node, _SEQUENCES)
+        if (kind := _KINDS.get(type(argument.node))) is None or kind in argument.takes
     ]
 
 
@@ -51,7 +60,11 @@ def roots_of(names: Names) -> set[str]:
     return {full.partition(".")[0] for full in names.values()}
 
 
-_SEQUENCES = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
+# What is given there by a literal or a comprehension.
+_KINDS: dict[type[ast.expr], str] = {
+    **dict.fromkeys((ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp), "items"),
+    **dict.fromkeys((ast.Dict, ast.DictComp), "values"),
+}
 _PLAIN_CALLS = frozenset("len range int float str round".split())
 
 
@@ -61,6 +74,10 @@ def _may_be_a_tensor(node: ast.expr, names: Names) -> bool:
         return any(_may_be_a_tensor(item, names) for item in node.elts)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         return _may_be_a_tensor(node.elt, names)
+    if isinstance(node, ast.Dict):
+        return any(_may_be_a_tensor(value, names) for value in node.values)
+    if isinstance(node, ast.DictComp):
+        return _may_be_a_tensor(node.value, names)
     while isinstance(node, ast.BinOp):  # a long sum leans to the left
         if _may_be_a_tensor(node.right, names):
             return True
