@@ -19,7 +19,7 @@ from fixture_format import read_fixture
 from runtime_fixtures import FIXTURES, KINDS, MODES, Kind, tiny_module
 from runtime_matrix import same
 
-from tonumpy import fix_source
+from tonumpy import check_source, fix_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +67,7 @@ def run_functions(fixture: str, original: bytes, repaired: bytes, device: str) -
     before, after = _functions(original), _functions(repaired)
     changed = _changed_functions(original, repaired)
     is_silent_on_purpose = fixture.startswith(_SILENT_ON_PURPOSE) or b"--select=" in original
-    silent = set() if is_silent_on_purpose else _functions_of_tensors(original, before)
+    silent = set() if is_silent_on_purpose else _functions_of_tensors(original, before) - _left_to_people(original)
     for name in sorted((changed | silent) & before.keys() & after.keys()):
         if isinstance(_call(before[name], _KINDS["plain"], "cpu", "no_grad"), Exception):
             continue
@@ -96,6 +96,16 @@ def _changed_functions(original: bytes, repaired: bytes) -> set[str]:
         for source in (original, repaired)
     )
     return {name for name in before if after.get(name) != before[name]}
+
+
+def _left_to_people(source: bytes) -> set[str]:
+    """Those with a finding that no repair goes with: they are neither silent nor healed."""
+    rows = [finding.start.row for finding in check_source(source) if not (finding.fix and finding.fix.edits)]
+    return {
+        node.name
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and any(node.lineno <= row <= (node.end_lineno or 0) for row in rows)
+    }
 
 
 def _functions_of_tensors(source: bytes, functions: dict[str, Callable[..., object]]) -> set[str]:

@@ -42,7 +42,7 @@ def test_the_workflow_runs_the_check_and_publishes_without_a_secret() -> None:
 
 def test_the_page_of_the_package_index_has_no_relative_link() -> None:
     about = metadata("tonumpy")
-    page = about.get_payload()
+    page = about.get_payload() or about["Description"]  # whichever reader of metadata was imported first
     assert "](https://github.com/tonumpy/tonumpy/blob/main/docs/rules/README.md)" in page
     assert re.findall(r"\]\((?!https?:)[^)]+\)", page) == []
     assert f"Repository, {REPOSITORY}" in about.get_all("Project-URL", [])
