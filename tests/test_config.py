@@ -205,12 +205,12 @@ def test_ignores_of_files(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
 
 
 def test_a_file_extends_another(tmp_path: Path) -> None:
-    (tmp_path / "shared.toml").write_text(
+    (tmp_path / "team.toml").write_text(
         '[tool.tonumpy]\nignore = ["TNP102"]\nstrict = true\nstyle = "force"\nexclude = ["old"]\n'
     )
     inner = tmp_path / "inner"
     inner.mkdir()
-    table = '[tool.tonumpy]\nextend = "../shared.toml"\n'
+    table = '[tool.tonumpy]\nextend = "../team.toml"\n'
     (inner / "pyproject.toml").write_text(f'{table}style = "links"\nignore = ["TNP103"]\n')
     assert Configuration().settings_in(str(inner)) == Settings(
         ignore=("TNP102", "TNP103"), strict=True, exclude=(Exclude(str(tmp_path), "old"),)
