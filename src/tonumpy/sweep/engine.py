@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from asyncio import CancelledError
+from concurrent.futures import CancelledError as FutureCancelled
 from importlib.util import find_spec
 
 import dask
@@ -158,7 +159,7 @@ class Engine:
         """Whatever asks the scheduler may be the first to find that it is gone."""
         try:
             yield
-        except (OSError, CancelledError, ClosedClientError) as error:  # a connection that is closed is an OSError
+        except (OSError, CancelledError, FutureCancelled, ClosedClientError) as error:  # OSError: a closed connection
             raise EngineGoneError(f"{self._name}: went away") from error
 
     def _keep_workers(self) -> None:
