@@ -79,3 +79,32 @@ def test_evidence_under_each_finding(run_tonumpy: RunTonumpy, tmp_path: Path) ->
     out = run_tonumpy("check", "-q", "--confidence", "low", "--show-evidence").out
     assert "    low confidence\n    habit label-name, m.py:4: " in out
     assert "    high confidence\n" in out
+
+
+def test_what_is_promised_counts_as_in_a_check(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("import torch\nimport mylib\n\n\ndef f(p):\n    return mylib.load(p).numpy()\n")
+    assert "not reported" not in run_tonumpy("why", "m.py:6").out
+    promise = 'function = "mylib.load"\nreturns = "tensor"\ndevice = "cpu"\ngrad = false\n'
+    (tmp_path / "pyproject.toml").write_text(f"[[tool.tonumpy.promises]]\n{promise}")
+    out = run_tonumpy("why", "m.py:6").out
+    assert "  not reported\n" in out
+    assert "  device: on the CPU\n" in out
+    assert "  grad: does not require grad\n" in out
+
+
+def test_a_habit_that_is_switched_off_is_no_answer(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    body = "def shifted(offset: torch.Tensor):\n    return (torch.rand(3) + offset).numpy()\n"
+    (tmp_path / "m.py").write_text(f"import torch\n\n\n{body}")
+    assert "  grad: does not require grad\n" in run_tonumpy("why", "m.py:5").out
+    (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\ndisable-habits = ["company-of-data"]\n')
+    out = run_tonumpy("why", "m.py:5").out
+    assert "TNP101 (medium confidence)" in out
+    assert "  grad: nothing in sight says whether it requires grad\n" in out
+
+
+def test_what_is_made_of_parameters(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    model = "net = nn.Linear(2, 2)\nplt.plot(net(torch.rand(3, 2)))\n"
+    (tmp_path / "m.py").write_text(f"import matplotlib.pyplot as plt\nimport torch\nfrom torch import nn\n\n{model}")
+    out = run_tonumpy("why", "m.py:6").out
+    assert "made of parameters" in out
+    assert "nothing in sight says whether it requires grad" not in out

@@ -22,6 +22,7 @@ from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import TypeVar
 
     from tonumpy.config import Settings
     from tonumpy.findings import Applicability, Edit
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import Candidate
     from tonumpy.text.source import Source
 
+    _Judged = TypeVar("_Judged", Conversion, ImplicitConversion, Conversion | ImplicitConversion)
 
 MAX_PASSES = 10  # two are known to be needed
 
@@ -122,12 +124,22 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
     return repairs
 
 
+def module_of(source: Source, settings: Settings, project: Project) -> Module:
+    """The module that is checked, with what its settings say is believed there."""
+    return Module(source, project, frozenset(settings.disable_habits), promises=settings.promises)
+
+
+def as_believed(conversion: _Judged, settings: Settings) -> _Judged:
+    """What is known of a conversion where some habits are switched off."""
+    return conversion.without_habits(settings.disable_habits) if settings.disable_habits else conversion
+
+
 def _judge(source: Source, settings: Settings, project: Project) -> list[Judgement]:
     """In the order of the text."""
     project.begin_file()
     rules = [rule for rule in all_rules() if settings.selects(rule)]
     of_receivers = [rule for rule in rules if rule.judges == "receivers"]
-    module = Module(source, project, frozenset(settings.disable_habits), promises=settings.promises)
+    module = module_of(source, settings, project)
     conversions = _receivers(module, of_receivers) if of_receivers else []
     found = list(_judgements(conversions, of_receivers, source, settings))
     of_arguments = [rule for rule in rules if rule.judges == "arguments"]
@@ -192,7 +204,7 @@ def _judgements(
 ) -> Iterator[Judgement]:
     asked = CONFIDENCES.index(settings.confidence)
     for found in conversions:
-        conversion = found.without_habits(settings.disable_habits) if settings.disable_habits else found
+        conversion = as_believed(found, settings)
         for rule in rules:
             judged, message = conversion, rule.check(conversion)
             confidence = "low" if message is None else rule.confidence(conversion)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from functools import cache, partial
 
+from tonumpy.conversions import ImplicitConversion
 from tonumpy.findings import Answer, Explanation
 from tonumpy.inference.arguments import infer_implicit
-from tonumpy.inference.index.project import Module
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.pipeline import check, grounds_of
+from tonumpy.pipeline import as_believed, check, grounds_of, module_of
 from tonumpy.sinks.calls import find_consumers
 from tonumpy.text.candidates import call_span, find_candidates
 
 if TYPE_CHECKING:
     from tonumpy.config import Settings
-    from tonumpy.conversions import Conversion, ImplicitConversion
+    from tonumpy.conversions import Conversion
     from tonumpy.findings import Finding, Ground, Position
     from tonumpy.inference.index.project import Project
     from tonumpy.text.source import Source
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 def explain(source: Source, settings: Settings, project: Project, row: int) -> list[Explanation]:
     """The conversions that begin in a row or span it, reported or not, in the order of the text."""
     found = check(source, settings._replace(confidence="low"), project)
-    module = Module(source, project, frozenset(settings.disable_habits))
+    module = module_of(source, settings, project)
     candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
     sharing = cache(partial(sharing_of, module, candidates))
     known: dict[int, Conversion] = {
-        id(each.candidate): each for each in infer(module, candidates, sharing, lambda _: True)
+        id(each.candidate): as_believed(each, settings) for each in infer(module, candidates, sharing, lambda _: True)
     }
     explanations = []
     for candidate in candidates:
@@ -41,7 +41,7 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
     for conversion in infer_implicit(module, sites) if sites else ():
         start = source.node_start(conversion.argument)
         subject = source.text_of(conversion.argument)
-        explanations.append(Explanation(start, subject, _at(found, start), _answers(conversion)))
+        explanations.append(Explanation(start, subject, _at(found, start), _answers(as_believed(conversion, settings))))
     return sorted(explanations, key=lambda each: each.start)
 
 
@@ -97,6 +97,8 @@ def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ..
     remedy = "`.detach()`, or `with torch.no_grad():` around it"
     if conversion.requires_grad:
         return Answer("grad", "requires grad", grounds, remedy)
+    if conversion.requires_grad is None and isinstance(conversion, ImplicitConversion) and conversion.learns:
+        return Answer("grad", "made of parameters: it requires grad unless these are frozen", grounds, remedy)
     if conversion.requires_grad is None:
         return Answer("grad", "nothing in sight says whether it requires grad", grounds, remedy)
     return Answer("grad", "does not require grad", grounds)
