@@ -117,3 +117,8 @@ def test_importing_the_package_imports_nothing_else() -> None:
     program = "import sys; before = set(sys.modules); import tonumpy; print(sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "['__future__', 'tonumpy']\n"
+
+
+def test_paths_with_nothing_but_a_comment(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("import os  # noqa: TNP101\n")
+    assert [finding.code for finding in check_paths([tmp_path], isolated=True, select=["TNP901"]).findings] == ["TNP901"]

@@ -31,7 +31,6 @@ frontends.cli -> frontends.run
 frontends.cli -> repair.diff
 frontends.cli -> report
 frontends.cli -> rules
-frontends.cli -> text.prefilter
 frontends.flake8_plugin -> config
 frontends.flake8_plugin -> garbage
 frontends.flake8_plugin -> inference.index.project

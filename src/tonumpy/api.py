@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from os import fspath
 from typing import overload
 
 from tonumpy import pipeline
-from tonumpy.config import Choices, Configuration, Settings, judges_arguments, read_codes
+from tonumpy.config import Choices, Configuration, Settings, may_have_findings, read_codes
 from tonumpy.findings import SourceError
 from tonumpy.frontends import run
 from tonumpy.frontends.disk import read
@@ -16,7 +17,6 @@ from tonumpy.frontends.parallel import outcomes_of
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.noqa import suppress
-from tonumpy.text.prefilter import may_hold_candidates, may_hold_consumers
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
@@ -91,14 +91,13 @@ def check_paths(
     found = find_files([fspath(path) for path in paths], configuration)
     errors, tasks = list(found.errors), []
     for path in found.files:
-        settings = configuration.settings_of(path)
         try:
             data = read(path)
         except SourceError as error:
             errors.append(error)
             continue
-        if may_hold_candidates(data) or (may_hold_consumers(data) and judges_arguments(settings)):
-            tasks.append(run.Task(path, None, settings))
+        if may_have_findings(data, partial(configuration.settings_of, path)):
+            tasks.append(run.Task(path, None, configuration.settings_of(path)))
     outcomes = list(outcomes_of(run.check, tasks, jobs))
     errors += [error for outcome in outcomes for error in outcome.errors]
     findings = [finding for outcome in outcomes for finding in outcome.findings]

@@ -9,6 +9,7 @@ import sys
 from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.globs import Exclude, excludes, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.prefilter import may_hold_candidates, may_hold_comments, may_hold_consumers
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
@@ -97,18 +98,18 @@ class Settings(NamedTuple):
         return self._replace(ignored_here=tuple(codes))
 
 
-def judges_arguments(settings: Settings) -> bool:
-    """Whether files without any call of `.numpy()` may have findings."""
+def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
+    """Whether the bytes of a file may hold what a selected rule judges; `settings` is called only where it counts."""
+    if may_hold_candidates(data):
+        return True
+    consumers, comments = may_hold_consumers(data), may_hold_comments(data)
+    if not consumers and not comments:
+        return False
     from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
 
-    return any(rule.judges == "arguments" and settings.selects(rule) for rule in all_rules())
-
-
-def judges_comments(settings: Settings) -> bool:
-    """Whether files with nothing but a `# noqa` comment may have findings."""
-    from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
-
-    return any(rule.judges == "comments" and settings.selects(rule) for rule in all_rules())
+    chosen = settings()
+    judged = {rule.judges for rule in all_rules() if chosen.selects(rule)}
+    return (consumers and "arguments" in judged) or (comments and "comments" in judged)
 
 
 def _weight(code: str, beginnings: Iterable[str]) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
-from tonumpy.config import Choices, ConfigError, Configuration
+from tonumpy.config import Choices, ConfigError, Configuration, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.arguments import parse_arguments
@@ -454,7 +455,6 @@ def _candidates(
     files: list[str], arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]
 ) -> Iterator[str]:
     from tonumpy.frontends.disk import read
-    from tonumpy.text.prefilter import may_hold_candidates
 
     for path in _with_progress(files, len(files), arguments):
         try:
@@ -462,21 +462,8 @@ def _candidates(
         except SourceError as error:
             errors.append(error)
             continue
-        if may_hold_candidates(data) or _may_have_others(data, path, configuration):
+        if may_have_findings(data, partial(configuration.settings_of, path)):
             yield path
-
-
-def _may_have_others(data: bytes, path: str, configuration: Configuration) -> bool:
-    """Whether a file without a candidate may have findings all the same."""
-    from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers
-
-    consumers, comments = may_hold_consumers(data), may_hold_comments(data)
-    if not consumers and not comments:
-        return False
-    from tonumpy.config import judges_arguments, judges_comments
-
-    settings = configuration.settings_of(path)
-    return (consumers and judges_arguments(settings)) or (comments and judges_comments(settings))
 
 
 def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespace) -> Iterable[_T]:

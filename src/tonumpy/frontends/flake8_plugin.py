@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.prefilter import may_hold_candidates, may_hold_comments, may_hold_consumers
 
 if TYPE_CHECKING:
     import ast
@@ -69,24 +68,15 @@ class Plugin:
             raise ExecutionError(str(error)) from error
 
     def settings(self) -> Settings:
-        """Of `[tool.tonumpy]` only `strict` and `promises` count: codes are selected where flake8's own are."""
+        """What `[tool.tonumpy]` says of codes does not count: they are selected where flake8's own are."""
         found = self.configuration.settings_in(os.path.dirname(self.filename))
         return found._replace(select=self.codes, ignore=(), extend_select=())
 
-    def _may_have_others(self, data: bytes) -> bool:
-        """Whether there may be findings without a candidate."""
-        consumers, comments = may_hold_consumers(self.text), may_hold_comments(data)
-        if not consumers and not comments:
-            return False
-        from tonumpy.config import judges_arguments, judges_comments
-
-        settings = self.settings()
-        return (consumers and judges_arguments(settings)) or (comments and judges_comments(settings))
-
     def run(self) -> Iterator[tuple[int, int, str, type]]:
         # Most files end here, before anything more is imported.
-        data = self.text.encode(errors="replace")
-        if not may_hold_candidates(data) and not self._may_have_others(data):
+        from tonumpy.config import may_have_findings  # flake8 imports this file to list its options, too
+
+        if not may_have_findings(self.text.encode(errors="replace"), self.settings):
             return
         from tonumpy.garbage import Sheltered
         from tonumpy.inference.index.project import Project
