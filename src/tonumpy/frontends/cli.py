@@ -218,28 +218,40 @@ def _explain(arguments: argparse.Namespace) -> int:
     from tonumpy.rules import all_rules
 
     asked = arguments.rule
+    if asked.lower().startswith("habit/"):
+        return _explain_habit(asked.lower().removeprefix("habit/"), arguments)
     for rule in all_rules():
         if asked.upper() == rule.code or asked.lower() == rule.name:
-            page = f"{rule.page}\n"
-            if _has_colour(sys.stdout, arguments):
-                from tonumpy.report.parts.terminal import markdown  # only here: start-up
-
-                page = markdown(page)
-            _write(page, sys.stdout)
-            return CLEAN
-    if asked.lower().startswith("habit/"):
-        return _explain_habit(asked.lower().removeprefix("habit/"))
+            return _show_page(rule.page, arguments)
     known = [word for rule in all_rules() for word in (rule.code, rule.name)]
     raise ConfigError(f"no rule has the code or the name `{asked}`{suggestion(asked, known)}")
+
+
+def _explain_habit(asked: str, arguments: argparse.Namespace) -> int:
+    from tonumpy.config import suggestion  # saves start-up
+    from tonumpy.inference.habits import all_habits  # saves start-up
+
+    for habit in all_habits():
+        if asked == habit.id:
+            return _show_page(habit.page, arguments)
+    raise ConfigError(f"there is no habit `{asked}`{suggestion(asked, [habit.id for habit in all_habits()])}")
+
+
+def _show_page(page: str, arguments: argparse.Namespace) -> int:
+    text = f"{page}\n"
+    if _has_colour(sys.stdout, arguments):
+        from tonumpy.report.parts.terminal import markdown  # only here: start-up
+
+        text = markdown(text)
+    _write(text, sys.stdout)
+    return CLEAN
 
 
 def _rules(arguments: argparse.Namespace) -> int:
     from tonumpy.rules import all_rules
 
     if arguments.output_format == "json":
-        import json
-
-        entries = [
+        return _list(
             {
                 "code": rule.code,
                 "name": rule.name,
@@ -248,9 +260,7 @@ def _rules(arguments: argparse.Namespace) -> int:
                 "explanation": rule.page,
             }
             for rule in all_rules()
-        ]
-        _write(json.dumps(entries, indent=2) + "\n", sys.stdout)
-        return CLEAN
+        )
     width = max(len(rule.name) for rule in all_rules())
     _write(f"{'code':<6}  {'name':<{width}}  default  what it finds\n", sys.stdout)
     for rule in all_rules():
@@ -259,25 +269,11 @@ def _rules(arguments: argparse.Namespace) -> int:
     return CLEAN
 
 
-def _explain_habit(asked: str) -> int:
-    from tonumpy.config import suggestion  # saves start-up
-    from tonumpy.inference.habits import all_habits  # saves start-up
-
-    for habit in all_habits():
-        if asked == habit.id:
-            _write(f"{habit.page}\n", sys.stdout)
-            return CLEAN
-    known = [habit.id for habit in all_habits()]
-    raise ConfigError(f"there is no habit `{asked}`{suggestion(asked, known)}")
-
-
 def _habits(arguments: argparse.Namespace) -> int:
     from tonumpy.inference.habits import all_habits  # saves start-up
 
     if arguments.output_format == "json":
-        import json
-
-        entries = [
+        return _list(
             {
                 "id": habit.id,
                 "effect": habit.effect,
@@ -286,12 +282,17 @@ def _habits(arguments: argparse.Namespace) -> int:
                 "explanation": habit.page,
             }
             for habit in all_habits()
-        ]
-        _write(json.dumps(entries, indent=2) + "\n", sys.stdout)
-        return CLEAN
+        )
     width = max(len(habit.id) for habit in all_habits())
     for habit in all_habits():
         _write(f"{habit.id:<{width}}  {habit.summary}\n", sys.stdout)
+    return CLEAN
+
+
+def _list(entries: Iterable[dict[str, object]]) -> int:
+    import json
+
+    _write(json.dumps(list(entries), indent=2) + "\n", sys.stdout)
     return CLEAN
 
 
