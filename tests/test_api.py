@@ -121,4 +121,5 @@ def test_importing_the_package_imports_nothing_else() -> None:
 
 def test_paths_with_nothing_but_a_comment(tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text("import os  # noqa: TNP101\n")
-    assert [finding.code for finding in check_paths([tmp_path], isolated=True, select=["TNP901"]).findings] == ["TNP901"]
+    checked = check_paths([tmp_path], isolated=True, select=["TNP901"])
+    assert [finding.code for finding in checked.findings] == ["TNP901"]
