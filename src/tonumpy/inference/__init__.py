@@ -6,6 +6,6 @@ summaries/                   what a function, class or module gives: call and at
 transfer/                    what each construct of the language does to facts
 habits/                      what people mean by a name or a place, where nothing is proved
 knowledge/                   what torch and other libraries promise: data and look-ups
-index/                       what stands in a file and in a repository
 lattice/                     values, and how two of them are joined
+index/                       what stands in a file and in a repository
 """
