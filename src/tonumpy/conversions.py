@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.evidence import PROVED, Strength
+from tonumpy.inference.lattice.evidence import PROVED, Strength, weakest
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 
@@ -221,13 +221,12 @@ class ImplicitConversion(NamedTuple):
 
 
 def _without_habits(conversion: _Judged, habits: Collection[str] | None) -> _Judged:
-    doubted = {
-        each.about
-        for each in conversion.evidence
-        if each.strength >= Strength.HABIT and (habits is None or each.id in habits)
-    }
-    cpu = None if "device" in doubted and conversion.on_cpu else conversion.on_cpu
-    grad = None if "grad" in doubted and not conversion.requires_grad else conversion.requires_grad
+    doubted = frozenset(each for each in conversion.evidence if habits is None or each.id in habits)
+    cpu, grad = conversion.on_cpu, conversion.requires_grad
+    if cpu and weakest(doubted, "device") >= Strength.HABIT:
+        cpu = None
+    if not grad and weakest(doubted, "grad") >= Strength.HABIT:
+        grad = None
     if cpu is conversion.on_cpu and grad is conversion.requires_grad:
         return conversion
     return conversion._replace(on_cpu=cpu, requires_grad=grad)
