@@ -299,7 +299,7 @@ def _list(entries: Iterable[dict[str, object]]) -> int:
 def _why(arguments: argparse.Namespace) -> int:
     from tonumpy.frontends.disk import read  # saves start-up
     from tonumpy.inference.index.project import Project  # saves start-up
-    from tonumpy.report.evidence import explanation  # saves start-up
+    from tonumpy.report.parts.evidence import explanation  # saves start-up
     from tonumpy.text.sources import source_of  # saves start-up
     from tonumpy.why import explain  # saves start-up
 

@@ -73,11 +73,8 @@ def _source(read: Callable[[str], bytes], filename: str) -> Source | None:
         return None
 
 
-_NO_FORMATS = ("__init__.py", "evidence.py")
-
-
 def format_names() -> list[str]:
-    names = [name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name not in _NO_FORMATS]
+    names = [name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name != "__init__.py"]
     return sorted(name.replace("_", "-") for name in names)
 
 

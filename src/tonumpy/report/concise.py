@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report, count_codes, rule_names
-from tonumpy.report.evidence import lines_of
+from tonumpy.report.parts.evidence import lines_of
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible
 
