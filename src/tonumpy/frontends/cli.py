@@ -79,7 +79,7 @@ def _check(arguments: argparse.Namespace) -> int:
         return _show(arguments)
     if arguments.add_noqa:
         return _add_noqa(arguments)
-    run = _run(arguments, "check")
+    run = process_files(arguments, "check")
     report, hidden = _without_baseline(run, arguments)
     report = report._replace(shows_evidence=arguments.show_evidence)
     _publish(render, report, sys.stdout, arguments)
@@ -116,10 +116,10 @@ def _publish(render: Callable[..., str], report: Report, stream: TextIO, argumen
 
 def _show(arguments: argparse.Namespace) -> int:
     """What would be checked, or with which settings, in place of checking it."""
-    configuration = _configuration(arguments)
+    configuration = configuration_of(arguments)
     errors: list[SourceError] = []
     stdin = _reads_stdin(arguments)
-    files = [arguments.stdin_filename or "-"] if stdin else _files(arguments, configuration, errors)
+    files = [arguments.stdin_filename or "-"] if stdin else named_files(arguments, configuration, errors)
     if arguments.show_files:
         text = "".join(f"{path}\n" for path in files)
     else:
@@ -137,17 +137,17 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
 
     if _reads_stdin(arguments):
         raise ConfigError("--add-noqa writes files, not standard input")
-    run = _run(arguments, "add-noqa").written(arguments.paths)
+    run = process_files(arguments, "add-noqa").written(arguments.paths)
     _write_errors(run.report().errors)
     if not arguments.quiet:
         _write(summary_of_silence([finding for outcome in run.outcomes for finding in outcome.fixed]), sys.stdout)
     return ERRORS if run.errors else CLEAN
 
 
-def _without_baseline(run: _Run, arguments: argparse.Namespace) -> tuple[Report, int]:
+def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, int]:
     """The report without the findings of the baseline, and how many these are."""
     report = run.report()
-    path = _configuration(arguments).settings_in("").baseline
+    path = configuration_of(arguments).settings_in("").baseline
     if path is None:
         return report, 0
     from tonumpy.frontends import baseline  # only here: start-up
@@ -164,8 +164,8 @@ def _baseline(arguments: argparse.Namespace) -> int:
 
     if _reads_stdin(arguments):
         raise ConfigError("a baseline is of files, not of standard input")
-    path = _configuration(arguments).settings_in("").baseline or baseline.DEFAULT
-    report = _run(arguments, "check").report()
+    path = configuration_of(arguments).settings_in("").baseline or baseline.DEFAULT
+    report = process_files(arguments, "check").report()
     _write_errors(report.errors)
     if report.errors:
         _write(f"tonumpy: {path} is not written\n", sys.stderr)
@@ -179,7 +179,7 @@ def _baseline(arguments: argparse.Namespace) -> int:
 def _fix(arguments: argparse.Namespace) -> int:
     from tonumpy.report.parts import summary  # only here: start-up
 
-    run = _run(arguments, "fix")
+    run = process_files(arguments, "fix")
     speech = sys.stdout  # where people are spoken to: where stdout is for the product, stderr
     if arguments.diff:
         speech = sys.stderr
@@ -305,7 +305,7 @@ def _why(arguments: argparse.Namespace) -> int:
 
     filename, row, column = _place(arguments.place)
     filename, cell = _cell(filename)
-    settings = _configuration(arguments).settings_of(filename)
+    settings = configuration_of(arguments).settings_of(filename)
     try:
         source = source_of(read(filename), filename)
         found = source.explained(explain(source, settings, Project(), source.row_of(cell, row)))
@@ -349,7 +349,7 @@ def _server(_: argparse.Namespace) -> int:
     return CLEAN
 
 
-class _Run(NamedTuple):
+class Run(NamedTuple):
     """What was done: one outcome for each file that may hold a candidate, in the order of the files.
 
     `looked_at` are all files, also those of which a search showed that they hold none.
@@ -381,7 +381,7 @@ class _Run(NamedTuple):
 
         return read(filename)
 
-    def written(self, arguments: Sequence[str]) -> _Run:
+    def written(self, arguments: Sequence[str]) -> Run:
         """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""
         from tonumpy.frontends.writing import write_all  # here for a quick start-up of check
 
@@ -391,17 +391,17 @@ class _Run(NamedTuple):
         return self._replace(outcomes=kept, errors=[*self.errors, *errors])
 
 
-def _run(arguments: argparse.Namespace, command: str) -> _Run:
+def process_files(arguments: argparse.Namespace, command: str) -> Run:
     """Read every file, and hand those that may hold a candidate to the analysis, which else is not even imported."""
-    configuration = _configuration(arguments)
+    configuration = configuration_of(arguments)
     errors: list[SourceError] = []
     stdin = None
     if _reads_stdin(arguments):
         stdin = streams.read_stdin()
         files = candidates = [arguments.stdin_filename or "-"]
     else:
-        files = _files(arguments, configuration, errors)
-        candidates = list(_candidates(files, arguments, configuration, errors))
+        files = named_files(arguments, configuration, errors)
+        candidates = list(candidate_files(files, arguments, configuration, errors))
     outcomes = []
     if candidates:
         from tonumpy.frontends import run
@@ -412,14 +412,14 @@ def _run(arguments: argparse.Namespace, command: str) -> _Run:
         done = outcomes_of(work, tasks, configuration.settings_in("").jobs)
         outcomes = list(_told_of(_with_progress(done, len(tasks), arguments), arguments))
         errors += [error for outcome in outcomes for error in outcome.errors]
-    return _Run(outcomes, errors, stdin, files)
+    return Run(outcomes, errors, stdin, files)
 
 
-def _configuration(arguments: argparse.Namespace) -> Configuration:
+def configuration_of(arguments: argparse.Namespace) -> Configuration:
     return Configuration(_choices(arguments), arguments.config, arguments.isolated)
 
 
-def _files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
+def named_files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
     from tonumpy.frontends.files import find_files
 
     found = find_files(arguments.paths or [os.curdir], configuration)
@@ -452,7 +452,7 @@ def _tell(arguments: argparse.Namespace, what: str) -> None:
         _write(f"tonumpy: {what}\n", sys.stderr)
 
 
-def _candidates(
+def candidate_files(
     files: list[str], arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]
 ) -> Iterator[str]:
     from tonumpy.frontends.disk import read

@@ -10,7 +10,7 @@ import resource
 import shutil
 import time
 
-from tonumpy.config import ConfigError, Configuration
+from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.frontends import cli
 from tonumpy.frontends.arguments import parse_arguments
@@ -144,9 +144,9 @@ def _candidates(request: Request) -> tuple[list[str], list[Entry]]:
     errors: list[SourceError] = []
     paths = [] if request.target.folder is None else [request.target.folder]
     arguments = parse_arguments(["check", *request.orders.check, "--quiet", "--", *paths])
-    configuration = Configuration(cli._choices(arguments), arguments.config, arguments.isolated)
-    files = cli._files(arguments, configuration, errors)
-    found = list(cli._candidates(files, arguments, configuration, errors))
+    configuration = cli.configuration_of(arguments)
+    files = cli.named_files(arguments, configuration, errors)
+    found = list(cli.candidate_files(files, arguments, configuration, errors))
     errors.sort(key=lambda error: error.filename)
     return found, _entries(json_report.render(Report([], errors), colour=False))
 
@@ -154,7 +154,7 @@ def _candidates(request: Request) -> tuple[list[str], list[Entry]]:
 def _analysed(request: Request, commit: str, paths: list[str]) -> Reply:
     orders = request.orders
     arguments = parse_arguments(["check", *orders.check, "--jobs=1", "--quiet", "--", *paths])
-    report = cli._run(arguments, "check").report()
+    report = cli.process_files(arguments, "check").report()
     findings = _entries(json_report.render(report._replace(errors=[]), colour=False))
     errors = _entries(json_report.render(report._replace(findings=[]), colour=False))
     changes = _changes(orders.fix, sorted({finding.filename for finding in report.findings if finding.fix}))
@@ -164,7 +164,7 @@ def _analysed(request: Request, commit: str, paths: list[str]) -> Reply:
 def _changes(options: tuple[str, ...] | None, paths: list[str]) -> tuple[Changed, ...]:
     if options is None or not paths:
         return ()
-    run = cli._run(parse_arguments(["fix", *options, "--jobs=1", "--quiet", "--", *paths]), "fix")
+    run = cli.process_files(parse_arguments(["fix", *options, "--jobs=1", "--quiet", "--", *paths]), "fix")
     return tuple(Changed(os.fsencode(os.path.normpath(path)), change.new) for path, change in run.changes)
 
 
