@@ -42,10 +42,13 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--print-completion", action=_Completion, metavar="SHELL", help=completion)
     # Left to find out `prog` by itself, argparse formats a usage message at every start.
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="tonumpy", dest="command")
-    for name, (summary, add_options) in _COMMANDS.items():
+    # The other commands and their options would only cost time.
+    wanted = argv[:1] if argv and argv[0] in _COMMANDS else _COMMANDS
+    for name in wanted:
+        summary, add_options = _COMMANDS[name]
         described = f"{summary.capitalize()}."
         command = commands.add_parser(name, help=summary, description=described, formatter_class=_WHILE_BUILT)
-        if name in argv or "--print-completion" in argv:  # the options of the others would only cost time
+        if name in argv or "--print-completion" in argv:
             add_options(command)
     for each in (parser, *commands.choices.values()):
         each.formatter_class = argparse.RawDescriptionHelpFormatter

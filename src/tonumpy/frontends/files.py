@@ -6,7 +6,6 @@ import os
 
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error, read
-from tonumpy.frontends.git import GitError, list_files, root_of
 from tonumpy.globs import excludes
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import may_be_of_python
@@ -81,6 +80,8 @@ class _Search:
             self.errors.append(SourceError(path, "is not checked: by its suffix it is neither Python nor a notebook"))
 
     def folder(self, path: str) -> None:
+        from tonumpy.frontends.git import GitError, list_files, root_of  # only for folders: start-up
+
         repository = root_of(path)
         listed = None
         if repository is not None:

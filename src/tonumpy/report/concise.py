@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report, count_codes, rule_names
-from tonumpy.report.parts.evidence import lines_of
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible
 
@@ -44,6 +43,8 @@ def _line(finding: Finding, fixable: bool) -> str:
 
 def told_evidence(finding: Finding) -> str:
     """How sure a finding is, and what it rests on."""
+    from tonumpy.report.parts.evidence import lines_of  # only where it is asked for: start-up
+
     return f"    {finding.confidence} confidence\n{lines_of(finding.evidence, '    ')}"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
-
 from tonumpy.findings import place_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.visible import visible
@@ -16,6 +14,8 @@ if TYPE_CHECKING:
 
 def lines_of(grounds: Iterable[Ground], indent: str) -> str:
     """A line for each, and the line of source that it speaks of."""
+    import linecache  # only for reports that show it: start-up
+
     lines = ""
     for each in grounds:
         place = f", {each.place}" if each.row else ""
