@@ -250,16 +250,16 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
 
     `read_for` are the files that led here, each extending the next.
     """
-    table = _table(path)
+    table, text = _table(path)
     if not isinstance(table, dict) or "extend" not in table:
-        return None if table is None else read_table(table, path)
+        return None if table is None else read_table(table, path, text)
     extended = table.pop("extend")
     if not isinstance(extended, str):
         raise ConfigError(f"{path}: [tool.tonumpy] extend: expected the path of a file, found {_shown(extended)}")
     here = os.path.realpath(path)
     if here in read_for:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: the file extends itself, by way of others")
-    choices = read_table(table, path)  # what is wrong here is said before what is wrong there
+    choices = read_table(table, path, text)  # what is wrong here is said before what is wrong there
     try:
         under = _read_named(os.path.join(os.path.dirname(path), os.path.expanduser(extended)), (*read_for, here))
     except ConfigError as error:
@@ -267,14 +267,14 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
     return overlay(under, choices)
 
 
-def _table(path: str) -> object:
-    """What a TOML file says under `tool.tonumpy`; None where it says nothing."""
+def _table(path: str) -> tuple[object, str]:
+    """What a TOML file says under `tool.tonumpy`, None where it says nothing, and the file's text."""
     try:
         data = read_regular(path)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     if b"tonumpy" not in data or not re.search(_NAMES_THE_TABLE, data):
-        return None
+        return None, ""
     if len(data) > MAX_BYTES:
         raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes")
     if sys.version_info >= (3, 11):
@@ -282,17 +282,21 @@ def _table(path: str) -> object:
     else:
         import tomli as tomllib
     try:
-        document = tomllib.loads(data.decode())
+        text = data.decode()
+        document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
     tool = document.get("tool")
-    return tool.get("tonumpy") if isinstance(tool, dict) else None
+    return (tool.get("tonumpy") if isinstance(tool, dict) else None), text
 
 
-def read_table(table: object, path: str) -> Choices:
-    """The choices in a parsed `[tool.tonumpy]` table of the file at `path`; ConfigError where one is wrong."""
+def read_table(table: object, path: str, text: str = "") -> Choices:
+    """The choices in a parsed `[tool.tonumpy]` table of the file at `path`; ConfigError where one is wrong.
+
+    The text of the file gives it the row of what is wrong in one of many rows.
+    """
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: tool.tonumpy: expected a table, found {_shown(table)}")
     choices: dict[str, object] = {}
@@ -303,8 +307,20 @@ def read_table(table: object, path: str) -> Choices:
         try:
             choices[key.replace("-", "_")] = _READERS[key](value, os.path.dirname(os.path.abspath(path)))
         except ValueError as error:
-            raise ConfigError(f"{path}: [tool.tonumpy] {key}: {error}") from error
+            raise ConfigError(f"{path}{_row_of(error, key, text)}: [tool.tonumpy] {key}: {error}") from error
     return Choices(**choices)  # type: ignore[arg-type]
+
+
+def _row_of(error: ValueError, key: str, text: str) -> str:
+    """`:ROW` for what is wrong in a row of `[[tool.tonumpy.KEY]]`."""
+    from tonumpy.promises import WrongRowError  # only where something is wrong: start-up
+
+    if not text or not isinstance(error, WrongRowError):
+        return ""
+    from tonumpy.toml_places import row_of_item  # only where something is wrong: start-up
+
+    row = row_of_item(text.replace("\r\n", "\n"), ("tool", "tonumpy", key), error.number, error.key)
+    return "" if row is None else f":{row}"
 
 
 def read_codes(value: object, _root: str = "") -> tuple[str, ...]:

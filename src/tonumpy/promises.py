@@ -16,6 +16,15 @@ GRADS = ("never", "first", "inputs", "self", "both", "unknown")
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
+class WrongRowError(ValueError):
+    """A row that cannot be believed: its number from 1, and the key that is wrong."""
+
+    def __init__(self, reason: str, number: int, key: str | None = None) -> None:
+        super().__init__(reason)
+        self.number = number
+        self.key = key
+
+
 class OwnPromise(NamedTuple):
     """One row, about one function: the keys mean what they mean in the libraries' rows."""
 
@@ -35,7 +44,7 @@ KEYS = OwnPromise._fields
 def read_promises(
     value: object, is_dtype: Callable[[str], bool], suggest: Callable[[str], str]
 ) -> tuple[OwnPromise, ...]:
-    """ValueError names the row, by its number from 1 and its function, and the key."""
+    """WrongRowError, whose text names the row, by its number from 1 and its function, and the key."""
     if not isinstance(value, list):
         raise ValueError("expected rows, [[tool.tonumpy.promises]]")
     return tuple(each for number, row in enumerate(value, 1) for each in _read(row, number, is_dtype, suggest))
@@ -43,14 +52,14 @@ def read_promises(
 
 def _read(row: object, number: int, is_dtype: Callable[[str], bool], suggest: Callable[[str], str]) -> list[OwnPromise]:
     if not isinstance(row, dict):
-        raise ValueError(f"row {number}: expected a table, found {row!r}")
+        raise WrongRowError(f"row {number}: expected a table, found {row!r}", number)
     place = f"row {number} ({row['function']})" if isinstance(row.get("function"), str) else f"row {number}"
     for key in row:
         if key not in KEYS:
-            raise ValueError(f"{place}: there is no key `{key}`{suggest(key)}")
+            raise WrongRowError(f"{place}: there is no key `{key}`{suggest(key)}", number, key)
     for key in ("function", "returns"):
         if key not in row:
-            raise ValueError(f"{place}: the key `{key}` is missing")
+            raise WrongRowError(f"{place}: the key `{key}` is missing", number)
     names, returns = _listed(row["function"]), _listed(row["returns"])
     wrong = {
         "function": None if names and all(map(_NAME.fullmatch, names)) else "the full name of a function, `mylib.load`",
@@ -66,7 +75,7 @@ def _read(row: object, number: int, is_dtype: Callable[[str], bool], suggest: Ca
     }
     for key, expected in wrong.items():
         if expected is not None:
-            raise ValueError(f"{place}: {key}: expected {expected}, found {_shown(row[key])}")
+            raise WrongRowError(f"{place}: {key}: expected {expected}, found {_shown(row[key])}", number, key)
     said = {key: row[key] for key in ("device", "dtype", "position", "keyword", "source") if key in row}
     grad = row.get("grad", "unknown")
     return [OwnPromise(name, tuple(returns), **said, grad="never" if grad is False else grad) for name in names]
