@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.config import Configuration
 from tonumpy.findings import SourceError
 from tonumpy.frontends.files import find_files
-from tonumpy.inference.index.project import Module, Project
+from tonumpy.inference.index.module import Module
+from tonumpy.inference.index.project import Project
 from tonumpy.inference.lattice.values import Tensor, Union, Unknown, Value, members
 from tonumpy.inference.receivers import observe
 from tonumpy.text.candidates import find_candidates

@@ -16,7 +16,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.facts import Fact
-from tonumpy.inference.index.project import Module, Project
+from tonumpy.inference.index.module import Module
+from tonumpy.inference.index.project import Project
 from tonumpy.inference.lattice.values import NONE, Tensor, Unknown, Value, join_fact, members, tensor_facts
 from tonumpy.inference.receivers import observe
 from tonumpy.inference.transfer.frame import Observation

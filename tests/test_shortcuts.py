@@ -24,7 +24,8 @@ from tonumpy.frontends.files import find_files
 from tonumpy.frontends.parallel import POOL_FROM
 from tonumpy.garbage import Paused
 from tonumpy.inference.index.class_bodies import WritersByName, members_defined, writes_of
-from tonumpy.inference.index.project import Module, Project
+from tonumpy.inference.index.module import Module
+from tonumpy.inference.index.project import Project
 from tonumpy.sinks import calls as consumer_calls
 from tonumpy.sinks.calls import find_consumers
 from tonumpy.text import deferred

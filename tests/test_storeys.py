@@ -11,7 +11,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up; what is not named stands above all that is.
 STOREYS = """
-lazy_typing facts garbage findings globs toml_places text inference.index inference.lattice inference.knowledge
+lazy_typing facts promises garbage findings globs toml_places text inference.index inference.lattice
+inference.knowledge
 inference.habits inference.transfer inference.summaries inference.memory conversions inference sinks repair rules
 config report pipeline why
 """.split()
@@ -37,7 +38,6 @@ frontends.flake8_plugin -> inference.index.project
 frontends.flake8_plugin -> pipeline
 frontends.flake8_plugin -> text.source
 inference.arguments -> sinks.consumers
-inference.index.project -> promises
 inference.summaries.analysis -> inference.summaries.callers
 inference.summaries.analysis -> inference.summaries.module_variables
 inference.summaries.analysis -> inference.summaries.pytest_fixtures

@@ -8,7 +8,7 @@ from tonumpy.config import EVERY_CODE, OUR_CODES
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
-from tonumpy.inference.index.project import Module
+from tonumpy.inference.index.module import Module
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple

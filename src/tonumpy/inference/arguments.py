@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.facts import Certainty, Fact
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Arguments
     from tonumpy.inference.transfer.frame import Observation
     from tonumpy.text.candidates import Site
@@ -55,7 +55,7 @@ class _Facts(NamedTuple):
 
 def infer_implicit(module: Module, sites: Items[Site]) -> list[ImplicitConversion]:
     """Those in trouble, if only without habits, one for each call, in the order of the sites."""
-    if module.has_rivals and not module.speaks_of_torch:
+    if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
     observed = observe(module, sites, MAX_STATEMENTS)
     found = []

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from tonumpy.facts import Certainty, Fact
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.inference.memory.sharing import Sharing
@@ -77,7 +77,7 @@ def infer(
     `sharing` tells what is written through memory that they share, `may_concern` whether more than grad and device
     counts for any of some candidates.
     """
-    if module.has_rivals and not module.speaks_of_torch:
+    if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code: what it converts is its own
     cpu_only = CpuOnly(module)
 
@@ -187,7 +187,7 @@ def _observe_group(
             shown = outcome(group, alone)
             if shown.is_settled:
                 return alone
-            if not all_calls_are_in_sight(module, scopes) and not module.may_leave_grad_mode_off:
+            if not all_calls_are_in_sight(module, scopes) and not module.words.may_leave_grad_mode_off:
                 best = outcome(group, observed(at_best(module, declared), limit))
                 if best.conversions == shown.conversions:
                     return alone
@@ -225,7 +225,8 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
     if not facts:
         return None
     if certainty is None or is_doubtful:
-        if module.has_rivals or module.hands_out_wrappers or (certainty is None and not module.speaks_of_torch):
+        spoken = module.frameworks
+        if spoken.has_rivals or spoken.hands_out_wrappers or (certainty is None and not spoken.speaks_of_torch):
             return None
         certainty = "possible"
     cpu, grad = join_facts(facts)

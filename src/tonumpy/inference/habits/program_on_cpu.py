@@ -37,7 +37,8 @@ from functools import cached_property
 
 from tonumpy.inference.index.bindings import Import, imports_of
 from tonumpy.inference.index.frameworks import imported_roots
-from tonumpy.inference.index.project import names_other_devices, names_stored
+from tonumpy.inference.index.module_names import names_stored
+from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, statements_of
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.text.candidates import Scope
 
 EFFECT = "silence"
@@ -84,16 +85,16 @@ class CpuOnly:
 
     def runs(self, scopes: Items[Scope]) -> bool:
         """Whether what stands in some scopes is run on the CPU alone."""
-        if self._module.holds_tests:
+        if self._module.use.holds_tests:
             places = [scopes[:1], *(scopes[: depth + 1] for depth, each in enumerate(scopes) if _is_test(each))]
             return any(map(self._keep_to, places))
-        return self._module.is_script and self._keep_to(scopes[:1]) and self._is_used(scopes)
+        return self._module.use.is_script and self._keep_to(scopes[:1]) and self._is_used(scopes)
 
     def has_raised(self, scopes: Items[Scope]) -> bool:
         """Whether what is in some scopes is run by its authors, so that what would raise for its grad has: in a test
         of what is in sight, or of nothing else."""
         module = self._module
-        return module.holds_tests and (self._tests_what_is_in_sight or self.runs(scopes))
+        return module.use.holds_tests and (self._tests_what_is_in_sight or self.runs(scopes))
 
     @cached_property
     def _tests_what_is_in_sight(self) -> bool:
@@ -116,10 +117,10 @@ class CpuOnly:
     def _are_cpu_only(self, place: Items[Scope]) -> bool:
         """Of all of a module, or of one test in it with the scopes around it."""
         module = self._module
-        if module.speaks_of_variables:
+        if module.words.speaks_of_variables:
             return False
         if len(place) == 1:
-            text, roots, imports = module.source.text, module.roots, [each for _, each in _imports(module)]
+            text, roots, imports = module.source.text, module.frameworks.roots, [each for _, each in _imports(module)]
         else:
             text = "\n".join(_texts_run_for(module, place))
             imports = _imports_named(module, text)
@@ -129,7 +130,7 @@ class CpuOnly:
             and not self._may_bring(place, text)
             and not any(self._is_out_of_sight(root, imports) for root in roots)
             and not any(self._may_choose(module, each) for each in imports)
-            and not (module.holds_tests and any(self._may_move(each, text) for each in module.conftests))
+            and not (module.use.holds_tests and any(self._may_move(each, text) for each in module.conftests))
         )
 
     def _may_bring(self, place: Items[Scope], text: str) -> bool:
@@ -139,7 +140,7 @@ class CpuOnly:
 
     def _may_move(self, given: Module, text: str) -> bool:
         """Whether a conftest.py brings what is run to another device: all that is, or what this text asks it for."""
-        if given.speaks_of_variables or re.search(_CHOOSING_FOR_ALL, given.source.text):
+        if given.words.speaks_of_variables or re.search(_CHOOSING_FOR_ALL, given.source.text):
             return True
         _, *reached = _texts_reached(given, text)  # the text itself is the first
         return any(map(names_other_devices, reached)) or any(
@@ -158,22 +159,22 @@ class CpuOnly:
         module = importing.resolve(imported)
         if module is None:
             return bool(imported.level)
-        chooses = _CHOOSING_DEVICES if self._module.holds_tests else _ANY_CUDA
+        chooses = _CHOOSING_DEVICES if self._module.use.holds_tests else _ANY_CUDA
         submodule = module.submodule(imported.name) if imported.name is not None else None
         if submodule is not None and re.search(chooses, submodule.source.text):
             return True
         if not re.search(chooses, module.source.text):
             return False
-        if not self._module.holds_tests or imported.name not in _parts_of(module).by_name:
+        if not self._module.use.holds_tests or imported.name not in _parts_of(module).by_name:
             return True
         return any(re.search(chooses, text) for text in _texts_reached(module, imported.name))
 
 
 def _imports(module: Module) -> Iterator[tuple[str, Import]]:
     """All that a module imports, by the name that it gets there."""
-    for name, bound in module.bindings.items():
+    for name, bound in module.names.bindings.items():
         yield from ((name, each) for each in bound if isinstance(each, Import))
-    yield from module.imports_in_functions.items()
+    yield from module.names.imports_in_functions.items()
 
 
 def _imports_named(module: Module, text: str) -> list[Import]:

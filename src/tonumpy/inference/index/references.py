@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.inference.index.bindings import FunctionNode
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
 
 
 class Reference(NamedTuple):

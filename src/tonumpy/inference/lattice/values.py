@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeVar
 
     from tonumpy.facts import Certainty, Fact
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.evidence import Aspect, Basis
 
     _Fresh = TypeVar("_Fresh", "Tensor", "Unknown", "Tensor | Unknown")

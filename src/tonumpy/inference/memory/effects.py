@@ -18,7 +18,7 @@ from tonumpy.text.syntax import SCOPES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.memory.writes import EffectOnModels
     from tonumpy.inference.summaries.module_variables import ModuleNames
 

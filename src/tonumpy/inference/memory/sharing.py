@@ -30,7 +30,7 @@ from tonumpy.text.syntax import SCOPES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.memory.held import Handed, Overwritten
     from tonumpy.inference.summaries.module_variables import ModuleNames
     from tonumpy.text.candidates import Candidate, Scope, Site

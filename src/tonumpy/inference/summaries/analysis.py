@@ -19,7 +19,7 @@ from tonumpy.inference.index.bindings import (
     parameter_names,
 )
 from tonumpy.inference.index.dependencies import Flow, flow_of_node
-from tonumpy.inference.index.project import names_other_devices
+from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.index.references import is_called_on_others, is_called_on_self_alone
 from tonumpy.inference.index.slices import Slice, Slicer
 from tonumpy.inference.knowledge.grad_contexts import inside, running_in
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.facts import Fact
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
 
 MAX_REPETITIONS = 3  # of a call whose result is made of itself
 CHARACTERS_A_STATEMENT = 500
@@ -240,7 +240,7 @@ class Analysis:
             name: self.combine_annotation(arguments[name], value) if name in arguments else value
             for name, value in declared.items()
         }
-        if module.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
+        if module.words.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
             caller_mode = False
         return Entry(parameters, self.decorated_mode(function, caller_mode), around)
 
@@ -283,7 +283,7 @@ class Analysis:
                 value = Unknown("parameter")
             where = frame.at(parameter.lineno)
             value = learnt_from_name(value, parameter.arg, where)
-            if gradient_name.is_meant(parameter.arg) and not function.module.makes_graphs_of_gradients:
+            if gradient_name.is_meant(parameter.arg) and not function.module.words.makes_graphs_of_gradients:
                 value = without_grad(value, where.habit("gradient-name", f"`{parameter.arg}` is called a gradient"))
             found[parameter.arg] = value
         if arguments.vararg:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from tonumpy.facts import Fact
     from tonumpy.inference.index.bindings import FunctionNode
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
     from tonumpy.inference.summaries.analysis import Analysis
 
@@ -199,7 +199,9 @@ def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
 def are_decorated_without_grad(module: Module, scopes: Items[ast.AST]) -> bool:
     """Whether all calls of a function in its module are in functions that run with grad mode off, as decorators say."""
     node = scopes[-1]
-    if not module.speaks_of_grad_mode or not isinstance(node, FUNCTIONS) or is_nested(scopes) or node.name == "forward":
+    if not module.words.speaks_of_grad_mode or not isinstance(node, FUNCTIONS):
+        return False
+    if is_nested(scopes) or node.name == "forward":
         return False
     found = references_to(module, scopes)
     return bool(found) and all(
@@ -225,14 +227,14 @@ def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
         return False
     if node.name.startswith("_") and not node.name.endswith("__"):
         return True
-    if module.is_test:
+    if module.use.is_test:
         return True
-    if not module.is_script:
+    if not module.use.is_script:
         return False
     # A class in a package is there for others too, whatever the module shows when it is run, and so is what `__all__`
     # lists; not so the methods that do a part of its own work.
     owner = class_around(scopes)
-    is_for_others = module.lists(scopes[1]) or (owner is not None and module.is_in_package)
+    is_for_others = module.names.lists(scopes[1]) or (owner is not None and module.use.is_in_package)
     return not is_for_others or (owner is not None and is_called_on_self_alone(module, owner, node))
 
 
@@ -273,7 +275,8 @@ def at_best(module: Module, declared: Entry) -> Entry:
         name: value if isinstance(value, Instance) else Tensor(requires_grad=False)  # `self` stays
         for name, value in declared.arguments.items()
     }
-    return declared._replace(arguments=arguments, grad_mode=False if module.speaks_of_grad_mode else declared.grad_mode)
+    grad_mode = False if module.words.speaks_of_grad_mode else declared.grad_mode
+    return declared._replace(arguments=arguments, grad_mode=grad_mode)
 
 
 def _is_detached(value: Value) -> bool:

@@ -213,7 +213,7 @@ class ClassFacts:
         waiting, seen = [name], {name}
         while waiting:
             function = self.method(module.cls, waiting.pop())
-            if function is None or function.owner is None or not function.module.speaks_of_grad:
+            if function is None or function.owner is None or not function.module.words.speaks_of_grad:
                 continue
             assert not isinstance(function.node, ast.Lambda)
             left = function.module.derived(grad_left_by_methods, function.owner.node)
@@ -402,7 +402,7 @@ class ClassFacts:
 
     def _may_be_thawed(self, cls: Class) -> bool:
         """Whether anybody in sight sets anything to require grad that may be a part of an object of the class."""
-        return self._analysis.module.may_thaw or any(owner.module.may_thaw for owner in self.ancestors(cls))
+        return self._analysis.module.words.may_thaw or any(owner.module.words.may_thaw for owner in self.ancestors(cls))
 
     def may_move(self, instance: Instance, name: str, value: Value) -> bool:
         """Whether an attribute that holds this may go where its object is sent."""

@@ -33,7 +33,7 @@ from tonumpy.text.syntax import FUNCTIONS, statements_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.summaries.analysis import Analysis
 
 MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself
@@ -60,7 +60,7 @@ class ModuleNames:
         if name in _BUILTINS:
             return Symbol(f"builtins.{name}")
         # What a class or function sees that was defined beside the import, and is asked about from elsewhere.
-        imported = module.imports_in_functions.get(name)
+        imported = module.names.imports_in_functions.get(name)
         return Unknown(f"name {name}") if imported is None else self.import_value(module, imported)
 
     def member_of_module(self, module: Module, name: str) -> Value:
@@ -78,7 +78,7 @@ class ModuleNames:
             return self._globals[key]
         if not self._analysis.may_read(module):
             return Unknown("module that is one too many")
-        bindings = module.bindings.get(name)
+        bindings = module.names.bindings.get(name)
         if bindings is None:
             return self._star_import(module, name)
         self._globals[key] = Unknown(f"name {name} that depends on itself")
@@ -98,7 +98,7 @@ class ModuleNames:
 
     def _written_by_functions(self, module: Module, name: str) -> Iterator[Value]:
         """What the functions that declare a name global give it."""
-        for scopes in module.global_writers.get(name, ()):
+        for scopes in module.names.global_writers.get(name, ()):
             imported = _only_imported(scopes[-1], name)
             if imported is not None:
                 yield self.import_value(module, imported)
@@ -110,7 +110,7 @@ class ModuleNames:
     def _filled_by_functions(self, module: Module, name: str, value: Value) -> Value:
         """What is in a container of the module when it is read, with what its functions put into it."""
         found = [value]
-        for scopes in module.fillers(name):
+        for scopes in module.names.fillers(name):
             function = scopes[-1]
             assert isinstance(function, (*FUNCTIONS, ast.Lambda))
             if name in module.derived(flow_of_node, function).local_names:
@@ -135,7 +135,7 @@ class ModuleNames:
                 for binding in (bindings if isinstance(bindings[0], Import) else bindings[-1:])
             ]
             return join_all(found)
-        if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and id(bindings[0]) in module.unconditional:
+        if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and id(bindings[0]) in module.names.unconditional:
             targets = bindings[0].targets
             if len(targets) == 1 and isinstance(targets[0], ast.Name):
                 frame = self._analysis.module_scope(module)
@@ -175,7 +175,7 @@ class ModuleNames:
         A name of a module of the repository goes before one that torch or another framework may have.
         """
         asked.add(module.filename)
-        stars = [star for star in module.bindings.get("*", ()) if isinstance(star, Import)]
+        stars = [star for star in module.names.bindings.get("*", ()) if isinstance(star, Import)]
         if not stars:
             return None
         sources = [module.resolve(star) for star in stars]
@@ -186,15 +186,15 @@ class ModuleNames:
             value: Value | None = None
             if not self._analysis.may_read(source):
                 value = self._module_name(source, name)
-            elif not source.hands_out(name):
+            elif not source.names.hands_out(name):
                 continue
-            elif name in source.bindings:
+            elif name in source.names.bindings:
                 value = self._module_name(source, name)
             elif source.filename not in asked:
                 value = self._through_stars(source, name, asked)
             if value is not None and value != _CIRCULAR:
                 found.append(value)
-                if star in module.unconditional_stars:
+                if star in module.names.unconditional_stars:
                     break  # what stands before it does not count
         if found:
             return join_all(found)

@@ -34,7 +34,7 @@ from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
 
@@ -84,7 +84,7 @@ class GivenByPytest:
 
 
 def _is_run_by_pytest(node: FunctionNode, module: Module) -> bool:
-    is_there = module.is_test or os.path.basename(module.filename) == "conftest.py"
+    is_there = module.use.is_test or os.path.basename(module.filename) == "conftest.py"
     return is_there and (node.name.startswith("test") or _fixture_name(node) is not None)
 
 

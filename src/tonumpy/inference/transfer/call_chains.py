@@ -237,7 +237,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
 
 
 def _made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Arguments) -> Value:
-    if frame.grad_mode is False or not frame.module.only_torch_says:
+    if frame.grad_mode is False or not frame.module.frameworks.only_torch_says:
         return result
     return made_by_model(result, function, arguments)
 

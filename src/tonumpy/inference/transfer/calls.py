@@ -87,7 +87,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         before, frame.analysis.autocast = frame.analysis.autocast, frame.autocast
         try:
             result = _left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))
-            if not frame.module.is_test_on_cpu:
+            if not frame.module.use.is_test_on_cpu:
                 return result
             return _left_by_test(result, frame.habit("program-on-cpu", "the test names no device but the CPU"))
         finally:
@@ -191,7 +191,7 @@ def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Val
     if any(isinstance(value, (Constant, Device)) and cpu_of_device(value) for value in arguments.values()):
         return left_on_cpu(result, frame.habit("cpu-argument", "the call is told the CPU as a device"))
     given = arguments.all_values()
-    if given is None or frame.module.names_other_devices:
+    if given is None or frame.module.words.names_other_devices:
         return result
     held = [each for each in held_in(*given) if may_be(each, (Tensor, Unknown))]
     # Not so of a tensor that may be elsewhere, nor of what is a tensor on the CPU or something unknown.
@@ -361,7 +361,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
             return call_method(frame, _as_module(receiver), name, arguments)
         if result is None:
             return _fresh(f"method {name} of a tensor", frame, arguments)
-        if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.shared_words:
+        if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.frameworks.shared_words:
             result = result._replace(certainty=stronger(result.certainty, "likely"))
         return autocast.cast(frame, name, (receiver, *arguments.values()), result)
     if isinstance(receiver, Unknown):
@@ -477,9 +477,9 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
     if generation_keywords.is_meant(name, (keyword for keyword, _ in arguments.named)):
         basis = frame.habit("generation-keywords", "transformers generates with grad mode off")
         return believed(Unknown("generated tokens"), basis, requires_grad=False)
-    if name in ("eval", "train") and not arguments.values() and frame.module.only_torch_says:
+    if name in ("eval", "train") and not arguments.values() and frame.module.frameworks.only_torch_says:
         return LibraryObject("torch.nn.Module", receiver.on_cpu)
-    if name == "state_dict" and frame.module.only_torch_says:
+    if name == "state_dict" and frame.module.frameworks.only_torch_says:
         return Mapping((), Tensor(receiver.on_cpu, False))  # detached, unless keep_vars asks otherwise
     if receiver.is_no_tensor and torch_api.tensor_method(name) is not None:
         return Unknown(receiver.why, None, None, is_no_tensor=True)  # a method that is called as one of a tensor's
@@ -493,12 +493,12 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return _fresh(f"method {name}", frame, arguments)
     if isinstance(result, Tensor):
         speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
-        if (name == "cpu" and not frame.module.speaks_of_torch) or (
-            name in ("cpu", "cuda", "detach") and frame.module.hands_out_wrappers
+        if (name == "cpu" and not frame.module.frameworks.speaks_of_torch) or (
+            name in ("cpu", "cuda", "detach") and frame.module.frameworks.hands_out_wrappers
         ):
             speaks_torch = False  # wrappers of results have a `cpu` and a `numpy` too
-        if speaks_torch and frame.module.only_torch_says:
-            is_shared = name in frame.module.shared_words and not _is_in_a_module(frame)
+        if speaks_torch and frame.module.frameworks.only_torch_says:
+            is_shared = name in frame.module.frameworks.shared_words and not _is_in_a_module(frame)
             return result._replace(certainty="possible" if is_shared else "likely")
         is_obscure = receiver.why == DATASET or (name == "to" and not keeps_device(arguments))
         why = f"method {name}" if is_obscure else receiver.why

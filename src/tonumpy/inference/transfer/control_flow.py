@@ -228,7 +228,7 @@ def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
 
     What a loop goes through is no longer known to be frozen where it leaves anything set to what is not False.
     """
-    if not frame.module.speaks_of_grad:
+    if not frame.module.words.speaks_of_grad:
         return
     if _leaves_thawed(loop.body):
         thaw(frame, loop.iter)
@@ -245,7 +245,7 @@ def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
         return
     path = path_of(node)
     module = None if path is None else frame.env.get(path)
-    if is_frozen and isinstance(module, Unknown) and frame.module.only_torch_says:
+    if is_frozen and isinstance(module, Unknown) and frame.module.frameworks.only_torch_says:
         module = LibraryObject("torch.nn.Module", module.on_cpu)  # what else has parameters
     if path is not None and isinstance(module, (Instance, LibraryObject)):
         frame.change_all(path, module, module._replace(requires_grad=False if is_frozen else None))

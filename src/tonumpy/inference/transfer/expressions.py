@@ -200,7 +200,7 @@ def _leave(frame: Frame, base: Environment, node: ast.expr) -> None:
     inside, frame.env = frame.env, base
     if frame.module.derived(changes_something, node):
         _keep_changes(frame, inside.changes_since(base), frame.module.derived(_bound_by_generators, node))
-    if not frame.module.has_walrus:
+    if not frame.module.words.has_walrus:
         return
     for inner in walk(node):
         if isinstance(inner, ast.NamedExpr):

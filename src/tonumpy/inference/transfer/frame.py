@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tonumpy.facts import Fact
     from tonumpy.inference.index.bindings import Import
     from tonumpy.inference.index.dependencies import Flow
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.slices import Slice
     from tonumpy.inference.lattice.evidence import Basis
 
@@ -212,7 +212,7 @@ class Frame:
             (self.assumed if name in flow.times_bound else self.awaited)[name] = truth
         self.env = Environment()
         self.set_grad_mode(grad_mode)
-        if module.sets_default_dtype:
+        if module.words.sets_default_dtype:
             dtype = module.default_dtype
             self.env.set(DEFAULT_DTYPE, Unknown("default dtype") if dtype is None else Symbol(f"torch.{dtype}"))
         self.observations: dict[int, Observation] = {}
@@ -251,7 +251,7 @@ class Frame:
         """Whether what is made without a `device` is on the CPU: nobody is assumed to change that elsewhere."""
         device = self.env.get(DEFAULT_DEVICE)
         if device is None:
-            return None if self.module.changes_default_device else True
+            return None if self.module.words.changes_default_device else True
         return device.is_cpu if isinstance(device, Device) else None
 
     @property

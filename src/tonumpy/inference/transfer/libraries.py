@@ -44,7 +44,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Class
     from tonumpy.inference.transfer.frame import Frame, Summaries
 
@@ -199,7 +199,7 @@ def inherited_item(frame: Frame, owner: Instance) -> Value:
 
 def known_by_term(module: Module, owner: Unknown, term: str) -> LibraryObject | None:
     """What an attribute (`.boxes`) or key (`[boxes]`) of anything holds, by a library that the module imports."""
-    for root in sorted(module.roots):
+    for root in sorted(module.frameworks.roots):
         name = load(root).terms.get(term)
         if name is not None:
             return LibraryObject(name, owner.on_cpu, owner.requires_grad, evidence=owner.evidence)

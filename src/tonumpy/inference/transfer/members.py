@@ -82,7 +82,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         return libraries.attribute(frame, _of_last(frame, value, name), name)
     if isinstance(value, Device) and name == "type":
         return Constant(value.type) if value.type else Plain("str")
-    if name == "grad" and isinstance(value, (Plain, Unknown)) and frame.module.speaks_of_torch:
+    if name == "grad" and isinstance(value, (Plain, Unknown)) and frame.module.frameworks.speaks_of_torch:
         on_cpu = value.on_cpu if isinstance(value, Unknown) else None  # what is taken out of an array of objects
         return Unknown("attribute grad", on_cpu, _grad_of_gradients(frame))
     if isinstance(value, Unknown):
@@ -91,7 +91,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
             return Plain(name)
         if name == "device" and value.on_cpu is not None:
             return Device(value.on_cpu)
-        if name == "data" and frame.module.speaks_of_torch:
+        if name == "data" and frame.module.frameworks.speaks_of_torch:
             evidence = without(value.evidence, "grad")  # of a tensor, as it is wherever a chain has it
             return Unknown("attribute data", value.on_cpu, False, evidence=evidence, sent=value.sent)
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(_of_last(frame, value, name), name)
@@ -121,7 +121,7 @@ def _has_field(value: Sequence | Mapping, name: str) -> bool:
 
 def _grad_of_gradients(frame: Frame) -> Fact:
     """Gradients have no graph of their own, unless one is asked for."""
-    return None if frame.module.makes_graphs_of_gradients else False
+    return None if frame.module.words.makes_graphs_of_gradients else False
 
 
 def settle(frame: Frame, value: Value) -> Value:

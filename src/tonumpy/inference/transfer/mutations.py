@@ -56,7 +56,7 @@ def change_receiver(
     name = call.func.attr
     if name == "requires_grad_" and not same(arguments.get(0, "requires_grad"), Constant(False)):
         thaw(frame, call.func.value)
-    if name == "apply" and frame.module.may_thaw:  # what it is given may do so to each part of a module
+    if name == "apply" and frame.module.words.may_thaw:  # what it is given may do so to each part of a module
         thaw(frame, call.func.value)
     if path is not None and name in _REPLACES_KEYS:
         frame.env.forget_keys(path)
@@ -271,7 +271,9 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
 def _frozen_by(call: ast.Call, function: Value) -> list[ast.expr]:
     """The modules that are given to a function of the repository which freezes them: `freeze(net)`."""
     called = function.function if isinstance(function, BoundMethod) else function
-    if not isinstance(called, Function) or isinstance(called.node, ast.Lambda) or not called.module.speaks_of_grad:
+    if not isinstance(called, Function) or isinstance(called.node, ast.Lambda):
+        return []
+    if not called.module.words.speaks_of_grad:
         return []
     names = parameter_names(called.node.args)[1 if isinstance(function, BoundMethod) else 0 :]
     given = given_to(names, call, arguments_of(call))
@@ -287,7 +289,7 @@ def _does_thaw(function: Value) -> bool:
     """Whether what is called is code of the repository that may thaw the modules that it is given, now or later."""
     called = function.function if isinstance(function, BoundMethod) else function
     owner = called.cls if isinstance(called, Instance) else called
-    return isinstance(owner, (Function, Class)) and owner.module.may_thaw
+    return isinstance(owner, (Function, Class)) and owner.module.words.may_thaw
 
 
 def _given_away(value: Value) -> Value:

@@ -281,6 +281,7 @@ def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: boo
     path, value = current
     torch_only = name in ("detach", "requires_grad", "is_cuda", "cpu")
     tensors_have = torch_only or _is_of_tensors(name)
+    spoken = frame.module.frameworks
     kept: list[Value] = []
     for member in members(value):
         if isinstance(member, Tensor):
@@ -293,7 +294,7 @@ def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: boo
                 kept.append(member)
             elif not holds:
                 kept.append(member._replace(is_no_tensor=True))
-            elif torch_only and frame.module.only_torch_says and name not in frame.module.shared_words:
+            elif torch_only and spoken.only_torch_says and name not in spoken.shared_words:
                 kept.append(Tensor(member.on_cpu, member.requires_grad, None, "likely"))
             else:
                 kept.append(member)

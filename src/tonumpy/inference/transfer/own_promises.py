@@ -14,7 +14,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from tonumpy.inference.index.project import Module
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.transfer.frame import Frame
     from tonumpy.promises import OwnPromise
 

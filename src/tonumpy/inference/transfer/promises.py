@@ -53,7 +53,7 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     """The value that a promise describes, for these arguments."""
     cpu = device_of(promise, owner, arguments)
     if promise.device == "default type":
-        cpu = None if frame.module.speaks_of_variables else True
+        cpu = None if frame.module.words.speaks_of_variables else True
     grad = grad_of(promise, owner, arguments, frame.grad_mode)
     sent = Sent.NOWHERE if cpu is True else most_sent(arguments.values())
     dtype = promise.dtype

@@ -172,7 +172,7 @@ def _narrow_by_assumption(frame: Frame, target: ast.expr, value: ast.expr) -> No
 
 
 def walruses(frame: Frame, node: ast.expr) -> list[ast.NamedExpr]:
-    if not frame.module.has_walrus:
+    if not frame.module.words.has_walrus:
         return []
     return [inner for inner in walk(node) if isinstance(inner, ast.NamedExpr)]
 

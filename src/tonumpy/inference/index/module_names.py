@@ -1,0 +1,213 @@
+"""What the body of a module binds, hands out to others, and what its functions write into its variables."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+
+from tonumpy.findings import SourceError
+from tonumpy.inference.index.bindings import Import, imports_of, root_name
+from tonumpy.inference.index.torch_words import FILLING
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.candidates import spans_any
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.text.source import Source
+
+_INDENTED_IMPORT = r"\n[ \t]+(?:import|from)\s"
+_GLOBAL = r"global\s"
+
+
+def tree_of(source: Source) -> ast.Module:
+    """Empty where the text cannot be parsed: the module's own check reports it."""
+    try:
+        return source.tree
+    except SourceError:
+        return ast.Module([], [])
+
+
+class Names:
+    """Answers about the names of a module, each worked out once."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._fillers: dict[str, list[tuple[ast.AST, ...]]] = {}
+        self._filled: dict[int, frozenset[str]] = {}  # in a function and in those in it, by the id of its node
+
+    @cached_property
+    def _tree(self) -> ast.Module:
+        return tree_of(self._source)
+
+    @cached_property
+    def bindings(self) -> dict[str, list[ast.stmt | Import]]:
+        """Everything that binds a name in the module's own body, in order; `*` holds its star imports."""
+        found: dict[str, list[ast.stmt | Import]] = {}
+        meant = _meant_at_type_checking(self._tree.body)
+        for statement in statements_of(self._tree.body):
+            bound: list[tuple[str, ast.stmt | Import]] = []
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                bound += imports_of(statement)
+            elif isinstance(statement, SCOPES):
+                bound.append((statement.name, statement))
+            else:
+                bound += [(name, statement) for name in names_stored(statement)]
+            for name, binding in bound:
+                if name not in meant.get(id(statement), ()):
+                    found.setdefault(name, []).append(binding)
+        return found
+
+    @cached_property
+    def imports_in_functions(self) -> dict[str, Import]:
+        """What functions import, by the name that it gets there; the last one counts."""
+        return {
+            name: imported
+            for statement in _all_statements(self._tree.body, self._rows(_INDENTED_IMPORT))
+            if isinstance(statement, (ast.Import, ast.ImportFrom))
+            for name, imported in imports_of(statement)
+        }
+
+    @cached_property
+    def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:
+        """The functions that declare a name global, each as the scopes around it and itself, by that name."""
+        found: dict[str, list[tuple[ast.AST, ...]]] = {}
+        _collect_global_writers((self._tree,), self._tree.body, self._rows(_GLOBAL), found)
+        return found
+
+    def fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
+        """The functions, methods and lambdas that write into what a name holds, by themselves and not by those in them,
+        each as the scopes around it and itself: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
+        if name not in self._fillers:
+            self._fillers[name] = self._find_fillers(name)
+        return self._fillers[name]
+
+    def _find_fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
+        rows = self._source.rows_with_name(name)
+        found: list[tuple[ast.AST, ...]] = []
+        waiting: list[tuple[ast.AST, ...]] = [(self._tree, each) for each in self._tree.body]
+        while waiting:
+            scopes = waiting.pop()
+            scope = scopes[-1]
+            if isinstance(scope, ast.ClassDef) and spans_any(scope, rows):
+                waiting += [(*scopes, each) for each in scope.body]
+            elif isinstance(scope, FUNCTIONS):
+                if not spans_any(scope, rows) or name not in self._names_filled(scope):
+                    continue
+                waiting += [(*scopes, each) for each in statements_of(scope.body) if isinstance(each, FUNCTIONS)]
+                if name in _names_filled_by_itself(scope):
+                    found.append(scopes)
+            elif isinstance(scope, ast.stmt) and "lambda" in self._source.text and spans_any(scope, rows):
+                lambdas = (each for each in walk(scope) if isinstance(each, ast.Lambda))
+                found += [(*scopes, each) for each in lambdas if name in self._names_filled(each)]
+        return found
+
+    def _names_filled(self, scope: ast.AST) -> frozenset[str]:
+        if id(scope) not in self._filled:
+            self._filled[id(scope)] = _names_filled(scope)
+        return self._filled[id(scope)]
+
+    def _rows(self, pattern: str) -> list[int]:
+        return [self._source.position_at(match.end() - 1).row for match in re.finditer(pattern, self._source.text)]
+
+    @cached_property
+    def unconditional(self) -> frozenset[int]:
+        """The ids of the statements that always run, and once: neither in a branch nor in a loop."""
+        return frozenset(map(id, self._tree.body))
+
+    @cached_property
+    def unconditional_stars(self) -> frozenset[Import]:
+        """The star imports that stand in no branch: not one of several backends, of which one is chosen at run time."""
+        statements = (each for each in self._tree.body if isinstance(each, ast.ImportFrom))
+        return frozenset(imported for each in statements for name, imported in imports_of(each) if name == "*")
+
+    @cached_property
+    def _all(self) -> frozenset[str] | None:
+        """What `__all__` lists; None where there is none, or none that can be read off."""
+        assigned = self.bindings.get("__all__", [])
+        value = assigned[0].value if len(assigned) == 1 and isinstance(assigned[0], ast.Assign) else None
+        if not isinstance(value, (ast.List, ast.Tuple)):
+            return None
+        constants = [part.value for part in value.elts if isinstance(part, ast.Constant)]
+        names = frozenset(name for name in constants if isinstance(name, str))
+        return names if len(names) == len(value.elts) else None
+
+    def lists(self, definition: ast.AST) -> bool:
+        """Whether `__all__` names a function or class of the module, for others to use."""
+        return isinstance(definition, SCOPES) and self._all is not None and definition.name in self._all
+
+    def hands_out(self, name: str) -> bool:
+        """Whether a star import takes a name of the module with it."""
+        return not name.startswith("_") if self._all is None else name in self._all
+
+
+def _all_statements(body: list[ast.stmt], rows: list[int]) -> Iterator[ast.stmt]:
+    """Those of the functions and classes in a body, too, that span one of the rows."""
+    for statement in statements_of(body):
+        yield statement
+        if isinstance(statement, SCOPES) and spans_any(statement, rows):
+            yield from _all_statements(statement.body, rows)
+
+
+def _collect_global_writers(
+    scopes: tuple[ast.AST, ...], body: list[ast.stmt], rows: list[int], found: dict[str, list[tuple[ast.AST, ...]]]
+) -> None:
+    for statement in statements_of(body) if rows else ():
+        if isinstance(statement, ast.Global):
+            for name in statement.names:
+                found.setdefault(name, []).append(scopes)
+        elif isinstance(statement, SCOPES) and spans_any(statement, rows):
+            _collect_global_writers((*scopes, statement), statement.body, rows, found)
+
+
+def _names_filled(scope: ast.AST) -> frozenset[str]:
+    return frozenset(name for node in walk(scope) for name in _filled_by(node) if name)
+
+
+def _names_filled_by_itself(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """Not by the functions in it."""
+    statements = (each for each in statements_of(function.body) if not isinstance(each, SCOPES))
+    parts = (node for each in statements for part in own_expressions(each) for node in walk(part))
+    return frozenset(name for node in parts for name in _filled_by(node) if name)
+
+
+def _filled_by(node: ast.AST) -> Iterator[str | None]:
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        yield root_name(node)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        if name in FILLING or (name.endswith("_") and not name.endswith("__")):
+            yield root_name(node.func)
+
+
+def _meant_at_type_checking(body: list[ast.stmt]) -> dict[int, frozenset[str]]:
+    """`if TYPE_CHECKING: import torch` and `else: torch = LazyModule("torch")`: the names that are imported for type
+    checkers are what is said there; by the ids of the statements that put something in their place at run time."""
+    found: dict[int, frozenset[str]] = {}
+    for statement in body:
+        if isinstance(statement, ast.If) and statement.orelse and last_name(statement.test) == "TYPE_CHECKING":
+            imports = (each for each in statement.body if isinstance(each, (ast.Import, ast.ImportFrom)))
+            names = frozenset(name for each in imports for name, _ in imports_of(each))
+            found.update((id(each), names) for each in statements_of(statement.orelse))
+    return found
+
+
+def names_stored(statement: ast.stmt) -> list[str]:
+    """The names that an assignment, a loop or a `with` binds; none for any other statement."""
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign, ast.For)):
+        targets = [statement.target]
+    elif isinstance(statement, ast.With):
+        targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+    else:
+        return []
+    return [
+        node.id
+        for target in targets
+        for node in walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]

@@ -1,0 +1,80 @@
+"""Who runs a module: a runner of tests, somebody who starts it as a program, or others that import it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from functools import cached_property
+
+from tonumpy.inference.index.module_names import tree_of
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.syntax import FUNCTIONS, statements_of
+
+if TYPE_CHECKING:
+    from tonumpy.inference.index.module_names import Names
+    from tonumpy.inference.index.module_words import Words
+    from tonumpy.text.source import Source
+
+_MAIN_GUARD = r"\nif\s+(?:\(\s*)?__name__\s*=="
+_READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
+
+
+class Use:
+    """Answers about a module, each worked out once."""
+
+    def __init__(self, source: Source, names: Names, words: Words) -> None:
+        self._source = source
+        self._names = names
+        self._words = words
+
+    @cached_property
+    def is_test(self) -> bool:
+        """Nobody imports the module of a test but the test runner."""
+        name = os.path.basename(self._source.filename)
+        return (name.startswith("test_") and name.endswith(".py")) or name.endswith("_test.py")
+
+    @cached_property
+    def holds_tests(self) -> bool:
+        """Whether a runner of tests calls its functions; a program that evaluates a model may be called a test too."""
+        text = self._source.text
+        return self.is_test and ("pytest" in text or "unittest" in text or ("def test_" in text and not self.is_script))
+
+    @cached_property
+    def is_test_on_cpu(self) -> bool:
+        """Whether it is a test that names no device but the CPU."""
+        return self.holds_tests and not self._words.names_other_devices
+
+    @cached_property
+    def is_in_package(self) -> bool:
+        return is_package(folder_of(self._source.filename))
+
+    @cached_property
+    def is_script(self) -> bool:
+        """Run as a program, so that the calls of its functions are all in sight.
+
+        A program without a guard shows itself by what importing it would do: read the command line, train a model, or
+        call one of its own functions for its effect alone.
+        """
+        text = f"\n{self._source.text}"
+        if re.search(_MAIN_GUARD, text) is not None:
+            return True
+        return not self.is_in_package and (re.search(_READS_COMMAND_LINE, text) is not None or self._acts_when_imported)
+
+    @cached_property
+    def _acts_when_imported(self) -> bool:
+        calls = (each.value for each in statements_of(tree_of(self._source).body) if isinstance(each, ast.Expr))
+        functions = [call.func for call in calls if isinstance(call, ast.Call)]
+        if any(isinstance(function, ast.Attribute) and function.attr == "backward" for function in functions):
+            return True
+        called = {function.id for function in functions if isinstance(function, ast.Name)}
+        return any(isinstance(each, FUNCTIONS) for name in called for each in self._names.bindings.get(name, ()))
+
+
+def folder_of(filename: str) -> str:
+    """Absolute, so that each module has one path however it was come by."""
+    return os.path.dirname(os.path.abspath(filename))
+
+
+def is_package(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "__init__.py"))
