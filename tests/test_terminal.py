@@ -133,6 +133,16 @@ def test_frames_of_standard_input_and_of_what_fix_leaves(run_tonumpy: RunTonumpy
         assert left in result.out + result.err
 
 
+def test_colours_of_why(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\n\ndef f(labels: torch.Tensor):\n    return labels.numpy()\n")
+    plain = run_tonumpy("why", "a.py:4").out
+    coloured = run_tonumpy("why", "a.py:4", "--color=always").out
+    assert plain == run_tonumpy("why", "a.py:4", "--color=never").out == without_colour(coloured)
+    assert coloured.startswith("\033[1ma.py:4:19: `labels`\033[0m\n  \033[1;31mTNP101\033[0m (")
+    assert "\n  \033[36mgrad\033[0m: " in coloured
+    assert "\n\033[2m    habit label-name" in coloured
+
+
 def test_colours(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     body = "    return x.numpy()\n"
     plain = frames(run_tonumpy, tmp_path, body)

@@ -162,6 +162,7 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("place", metavar="FILE:ROW[:COLUMN]", help="where it stands; in a notebook FILE:cell N:ROW")
     _add_selection(parser)
     _add_configuration(parser)
+    _add_colour(parser)
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:

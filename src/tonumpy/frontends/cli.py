@@ -319,7 +319,8 @@ def _why(arguments: argparse.Namespace) -> int:
         found = [each for each in found if each.start.column == column] or found
     if not found:
         raise ConfigError(f"{arguments.place}: there is no conversion in this row")
-    _write("\n".join(explanation(filename, each) for each in found), sys.stdout)
+    colour = _has_colour(sys.stdout, arguments)
+    _write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
     return CLEAN
 
 

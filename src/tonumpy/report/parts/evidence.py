@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tonumpy.findings import place_of
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
@@ -26,15 +27,16 @@ def lines_of(grounds: Iterable[Ground], indent: str) -> str:
     return lines
 
 
-def explanation(filename: str, explained: Explanation) -> str:
+def explanation(filename: str, explained: Explanation, *, colour: bool) -> str:
     """All that is known of one conversion."""
     heading = f"{place_of(filename, explained.start, explained.cell)}: `{explained.subject}`"
-    lines = f"{visible(heading)}\n"
+    lines = f"{BOLD}{visible(heading)}{PLAIN}\n"
     if not explained.findings:
         lines += "  not reported\n"
     for finding in explained.findings:
-        lines += f"  {finding.code} ({finding.confidence} confidence): {visible(finding.message)}\n"
+        lines += f"  {RED}{finding.code}{PLAIN} ({finding.confidence} confidence): {visible(finding.message)}\n"
     for answer in explained.answers:
-        lines += f"  {answer.about}: {visible(answer.text)}\n{lines_of(answer.grounds, '    ')}"
+        lines += f"  {CYAN}{answer.about}{PLAIN}: {visible(answer.text)}\n"
+        lines += "".join(f"{DIM}{line}{PLAIN}\n" for line in lines_of(answer.grounds, "    ").splitlines())
         lines += f"    would settle it: {visible(answer.remedy)}\n" if answer.remedy else ""
-    return lines
+    return lines if colour else without_colour(lines)
