@@ -9,7 +9,6 @@ Exit code 1 if a cell failed.
 from __future__ import annotations
 
 import argparse
-import datetime
 import platform
 import subprocess
 import sys
@@ -27,6 +26,7 @@ import runtime_functions  # noqa: E402
 import runtime_matrix  # noqa: E402
 import torch  # noqa: E402
 import truth_table  # noqa: E402
+import verified  # noqa: E402
 
 import tonumpy  # noqa: E402
 from tonumpy.findings import STYLES  # noqa: E402
@@ -35,22 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     Cell = runtime_matrix.Cell | runtime_functions.Cell | truth_table.Cell
-
-HEADER = """\
-# What was run
-
-Written by `python scripts/verify.py`: one section for each environment that it ran in, in the words of that run.
-
-- truth table: each way to convert, with each sort of tensor, does exactly what the rules rest on.
-- executable fixtures: each, as it is and as `tonumpy` repairs it, with each sort of tensor in each grad mode. The
-  original raises exactly what is foretold or gives its value; the repaired code gives that value, with its dtype, its
-  shape and its memory shared or not, or raises what no repair can do away with. A cell is healed if the original
-  raised and the repaired code gives the value.
-- functions of all fixtures: after the repair none raises one of the two exceptions that a repair does away with, and
-  none gives another value. Functions of tensors on which `tonumpy` is silent are held to the same.
-
-The device `toy` is a test device on torch's PrivateUse1 key with host memory behind it.
-"""
 
 SHOWN = 20  # of the cells that failed
 
@@ -68,14 +52,12 @@ class Tally(NamedTuple):
 def main() -> int:
     assert __doc__
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "verified.md", help="default: docs/verified.md")
+    parser.add_argument("--output", type=Path, default=verified.PATH, help="default: docs/verified.md")
     output: Path = parser.parse_args().output
     tallies = [tally for device in devices.DEVICES if not devices.unavailable(device) for tally in run_on(device)]
     title, section = environment(), report(tallies)
     print(f"## {title}\n\n{section}")
-    sections = read_sections(output) | {title: section}
-    text = "".join(f"\n## {title}\n\n{section}" for title, section in sorted(sections.items()))
-    output.write_text(HEADER + text, "utf-8")
+    verified.put_section(output, title, section)
     return int(any(tally.failed for tally in tallies))
 
 
@@ -148,9 +130,8 @@ def report(tallies: list[Tally]) -> str:
 
 
 def machine() -> list[str]:
-    now = datetime.datetime.now(datetime.timezone.utc)
     lines = [
-        f"- date: {now:%Y-%m-%d %H:%M} UTC",
+        f"- date: {verified.now()}",
         f"- tonumpy {version()}, NumPy {np.__version__}, {platform.system()} {platform.machine()}",
     ]
     if torch.cuda.is_available():
@@ -171,14 +152,6 @@ def driver_version() -> str:
         return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]
     except (OSError, subprocess.CalledProcessError, IndexError) as error:
         return f"unknown ({error})"
-
-
-def read_sections(path: Path) -> dict[str, str]:
-    """What earlier runs wrote, by environment."""
-    if not path.exists():
-        return {}
-    parts = path.read_text("utf-8").split("\n## ")[1:]
-    return {title: section for title, _, section in (part.partition("\n\n") for part in parts)}
 
 
 if __name__ == "__main__":
