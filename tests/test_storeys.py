@@ -41,8 +41,6 @@ inference.arguments -> sinks.consumers
 inference.summaries.analysis -> inference.summaries.callers
 inference.summaries.analysis -> inference.summaries.module_variables
 inference.summaries.analysis -> inference.summaries.pytest_fixtures
-inference.summaries.classes -> inference.summaries.analysis
-inference.summaries.classes -> inference.summaries.callers
 inference.transfer.own_promises -> promises
 pipeline -> inference.arguments
 pipeline -> repair.rewrite

@@ -8,6 +8,7 @@ from tonumpy.conversions import Conversion
 from tonumpy.inference.habits import collate_function, label_name
 from tonumpy.inference.habits.program_on_cpu import CpuOnly
 from tonumpy.inference.index.bindings import names_read, words_of_chain
+from tonumpy.inference.index.flags import is_fixed_flag
 from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
 from tonumpy.inference.lattice.evidence import Spot
 from tonumpy.inference.lattice.joins import item_handed_on
@@ -31,7 +32,8 @@ from tonumpy.inference.lattice.values import (
     weaker,
 )
 from tonumpy.inference.memory.copies import copies_in
-from tonumpy.inference.summaries.analysis import MAX_STATEMENTS, Analysis
+from tonumpy.inference.summaries.analysis import Analysis
+from tonumpy.inference.summaries.budget import MAX_STATEMENTS
 from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_all_modules, at_best, may_be_asked
 from tonumpy.inference.transfer.frame import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.inference.memory.sharing import Sharing
-    from tonumpy.inference.summaries.callers import Entry
+    from tonumpy.inference.summaries.parts import Entry
     from tonumpy.text.candidates import Candidate, Guard, Scope, Site
 
     _Asked = TypeVar("_Asked", "Candidate", "Site")
@@ -138,20 +140,18 @@ def observe(
     analysis = Analysis(module)
     try:
         observed: Observations = {}
-        for guards, group in _by_function(analysis, module, candidates):
+        for guards, group in _by_function(module, candidates):
             observed.update(_observe_group(analysis, module, group, guards, limit, outcome))
         return observed
     finally:
         analysis.close()
 
 
-def _by_function(
-    analysis: Analysis, module: Module, candidates: Items[_Asked]
-) -> list[tuple[dict[str, bool], list[_Asked]]]:
+def _by_function(module: Module, candidates: Items[_Asked]) -> list[tuple[dict[str, bool], list[_Asked]]]:
     groups: dict[tuple[int, tuple[Guard, ...]], list[_Asked]] = {}
     for candidate in candidates:
         scope = candidate.scopes[-1]
-        guards = tuple(guard for guard in candidate.guards if analysis.is_fixed_flag(module, scope, *guard))
+        guards = tuple(guard for guard in candidate.guards if is_fixed_flag(module, scope, *guard))
         groups.setdefault((id(scope), guards), []).append(candidate)
     return [(dict(guards), group) for (_, guards), group in groups.items()]
 
@@ -174,7 +174,7 @@ def _observe_group(
 
     def observed(entry: Entry | None, limit: int) -> Observations:
         analysis.refuel(limit)
-        return analysis.entry_frame(module, scopes, targets, names, guards, entry).observations
+        return analysis.entries.frame(module, scopes, targets, names, guards, entry).observations
 
     try:
         if not may_be_asked(module, scopes):
@@ -182,7 +182,7 @@ def _observe_group(
         if outcome is not None and not _is_known_by_name(scopes):
             if are_all_modules(module, scopes):
                 return observed(None, limit)
-            declared = analysis.declared_entry(module, scopes)
+            declared = analysis.entries.declared(module, scopes)
             alone = observed(declared, limit)
             shown = outcome(group, alone)
             if shown.is_settled:

@@ -34,8 +34,9 @@ from tonumpy.inference.lattice.values import (
     most_sent,
     tensor_facts,
 )
+from tonumpy.inference.summaries.parts import Entry
 from tonumpy.inference.transfer.frame import Frame, Targets
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -46,25 +47,17 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
-    from tonumpy.inference.summaries.analysis import Analysis
+    from tonumpy.inference.summaries.parts import Parts
 
 MAX_CALLS = 24  # of one function; more are not looked at
 MAX_DEPTH = 4  # callers of callers
-
-
-class Entry(NamedTuple):
-    """What a function is given, by parameter, and in which state of torch it is entered."""
-
-    arguments: dict[str, Value]
-    grad_mode: Fact
-    autocast: Value = NOTHING
 
 
 OUT_OF_SIGHT = Entry({}, None)
 
 
 class Callers:
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analysis: Parts) -> None:
         self._analysis = analysis
         self._depth = 0
 
@@ -108,7 +101,7 @@ class Callers:
             names = {name for reference in group for name in names_read(reference.statement)}
             if passed_to:
                 self._analysis.watched[id(function.node)] = []
-            frame = self._analysis.entry_frame(module, group[0].scopes, targets, names)
+            frame = self._analysis.entries.frame(module, group[0].scopes, targets, names)
             if passed_to:
                 entries = self._analysis.watched[id(function.node)]
                 optimised = None if entries else _given_by_scipy(function, frame, passed_to)
@@ -125,14 +118,14 @@ class Callers:
             for call, reference in calls.items():
                 seen = frame.observations.get(id(call))
                 if seen is None:
-                    if self._analysis.is_exhausted:
+                    if self._analysis.budget.is_exhausted:
                         return OUT_OF_SIGHT
                     continue  # the flow does not reach this call
                 receiver = _first_argument(function) if reference.is_attribute else None
                 given = seen.arguments
                 if reference.is_submitted:
                     given = given._replace(positional=given.positional[1:])
-                _add_arguments(joined, self._analysis.bind_arguments(function, receiver, given))
+                _add_arguments(joined, self._analysis.parameters.bind_arguments(function, receiver, given))
                 # Each thread has a grad mode of its own, which is on when it begins.
                 modes.append(True if reference.is_submitted else seen.grad_mode)
                 autocasts.append(NOTHING if reference.is_submitted else seen.autocast)

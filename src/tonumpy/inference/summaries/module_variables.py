@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.summaries.analysis import Analysis
+    from tonumpy.inference.summaries.parts import Parts
 
 MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself
 MAX_IMPORTS = 16  # calls and imports that lead from one to the next
@@ -46,7 +46,7 @@ _CIRCULAR = Unknown("import that depends on itself")
 class ModuleNames:
     """Answers about the names of modules, each worked out once."""
 
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analysis: Parts) -> None:
         self._analysis = analysis
         self._globals: dict[tuple[str, str], Value] = {}
         self._starred: dict[tuple[str, str], Value | None] = {}
@@ -76,7 +76,7 @@ class ModuleNames:
         if key in self._globals:
             self._analysis.unfinished.use(self._globals, key)
             return self._globals[key]
-        if not self._analysis.may_read(module):
+        if not self._analysis.budget.may_read(module):
             return Unknown("module that is one too many")
         bindings = module.names.bindings.get(name)
         if bindings is None:
@@ -102,10 +102,10 @@ class ModuleNames:
             imported = _only_imported(scopes[-1], name)
             if imported is not None:
                 yield self.import_value(module, imported)
-            elif self._analysis.is_exhausted:
+            elif self._analysis.budget.is_exhausted:
                 yield Unknown(f"name {name} that a function writes")
             else:
-                yield self._analysis.entry_frame(module, scopes, NO_TARGETS, {name}).bound.get(name, NOTHING)
+                yield self._analysis.entries.frame(module, scopes, NO_TARGETS, {name}).bound.get(name, NOTHING)
 
     def _filled_by_functions(self, module: Module, name: str, value: Value) -> Value:
         """What is in a container of the module when it is read, with what its functions put into it."""
@@ -116,9 +116,9 @@ class ModuleNames:
             if name in module.derived(flow_of_node, function).local_names:
                 continue
             left: Value | None = None
-            is_followed = not isinstance(function, ast.Lambda) and not self._analysis.is_exhausted
+            is_followed = not isinstance(function, ast.Lambda) and not self._analysis.budget.is_exhausted
             if isinstance(value, (Mapping, Sequence)) and is_followed:
-                left = self._analysis.entry_frame(module, scopes, NO_TARGETS, {name}).bound.get(name)
+                left = self._analysis.entries.frame(module, scopes, NO_TARGETS, {name}).bound.get(name)
             if left is None:
                 return _filled_out_of_sight(value)
             found.append(left)
@@ -157,7 +157,7 @@ class ModuleNames:
         asked = Slice(flow.sources_of((name,))) if len(frames) < MAX_MODULE_SLICES else None
         frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
         frames.append(frame)
-        if not self._analysis.is_exhausted:
+        if not self._analysis.budget.is_exhausted:
             with self._analysis.unfinished.working_out(self._module_frames, module.filename):
                 execute(frame, module.tree.body)
         return frame
@@ -184,7 +184,7 @@ class ModuleNames:
             if source is None:
                 continue
             value: Value | None = None
-            if not self._analysis.may_read(source):
+            if not self._analysis.budget.may_read(source):
                 value = self._module_name(source, name)
             elif not source.names.hands_out(name):
                 continue

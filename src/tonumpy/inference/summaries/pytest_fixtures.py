@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.summaries.analysis import Analysis
+    from tonumpy.inference.summaries.parts import Parts
     from tonumpy.inference.transfer.frame import Frame
 
 
 class GivenByPytest:
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analysis: Parts) -> None:
         self._analysis = analysis
         self._asked: set[int] = set()  # the fixtures that are being asked: one may take another of its own name
 
@@ -77,7 +77,7 @@ class GivenByPytest:
         try:
             receiver = None if fixture.owner is None else Instance(fixture.owner)
             arguments = Arguments((), tuple(self.of(fixture).items()))
-            value = self._analysis.call_function(fixture, receiver, arguments, True)
+            value = self._analysis.functions.call_function(fixture, receiver, arguments, True)
         finally:
             self._asked.discard(id(fixture.node))
         return value.element if isinstance(value, Sequence) and _yields(fixture.node) else value

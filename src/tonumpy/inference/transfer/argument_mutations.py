@@ -100,15 +100,15 @@ def _run_for_argument(
     if isinstance(node, ast.Lambda) or parameter not in function.module.derived(mutated_names, node):
         return None
     key = (id(node), "fills", parameter)
-    if analysis.is_exhausted or len(analysis.active) >= MAX_DEPTH or key in analysis.active:
+    if analysis.budget.is_exhausted or len(analysis.active) >= MAX_DEPTH or key in analysis.active:
         return None
     slicer = function.module.derived(Slicer, node)
-    mode = analysis.decorated_mode(function, grad_mode)
+    mode = analysis.decorators.decorated_mode(function, grad_mode)
     asked = slicer.at_end((parameter,))
     frame = Frame(analysis, function.module, slicer.flow, function.owner, function.closure, mode, asked, NO_TARGETS)
     analysis.active.append(key)
     try:
-        for name, value in analysis.bind_arguments(function, receiver, arguments).items():
+        for name, value in analysis.parameters.bind_arguments(function, receiver, arguments).items():
             frame.bind(name, value)
         frame.evaluator.statements(frame, node.body)
     finally:

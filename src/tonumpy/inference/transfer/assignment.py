@@ -112,7 +112,7 @@ def unpack(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:
         parts = [unpack(frame, member, targets) for member in value.members if not isinstance(member, Constant)]
         return [join_all(values) for values in zip(*parts, strict=True)] if parts else [NOTHING] * len(targets)
     if isinstance(value, Instance):
-        value = frame.analysis.classes.named_tuple_fields(value) or value
+        value = frame.analysis.kinds.named_tuple_fields(value) or value
     stars = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]
     if isinstance(value, Sequence) and value.items is not None:
         items = list(value.items)
@@ -158,9 +158,9 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         if frame.analysis.classes.is_property(holder.cls, name):
             frame.forget(path)  # what its setter makes of the value is what its class says
             return
-        value = frame.analysis.classes.kept(holder, value)
+        value = frame.analysis.modules.kept(holder, value)
         if holder.cls == frame.owner and frame.analysis.classes.is_written_within(holder.cls, name):
-            value = join(value, frame.analysis.attribute_of_instance(holder, name))
+            value = join(value, frame.analysis.attributes.attribute(holder, name))
     frame.bind(path, value)
     for member in members(frame.env.get(path) or value):
         if isinstance(member, Tensor):
@@ -217,7 +217,7 @@ def _may_train(frame: Frame, value: Value) -> bool:
     if isinstance(value, LibraryObject):
         return value.requires_grad is not False and libraries.is_module([value.name])
     if isinstance(value, Instance):
-        return value.requires_grad is not False and frame.analysis.classes.is_module(value.cls)
+        return value.requires_grad is not False and frame.analysis.kinds.is_module(value.cls)
     return isinstance(value, Tensor) and value.requires_grad is not False
 
 
@@ -405,7 +405,7 @@ def _entered(frame: Frame, context: Value) -> Value:
     method = frame.analysis.classes.method(context.cls, "__enter__") if isinstance(context, Instance) else None
     if method is None or isinstance(method.node, ast.Lambda):
         return context
-    result = frame.analysis.call_function(method, context, Arguments(()), frame.grad_mode)
+    result = frame.analysis.functions.call_function(method, context, Arguments(()), frame.grad_mode)
     if any(isinstance(node, ast.expr) and last_name(node) in GRAD_CONTEXTS for node in walk(method.node)):
         frame.set_grad_mode(None)
     return result

@@ -82,7 +82,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             element = None if path is None else element_path(path, link.slice) or key_path(path, link.slice)
             known = None if element is None else frame.env.get(element)
             if known is None and makes_annotation(value):
-                known = Annotation(frame.analysis.annotated(frame, link))
+                known = Annotation(frame.analysis.parameters.annotated(frame, link))
             elif known is None:
                 index = frame.evaluator.expression(frame, link.slice)
                 known = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
@@ -126,7 +126,7 @@ def _as_what_has(frame: Frame, receiver: Value, method: str) -> Value:
     method are left out: whoever calls it means one of the others."""
     classes = frame.analysis.classes
     if isinstance(receiver, Instance):
-        is_tensor = frame.analysis.makes_tensors(receiver.cls) and classes.method(receiver.cls, method) is None
+        is_tensor = frame.analysis.kinds.makes_tensors(receiver.cls) and classes.method(receiver.cls, method) is None
         return Tensor() if is_tensor else receiver
     if not isinstance(receiver, Union):
         return receiver

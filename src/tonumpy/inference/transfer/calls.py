@@ -131,14 +131,16 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
     if promised is not None:
         return promised
     if isinstance(function, Function):
-        return frame.analysis.call_function(function, None, arguments, frame.grad_mode)
+        return frame.analysis.functions.call_function(function, None, arguments, frame.grad_mode)
     if isinstance(function, BoundMethod):
-        result = frame.analysis.call_function(function.function, function.receiver, arguments, frame.grad_mode)
+        result = frame.analysis.functions.call_function(
+            function.function, function.receiver, arguments, frame.grad_mode
+        )
         return _in_company(frame, arguments, _made_by(frame, function.receiver, arguments, result))
     for name in ("__call__", "forward"):
         method = frame.analysis.classes.method(function.cls, name)
         if method is not None:
-            result = frame.analysis.call_function(method, function, arguments, frame.grad_mode)
+            result = frame.analysis.functions.call_function(method, function, arguments, frame.grad_mode)
             return _made_by(frame, function, arguments, result)
     return _made_by(frame, function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
 
@@ -170,7 +172,7 @@ def _made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -
     there of what is there, and a frozen one without grad of what has none."""
     if not isinstance(module, Instance) or arguments.has_star:
         return result
-    is_frozen = module.requires_grad is False and frame.analysis.classes.is_module(module.cls)
+    is_frozen = module.requires_grad is False and frame.analysis.kinds.is_module(module.cls)
     if is_frozen and result_facts(arguments.values(), True)[1] is False:
         result = unless_it_requires_grad(result)
     if module.on_cpu and tensor_facts(result)[0] is None and result_facts(arguments.values(), None, mixes=True)[0]:
@@ -213,20 +215,20 @@ def _left_by_test(result: Value, basis: Basis | None) -> Value:
 
 
 def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
-    root = frame.analysis.classes.is_foreign(cls)
+    root = frame.analysis.kinds.is_foreign(cls)
     if root is not None and frame.analysis.classes.method(cls, "numpy") is None:
         return Foreign(root)
-    if frame.analysis.makes_tensors(cls):
+    if frame.analysis.kinds.makes_tensors(cls):
         return Tensor()
-    declared = frame.analysis.classes.typed_dict(cls)
+    declared = frame.analysis.kinds.typed_dict(cls)
     if declared is not None:
         return _typed(frame, declared, python_builtins.call(frame, "dict", arguments))
     known = None if arguments.has_star else without_origins(arguments)
-    if not frame.analysis.classes.is_module(cls):
+    if not frame.analysis.kinds.is_module(cls):
         return Instance(cls, known)
     device = on_default_device(arguments, frame.default_on_cpu).named_value("device")
-    is_obscure = arguments.has_star or frame.analysis.classes.moves_itself(cls)
-    is_frozen = frame.analysis.classes.freezes_itself(cls)
+    is_obscure = arguments.has_star or frame.analysis.modules.moves_itself(cls)
+    is_frozen = frame.analysis.modules.freezes_itself(cls)
     return Instance(cls, known, None if is_obscure else cpu_of_device(device), False if is_frozen else None)
 
 
@@ -234,7 +236,7 @@ def _typed(frame: Frame, declared: Mapping, made: Value) -> Mapping:
     """A dict of a TypedDict: what it was made of, with the kinds that the class says."""
     entries = dict(declared.entries)
     for key, value in made.entries if isinstance(made, Mapping) else ():
-        entries[key] = frame.analysis.combine_annotation(value, entries.get(key, value))
+        entries[key] = frame.analysis.parameters.combine_annotation(value, entries.get(key, value))
     return Mapping(tuple(entries.items()))
 
 
@@ -304,7 +306,7 @@ def _is_loaded_by_dataset(frame: Frame, value: Value) -> bool:
     """Whether it is what a Dataset's own method has loaded, which it then holds, be it for this item only."""
     if frame.owner is None or not isinstance(value, Unknown) or value.why != SAVED:
         return False
-    return frame.analysis.classes.is_dataset(frame.owner)
+    return frame.analysis.kinds.is_dataset(frame.owner)
 
 
 def _is_made_of_data(function: str, arguments: Arguments) -> bool:
@@ -368,7 +370,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         return _call_unknown(frame, receiver, name, arguments)
     if isinstance(receiver, Symbol):
         return call_value(frame, symbol(f"{receiver.name}.{name}"), arguments)
-    if isinstance(receiver, Class) and name == "apply" and frame.analysis.classes.is_operator(receiver):
+    if isinstance(receiver, Class) and name == "apply" and frame.analysis.kinds.is_operator(receiver):
         return _apply_operator(frame, receiver, arguments)
     if isinstance(receiver, (ModuleValue, Class)):
         return call_value(frame, attribute_of(frame, receiver, name), arguments)
@@ -413,7 +415,7 @@ def _apply_operator(frame: Frame, operator: Class, arguments: Arguments) -> Valu
         return _fresh("method apply", frame, arguments)
     has_context = classes.method(operator, "setup_context") is None
     positional = (Unknown("context"), *arguments.positional) if has_context else arguments.positional
-    made = frame.analysis.call_function(forward, None, arguments._replace(positional=positional), False)
+    made = frame.analysis.functions.call_function(forward, None, arguments._replace(positional=positional), False)
     given = [*arguments.values(), *([arguments.starred] if arguments.has_star else [])]
     are_known = not arguments.hides_names and not any(isinstance(each, Nothing) for each in given)
     if frame.grad_mode is False or (are_known and all(tensor_facts(each)[1] is False for each in given)):
@@ -517,4 +519,4 @@ def _is_of_text(arguments: Arguments) -> bool:
 
 def _is_in_a_module(frame: Frame) -> bool:
     """Whether a method of a torch.nn.Module is being looked at: it works on torch's tensors."""
-    return frame.owner is not None and frame.analysis.classes.is_module(frame.owner)
+    return frame.owner is not None and frame.analysis.kinds.is_module(frame.owner)

@@ -58,7 +58,7 @@ def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
     for statement in body:
         if kept is not None and id(statement) not in kept:
             continue
-        frame.analysis.spend()
+        frame.analysis.budget.spend()
         frame.row = statement.lineno
         if id(statement) in frame.targets.statements:
             observe_calls_of_targets(frame, statement)

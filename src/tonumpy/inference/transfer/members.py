@@ -69,11 +69,11 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     if isinstance(value, ModuleValue):
         return frame.analysis.names.member_of_module(value.module, name)
     if isinstance(value, Instance):
-        return frame.analysis.attribute_of_instance(value, name)
+        return frame.analysis.attributes.attribute(value, name)
     if isinstance(value, Class):
-        if name == "apply" and frame.analysis.classes.is_operator(value):
+        if name == "apply" and frame.analysis.kinds.is_operator(value):
             return Method(value, name)
-        return frame.analysis.attribute_of_class(value, name)
+        return frame.analysis.attributes.class_attribute(value, name)
     if isinstance(value, Foreign):
         return value
     if isinstance(value, Sequence) and value.items is not None and name in value.fields:
@@ -206,7 +206,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         item = _item_of_unknown(value)
         return under_key(frame, value, item, index)
     if isinstance(value, Instance):
-        getter = frame.analysis.attribute_of_instance(value, "__getitem__")
+        getter = frame.analysis.attributes.attribute(value, "__getitem__")
         given = _item_of_object(frame, value, frame.evaluator.call(frame, getter, Arguments((index,))))
         if isinstance(index, Constant) and isinstance(index.value, str):
             return learnt_from_name(given, index.value, frame)
@@ -291,14 +291,14 @@ def _item_of_instance(frame: Frame, value: Instance) -> Value:
         method = classes.method(value.cls, name)
         if method is not None:
             arguments = Arguments((Plain("int"),) if name == "__getitem__" else ())
-            found = frame.analysis.call_function(method, value, arguments, frame.grad_mode)
+            found = frame.analysis.functions.call_function(method, value, arguments, frame.grad_mode)
             is_item = name != "__iter__" or found == value
             return _item_of_object(frame, value, found if is_item else item_of(frame, found))
-    fields = classes.named_tuple_fields(value)
+    fields = frame.analysis.kinds.named_tuple_fields(value)
     return libraries.inherited_item(frame, value) if fields is None else fields.element
 
 
 def _item_of_object(frame: Frame, owner: Instance, item: Value) -> Value:
-    if not isinstance(item, Plain) and frame.analysis.classes.is_dataset(owner.cls):
+    if not isinstance(item, Plain) and frame.analysis.kinds.is_dataset(owner.cls):
         return item_of_dataset(item, frame)
     return item

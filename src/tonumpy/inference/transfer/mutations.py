@@ -132,7 +132,7 @@ def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | N
             change_receiver(frame, call, member, path, arguments, call_method(frame, member, method, arguments))
             left = None if path is None else frame.env.get(path)
         elif isinstance(member, Instance):
-            grad = frame.analysis.classes.grad_left_by(member, method)
+            grad = frame.analysis.modules.grad_left_by(member, method)
             left = None if grad is member.requires_grad else member._replace(requires_grad=grad)
         after.append(member if left is None else left)
     if path is not None:
@@ -147,7 +147,7 @@ def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | N
 
 def _regraded(frame: Frame, node: ast.expr, module: Instance, path: str | None, method: str) -> Instance:
     """A module once a method of its class has frozen or thawed it: `net.freeze()`."""
-    grad = frame.analysis.classes.grad_left_by(module, method)
+    grad = frame.analysis.modules.grad_left_by(module, method)
     if grad is module.requires_grad:
         return module
     after = module._replace(requires_grad=grad)
@@ -164,7 +164,7 @@ def _change_parts(frame: Frame, path: str, module: Instance, method: str, argume
     """The parameters, buffers and layers of a module go with it: `self.to(device)`."""
     for name, value in frame.env.items():
         owner, _, attribute = name.rpartition(".")
-        if owner == path and frame.analysis.classes.may_move(module, attribute, value):
+        if owner == path and frame.analysis.modules.may_move(module, attribute, value):
             after = call_method(frame, value, method, arguments)
             # A tensor may be a parameter, or one that is only kept there.
             frame.change(name, join(value, after) if isinstance(value, Tensor) else after)

@@ -200,9 +200,9 @@ def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Valu
 
 
 def _as_instance(frame: Frame, value: Value, cls: Value) -> Value:
-    if isinstance(value, Tensor) and isinstance(cls, Class) and frame.analysis.extends_tensor(cls):
+    if isinstance(value, Tensor) and isinstance(cls, Class) and frame.analysis.kinds.extends_tensor(cls):
         return value
-    found = Tensor() if isinstance(cls, Class) and frame.analysis.makes_tensors(cls) else value_of_class(cls)
+    found = Tensor() if isinstance(cls, Class) and frame.analysis.kinds.makes_tensors(cls) else value_of_class(cls)
     if isinstance(value, Unknown):
         if isinstance(found, Unknown):
             return value
@@ -247,10 +247,10 @@ def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
         return bool(isinstance(cls, Foreign))
     if isinstance(value, Instance):
         if isinstance(cls, Class):
-            return True if frame.analysis.is_subclass(value.cls, cls) else None
+            return True if frame.analysis.classes.is_subclass(value.cls, cls) else None
         if name.startswith(("builtins.", "numpy.", "torch.")) and _extends_nothing_else(frame, value.cls):
             return name == "builtins.object"
-        return False if is_tensor_class and not frame.analysis.extends_tensor(value.cls) else None
+        return False if is_tensor_class and not frame.analysis.kinds.extends_tensor(value.cls) else None
     if isinstance(value, LibraryObject):
         return True if value.name == name else None if not is_tensor_class else False
     return None

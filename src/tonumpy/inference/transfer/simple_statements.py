@@ -88,7 +88,7 @@ def give_away(frame: Frame, statement: ast.stmt, closures: Closures) -> None:
         for node in closures.given_away[id(statement)]:
             for function in members(evaluate(frame, node)):
                 if isinstance(function, Function):
-                    frame.analysis.call_function(function, None, anything, None)
+                    frame.analysis.functions.call_function(function, None, anything, None)
 
 
 def _assign(frame: Frame, statement: ast.Assign) -> Continues:
@@ -180,14 +180,14 @@ def walruses(frame: Frame, node: ast.expr) -> list[ast.NamedExpr]:
 def _annotated_assign(frame: Frame, statement: ast.AnnAssign) -> Continues:
     if not is_wanted(frame, statement, list(bound_names(statement.target))):
         return True
-    declared = frame.analysis.annotated(frame, statement.annotation)
+    declared = frame.analysis.parameters.annotated(frame, statement.annotation)
     if statement.value is None:
         if isinstance(statement.target, ast.Name):
             frame.bind(statement.target.id, declared)
         return True
     value = evaluate(frame, statement.value)
     # The annotation helps where the expression says nothing; it never overrules what was seen.
-    assign(frame, statement.target, frame.analysis.combine_annotation(value, declared))
+    assign(frame, statement.target, frame.analysis.parameters.combine_annotation(value, declared))
     return True
 
 
@@ -237,7 +237,7 @@ def _changed_in(frame: Frame, statement: ast.stmt) -> list[str]:
 def _member_of_module(frame: Frame, call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
     """What `self.register_buffer("mean", x)` in a class of modules registers, and under what name."""
     member = registered(call)
-    if member is None or frame.owner is None or not frame.analysis.classes.is_module(frame.owner):
+    if member is None or frame.owner is None or not frame.analysis.kinds.is_module(frame.owner):
         return None
     return member
 
@@ -275,7 +275,7 @@ def _regrades_own_module(frame: Frame, call: ast.Call) -> bool:
     own = frame.env.get(function.value.id) if function.value.id in OBJECTS else None
     if not isinstance(own, Instance):
         return False
-    return frame.analysis.classes.grad_left_by(own, function.attr) is not own.requires_grad
+    return frame.analysis.modules.grad_left_by(own, function.attr) is not own.requires_grad
 
 
 def _binds_by_walrus(frame: Frame, node: ast.expr) -> bool:

@@ -1,0 +1,44 @@
+"""Flags that a test is made of: whether what it shows of one holds throughout the scope."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.dependencies import flow_of_node
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.syntax import SCOPES, walk
+
+if TYPE_CHECKING:
+    from tonumpy.inference.index.module import Module
+
+
+def is_fixed_flag(module: Module, scope: ast.AST, name: str, truth: bool) -> bool:
+    """Whether a name is bound once in a scope, so that what a test shows of it holds throughout.
+
+    It may be switched to the opposite: where it still is what the test shows, that was not done. One that is only
+    ever switched, on and off, is what it was switched to last.
+    """
+    assert isinstance(scope, (ast.Module, *SCOPES))
+    flow = module.derived(flow_of_node, scope)
+    if name not in flow.times_bound:
+        is_own = name in flow.local_names and name not in flow.shared_names
+        return is_own and (name, True) in flow.switched and (name, False) in flow.switched
+    is_fixed = flow.times_bound[name] == 1 and (name, truth) not in flow.switched
+    return is_fixed and name not in module.derived(_names_of_objects, scope)
+
+
+def _names_of_objects(scope: ast.AST) -> frozenset[str]:
+    """The names with which more is done than to ask whether they hold: `if outputs: outputs[0].numpy()`."""
+    found: set[str] = set()
+    for node in walk(scope):
+        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+            held = node.value
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            held = node.iter
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List)):
+            held = node.value
+        else:
+            continue
+        if isinstance(held, ast.Name):
+            found.add(held.id)
+    return frozenset(found)

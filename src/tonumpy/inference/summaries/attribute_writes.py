@@ -1,0 +1,164 @@
+"""What a method leaves in an attribute of its object, and a constructor, for the arguments that it is given."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import (
+    FunctionNode,
+    names_in,
+)
+from tonumpy.inference.index.class_bodies import (
+    is_super_init,
+    owner_name,
+)
+from tonumpy.inference.index.constructors import stored_parameters
+from tonumpy.inference.index.slices import Slice, Slicer
+from tonumpy.inference.lattice.aliases import unless_it_requires_grad
+from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.values import (
+    NOTHING,
+    Arguments,
+    Class,
+    Function,
+    Instance,
+    LibraryObject,
+    Nothing,
+    Unknown,
+    Value,
+)
+from tonumpy.inference.summaries.classes import written_by_functions_in
+from tonumpy.inference.summaries.parts import Entry
+from tonumpy.inference.transfer.control_flow import execute
+from tonumpy.inference.transfer.frame import NO_TARGETS, Frame, Targets
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.summaries.parts import Parts
+
+MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run by itself
+
+
+class AttributeWrites:
+    """Runs the methods that write an attribute; a constructor once for all attributes, when several were asked for."""
+
+    def __init__(self, analysis: Parts) -> None:
+        self._analysis = analysis
+        self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
+
+    def left_by(
+        self,
+        instance: Instance,
+        owner: Class,
+        writer: FunctionNode,
+        name: str,
+        *,
+        is_constructor: bool = False,
+        found: Value | None = None,
+    ) -> Value:
+        """What a method leaves in `self.name`, joined over its assignments and those of the functions in it; `found` is
+        what it finds there."""
+        if self._analysis.budget.is_exhausted:
+            return Unknown("attribute")
+        left = self._left_by_method(instance, owner, writer, name, is_constructor=is_constructor, found=found)
+        within = written_by_functions_in(owner, writer).get(name, ())
+        written = (left, *(self._left_by_inner(owner, writer, each, name) for each in within))
+        return join_all(
+            map(unless_it_requires_grad, written) if self._analysis.modules.is_buffer(instance.cls, name) else written
+        )
+
+    def _left_by_inner(
+        self, owner: Class, writer: FunctionNode, functions: tuple[FunctionNode, ...], name: str
+    ) -> Value:
+        """The same of a function in a method, the last one, whoever calls it: a hook."""
+        scopes = (owner.module.tree, owner.node, writer, *functions)
+        path = f"{owner_name(writer)}.{name}"
+        return self._analysis.entries.frame(owner.module, scopes, NO_TARGETS, (path,)).bound.get(path, NOTHING)
+
+    def _left_by_method(
+        self,
+        instance: Instance,
+        owner: Class,
+        writer: FunctionNode,
+        name: str,
+        *,
+        is_constructor: bool,
+        found: Value | None,
+    ) -> Value:
+        """The same of the statements of the method itself.
+
+        A constructor is run for each attribute that is asked for; once for all of them, when several were.
+        """
+        analysis = self._analysis
+        function = Function(writer, owner.module, owner, owner.closure)
+        arguments = self._constructor_arguments(instance, owner) if writer.name == "__init__" else None
+        parameters, grad_mode, _ = (
+            analysis.entries.state(owner.module, (owner.module.tree, owner.node, writer))
+            if arguments is None
+            else Entry(analysis.parameters.bind_arguments(function, instance, arguments), None)
+        )
+        first = next(iter(parameters), "self")
+        slicer = owner.module.derived(Slicer, writer)
+        path = f"{first}.{name}"
+        runs = self._constructors.setdefault((id(writer), instance), []) if is_constructor else []
+        if runs and runs[-1].relevant is None:
+            analysis.unfinished.use(self._constructors, (id(writer), instance))
+            return _left_in(runs[-1], path, is_constructor=True)
+        stored = owner.module.derived(stored_parameters, writer).get(name) if is_constructor else None
+        if stored is not None:
+            asked: Slice | None = Slice(frozenset((path,)), frozenset((id(stored),)), wants_result=False)
+        else:
+            asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
+        frame = Frame(analysis, owner.module, slicer.flow, owner, owner.closure, grad_mode, asked, NO_TARGETS)
+        for parameter, value in parameters.items():
+            frame.bind(parameter, value)
+        frame.bind(first, self._analysis.modules.while_constructed(instance, writer))
+        if found is not None:
+            frame.bind(path, found)
+        with analysis.unfinished.working_out(self._constructors, (id(writer), instance)):
+            execute(frame, writer.body)
+            if stored is None:
+                runs.append(frame)
+        return _left_in(frame, path, is_constructor=is_constructor)
+
+    def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:
+        """What the `__init__` of one of the object's classes is given, passed on by `super().__init__(...)`."""
+        arguments = instance.arguments
+        for cls in self._analysis.classes.ancestors(instance.cls):
+            init = self._analysis.classes.members(cls).methods.get("__init__")
+            if cls == owner or arguments is None:
+                return arguments
+            if init is not None:
+                arguments = self._passed_to_super(instance, cls, init, arguments)
+        return None
+
+    def _passed_to_super(
+        self, instance: Instance, cls: Class, init: FunctionNode, arguments: Arguments
+    ) -> Arguments | None:
+        found = [
+            (statement, statement.value)
+            for statement in init.body
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and is_super_init(statement)
+        ]
+        if len(found) != 1:
+            return None
+        ((statement, call),) = found
+        analysis = self._analysis
+        slicer = cls.module.derived(Slicer, init)
+        targets = Targets(frozenset((id(call),)), frozenset((id(statement),)))
+        asked = slicer.at(targets.statements, names_in(call))
+        frame = Frame(analysis, cls.module, slicer.flow, cls, cls.closure, None, asked, targets)
+        function = Function(init, cls.module, cls, cls.closure)
+        for parameter, value in analysis.parameters.bind_arguments(function, instance, arguments).items():
+            frame.bind(parameter, value)
+        execute(frame, init.body)
+        seen = frame.observations.get(id(call))
+        return None if seen is None or seen.arguments.has_star else seen.arguments
+
+
+def _left_in(frame: Frame, path: str, *, is_constructor: bool) -> Value:
+    """Everything that an attribute held in a method, which another may find there; of a module in a constructor, what
+    it is in the end: `self.net.requires_grad_(False)`."""
+    last = frame.env.get(path) if is_constructor and isinstance(frame.returned, Nothing) else None
+    held = frame.bound.get(path, NOTHING)
+    return last if isinstance(last, (Instance, LibraryObject)) and isinstance(held, type(last)) else held

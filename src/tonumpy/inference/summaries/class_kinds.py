@@ -1,0 +1,84 @@
+"""What kind of thing a class of the repository is: a module, a dataset, a tensor, a named tuple, a TypedDict."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.frameworks import FOREIGN
+from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.values import (
+    Class,
+    Instance,
+    Mapping,
+    Sequence,
+    Symbol,
+    Tensor,
+    Unknown,
+)
+from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer.annotations import value_of_class
+from tonumpy.inference.transfer.beliefs import learnt_from_name
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.summaries.parts import Parts
+
+
+class ClassKinds:
+    """Answers that follow from what a class extends."""
+
+    def __init__(self, analysis: Parts) -> None:
+        self._analysis = analysis
+        self._typed_dicts: dict[Class, Mapping] = {}
+
+    def is_module(self, cls: Class) -> bool:
+        return libraries.is_module(self._analysis.classes.library_bases(cls))
+
+    def is_operator(self, cls: Class) -> bool:
+        return libraries.is_operator(self._analysis.classes.library_bases(cls))
+
+    def is_dataset(self, cls: Class) -> bool:
+        """Whether it extends torch's Dataset, or is called one and has items, as torch asks for no more than these."""
+        if libraries.is_dataset(self._analysis.classes.library_bases(cls)):
+            return True
+        return (
+            libraries.is_called_dataset(cls.node.name) and self._analysis.classes.method(cls, "__getitem__") is not None
+        )
+
+    def is_foreign(self, cls: Class) -> str | None:
+        """The framework whose class it extends, if that is not torch."""
+        return next((name for name in self._analysis.classes.library_bases(cls) if name in FOREIGN), None)
+
+    def extends_tensor(self, cls: Class) -> bool:
+        return any(
+            isinstance(value_of_class(Symbol(base)), Tensor) for base in self._analysis.classes.library_bases(cls)
+        )
+
+    def makes_tensors(self, cls: Class) -> bool:
+        """Whether its objects are tensors that torch's own `numpy` converts."""
+        return self.extends_tensor(cls) and self._analysis.classes.method(cls, "numpy") is None
+
+    def named_tuple_fields(self, instance: Instance) -> Sequence | None:
+        """The fields of an object of a named tuple class, in order; None for other classes."""
+        if not {"typing.NamedTuple", "NamedTuple"} & set(self._analysis.classes.library_bases(instance.cls)):
+            return None
+        names = tuple(self._analysis.classes.members(instance.cls).fields)
+        items = tuple(self._analysis.attributes.attribute(instance, name) for name in names)
+        return Sequence(items, join_all(items), names)
+
+    def typed_dict(self, cls: Class) -> Mapping | None:
+        """What stands in a dict of a class that extends TypedDict, as the class has it; None for other classes."""
+        if not any(name.endswith("TypedDict") for name in self._analysis.classes.library_bases(cls)):
+            return None
+        known = self._typed_dicts.get(cls)
+        if known is None:
+            self._typed_dicts[cls] = Mapping((), Unknown("value of a dict"))  # it may hold others of its class
+            entries = {
+                key: learnt_from_name(self._analysis.parameters.annotated(frame, field.annotation), key, frame)
+                for owner in reversed(self._analysis.classes.ancestors(cls))
+                for frame in (self._analysis.class_scope(owner),)
+                for key, field in self._analysis.classes.members(owner).fields.items()
+                if isinstance(field, ast.AnnAssign)
+            }
+            known = self._typed_dicts[cls] = Mapping(tuple(entries.items()))
+        return known

@@ -1,0 +1,109 @@
+"""What the decorators of a function make of it: the grad mode and the autocast inside it, or another function."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.knowledge.grad_contexts import inside, running_in
+from tonumpy.inference.lattice.values import (
+    Arguments,
+    Function,
+    Unknown,
+)
+from tonumpy.inference.transfer import autocast, libraries
+from tonumpy.inference.transfer.assignment import grad_mode_of_context
+from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS
+
+if TYPE_CHECKING:
+    from tonumpy.facts import Fact
+    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.transfer.frame import Frame
+
+WHATEVER = Unknown("a decorated function")
+
+
+class Decorators:
+    """Answers about decorated functions, each worked out once."""
+
+    def __init__(self, analysis: Parts) -> None:
+        self._analysis = analysis
+        self._made: dict[tuple[int, int], Function | Unknown] = {}
+        self._modes: dict[tuple[int, int, Fact], set[Fact]] = {}  # those in which a function is called
+        self._modes_asked: dict[int, set[Fact]] = {}  # of functions that are called for this alone, by their nodes
+
+    def decorated_mode(self, function: Function, caller_mode: Fact) -> Fact:
+        """Grad mode inside a function: what its decorators make of the mode in which it is called."""
+        if isinstance(function.node, ast.Lambda):
+            return caller_mode
+        if function.owner is not None and libraries.runs_without_grad(
+            self._analysis, function.owner, function.node.name
+        ):
+            caller_mode = False
+        if function.is_bare or not function.node.decorator_list:
+            return caller_mode
+        decorated = self.decorated(function)
+        if isinstance(decorated, Unknown):
+            return caller_mode
+        if decorated.node is function.node:
+            return inside(decorated.grad_mode, caller_mode)
+        return self._mode_behind(decorated, function, caller_mode)
+
+    def _mode_behind(self, decorated: Function, function: Function, caller_mode: Fact) -> Fact:
+        """The one in which what a decorator put in a function's place calls the function."""
+        key = (id(function.node), id(function.closure), caller_mode)
+        known = self._modes.get(key)
+        if known is None:
+            known = self._modes[key] = set()
+            self._modes_asked[id(function.node)] = known
+            try:
+                self._analysis.functions.call_function(
+                    decorated, None, Arguments((WHATEVER,), has_star=True), caller_mode
+                )
+            finally:
+                del self._modes_asked[id(function.node)]
+        return caller_mode if not known else None if len(known) > 1 else next(iter(known))
+
+    def enter_autocast(self, frame: Frame, function: Function) -> None:
+        """`@torch.autocast(...)` over a function."""
+        for decorator in () if isinstance(function.node, ast.Lambda) else function.node.decorator_list:
+            if isinstance(decorator, ast.Call) and last_name(decorator.func) == "autocast":
+                autocast.enter(frame, self._analysis.definition_frame(function), decorator)
+
+    def decorated(self, function: Function) -> Function | Unknown:
+        """What stands under a function's name: what the decorators of the repository made of it."""
+        key = (id(function.node), id(function.closure))
+        known = self._made.get(key)
+        if known is None:
+            self._made[key] = function  # what its decorators do while they are asked
+            known = self._made[key] = self._decorate(function)
+        return known
+
+    def _decorate(self, function: Function) -> Function | Unknown:
+        node = function.node
+        assert isinstance(node, FUNCTIONS)
+        frame = self._analysis.definition_frame(function)
+        made = function._replace(is_bare=True)
+        for decorator in reversed(node.decorator_list):
+            if last_name(decorator) in ("singledispatch", "singledispatchmethod"):
+                return Unknown("call of a function that dispatches by class")
+            mode = grad_mode_of_context(frame, decorator)
+            if mode != "unchanged":
+                made = running_in(mode, made)
+                continue
+            maker = evaluate(frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
+            if isinstance(maker, Function):
+                decorate = evaluate(frame, decorator)
+                if isinstance(decorate, Function):
+                    result = self._analysis.functions.call_function(decorate, None, Arguments((made,)), frame.grad_mode)
+                    made = result if isinstance(result, Function) else made
+        return made._replace(is_bare=False) if made.node is node else made
+
+    def notes_mode(self, function: Function, grad_mode: Fact) -> bool:
+        """Whether a bare function is called only to see in which grad mode that is done, which is noted then."""
+        if id(function.node) not in self._modes_asked:
+            return False
+        self._modes_asked[id(function.node)].add(grad_mode)
+        return True

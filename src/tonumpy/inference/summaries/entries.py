@@ -1,0 +1,166 @@
+"""How functions are entered from outside: with what their callers give them, or with what they declare themselves."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import (
+    FunctionNode,
+    is_false,
+    names_in,
+)
+from tonumpy.inference.index.slices import Slicer
+from tonumpy.inference.lattice.environment import AUTOCAST
+from tonumpy.inference.lattice.values import (
+    Class,
+    Function,
+)
+from tonumpy.inference.summaries.callers import are_decorated_without_grad
+from tonumpy.inference.summaries.parts import Entry
+from tonumpy.inference.transfer.control_flow import execute
+from tonumpy.inference.transfer.frame import NO_TARGETS, Frame, Targets
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Sequence as Items
+
+    from tonumpy.facts import Fact
+    from tonumpy.inference.index.module import Module
+    from tonumpy.inference.summaries.parts import Parts
+
+
+class Entries:
+    """Runs the bodies that are asked about, each from a state in which somebody enters it."""
+
+    def __init__(self, analysis: Parts) -> None:
+        self._analysis = analysis
+        self._closures: dict[int, Frame] = {}
+        self._entries: dict[int, Entry] = {}
+
+    def frame(
+        self,
+        module: Module,
+        scopes: Items[ast.AST],
+        targets: Targets,
+        names: Iterable[str],
+        assumed: dict[str, bool] | None = None,
+        entry: Entry | None = None,
+    ) -> Frame:
+        """Run the innermost of the scopes as if it were entered from outside.
+
+        `names` are what the targets read; `assumed` are flags to be taken for what they are given as. Without an
+        `entry` the callers of the function are asked.
+        """
+        node = scopes[-1]
+        assert isinstance(node, (ast.Module, *SCOPES))
+        owner, closure = self.surroundings(module, scopes)
+        names = (*names, *(assumed or ()))
+        slicer = module.derived(Slicer, node)
+        asked = slicer.at(targets.statements, names) if targets.statements else slicer.at_end(names)
+        if isinstance(node, (ast.Module, ast.ClassDef)):
+            is_module = isinstance(node, ast.Module)
+            mode = True if is_module else None
+            frame = Frame(
+                self._analysis,
+                module,
+                slicer.flow,
+                None,
+                closure,
+                mode,
+                asked,
+                targets,
+                assumed,
+                is_body_of_module=is_module,
+            )
+        else:
+            parameters, grad_mode, around = entry or self.state(module, scopes)
+            frame = Frame(self._analysis, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
+            frame.env.set(AUTOCAST, around)
+            self._analysis.decorators.enter_autocast(frame, Function(node, module, owner, closure))
+            for name, value in parameters.items():
+                frame.bind(name, value)
+        execute(frame, node.body)
+        return frame
+
+    def surroundings(self, module: Module, scopes: Items[ast.AST]) -> tuple[Class | None, Frame | None]:
+        """The class whose method the innermost scope is, and the frame of the function around it."""
+        cls = scopes[-2] if len(scopes) > 1 else None
+        for depth in range(len(scopes) - 2, 0, -1):
+            if isinstance(scopes[depth], FUNCTIONS):
+                around = scopes[: depth + 1]
+                closure = self._closure_frame(module, around, scopes[depth + 1])
+                owner = Class(cls, module, closure) if isinstance(cls, ast.ClassDef) else None
+                return owner or self._method_owner(module, around), closure
+        return Class(cls, module) if isinstance(cls, ast.ClassDef) else None, None
+
+    def _method_owner(self, module: Module, scopes: Items[ast.AST]) -> Class | None:
+        """`self` inside a function nested in a method is still the method's."""
+        return self.surroundings(module, scopes)[0]
+
+    def _closure_frame(self, module: Module, scopes: Items[ast.AST], inner: ast.AST) -> Frame:
+        known = self._closures.get(id(inner))
+        if known is None:
+            with self._analysis.unfinished.working_out(self._closures, id(inner)):
+                known = self._closures[id(inner)] = self.frame(module, scopes, NO_TARGETS, names_in(inner))
+        else:
+            self._analysis.unfinished.use(self._closures, id(inner))
+        return known
+
+    def state(self, module: Module, scopes: Items[ast.AST]) -> Entry:
+        """What the parameters of a function are when it is entered, and what is the state of torch inside it."""
+        node = scopes[-1]
+        assert isinstance(node, FUNCTIONS)
+        known = self._entries.get(id(node))
+        if known is None:
+            with self._analysis.unfinished.working_out(self._entries, id(node)):
+                known = self._entries[id(node)] = self._work_out_entry(module, scopes, node)
+        else:
+            self._analysis.unfinished.use(self._entries, id(node))
+        return known
+
+    def _work_out_entry(self, module: Module, scopes: Items[ast.AST], node: FunctionNode | ast.Lambda) -> Entry:
+        owner, closure = self.surroundings(module, scopes)
+        function = Function(node, module, owner, closure)
+        # While the callers are asked, a recursive question gets an answer without them.
+        declared, _, _ = self._entries[id(node)] = self._declared_entry(function)
+        arguments, caller_mode, around = self._analysis.callers.of(module, scopes, function)
+        arguments = arguments or self._analysis.given_by_pytest.of(function)
+        parameters = {
+            name: self._analysis.parameters.combine_annotation(arguments[name], value) if name in arguments else value
+            for name, value in declared.items()
+        }
+        if module.words.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
+            caller_mode = False
+        return Entry(parameters, self._analysis.decorators.decorated_mode(function, caller_mode), around)
+
+    def declared(self, module: Module, scopes: Items[ast.AST]) -> Entry:
+        """What a function says itself of what it is given, and its callers by their decorators of grad mode."""
+        node = scopes[-1]
+        assert isinstance(node, FUNCTIONS)
+        function = Function(node, module, *self.surroundings(module, scopes))
+        mode = False if are_decorated_without_grad(module, scopes) else None
+        return self._declared_entry(function, mode)
+
+    def _declared_entry(self, function: Function, caller_mode: Fact = None) -> Entry:
+        return Entry(
+            self._analysis.parameters.declared(function),
+            self._analysis.decorators.decorated_mode(function, caller_mode),
+        )
+
+    def _is_behind_turning_off(self, function: Function, caller_mode: Fact) -> bool:
+        """Whether grad mode has been turned off before anybody calls a function: by its module, which callers in sight
+        know, or by the constructor of the object that it is a method of, which they do not."""
+        if caller_mode is None and _turns_grad_mode_off(function.module.tree.body):
+            return True
+        made = None if function.owner is None else self._analysis.classes.method(function.owner, "__init__")
+        if made is None or made.node is function.node or isinstance(made.node, ast.Lambda):
+            return False
+        return _turns_grad_mode_off(made.node.body)
+
+
+def _turns_grad_mode_off(block: Items[ast.stmt]) -> bool:
+    calls = (each.value for each in block if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
+    return any(last_name(call.func) == "set_grad_enabled" and is_false(call.args[0]) for call in calls if call.args)

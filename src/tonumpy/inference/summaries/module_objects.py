@@ -1,0 +1,153 @@
+"""Objects of torch's Module, and of Datasets: what moves, freezes or keeps what they hold."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.class_bodies import (
+    moves_itself,
+    writes_of,
+)
+from tonumpy.inference.index.freezing import freezes_itself, grad_left_by_methods, thaws
+from tonumpy.inference.lattice.aliases import unless_it_requires_grad
+from tonumpy.inference.lattice.dtypes import is_real
+from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.values import (
+    Class,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+)
+from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer.beliefs import held_by_dataset
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.facts import Fact
+    from tonumpy.inference.index.bindings import (
+        FunctionNode,
+    )
+    from tonumpy.inference.summaries.parts import Parts
+
+
+class ModuleObjects:
+    """Answers about what such an object does to its modules, parameters and buffers."""
+
+    def __init__(self, analysis: Parts) -> None:
+        self._analysis = analysis
+
+    def moves_itself(self, cls: Class) -> bool:
+        """Whether a constructor of the class brings the object somewhere: `self.cuda()`, `self.to(device)`."""
+        return any(owner.module.derived(moves_itself, owner.node) for owner in self._analysis.classes.ancestors(cls))
+
+    def freezes_itself(self, cls: Class) -> bool:
+        """Whether the constructor of the class ends with freezing all parameters: `self.requires_grad_(False)`."""
+        ancestors = self._analysis.classes.ancestors(cls)
+        owner = next((each for each in ancestors if "__init__" in self._analysis.classes.members(each).methods), None)
+        if owner is None or not owner.module.derived(freezes_itself, owner.node):
+            return False
+        return not any(each.module.derived(thaws, each.node) for each in ancestors)
+
+    def grad_left_by(self, module: Instance, name: str) -> Fact:
+        """Whether the parameters of a module may require grad once a method of its class has been called on it."""
+        if not self._analysis.kinds.is_module(module.cls):
+            return module.requires_grad
+        if self._analysis.classes.method(module.cls, name) is None:
+            return libraries.grad_left_by_inherited(self._analysis.classes.library_bases(module.cls), module, name)
+        waiting, seen = [name], {name}
+        while waiting:
+            function = self._analysis.classes.method(module.cls, waiting.pop())
+            if function is None or function.owner is None or not function.module.words.speaks_of_grad:
+                continue
+            assert not isinstance(function.node, ast.Lambda)
+            left = function.module.derived(grad_left_by_methods, function.owner.node)
+            if function.node.name == name and name in left:
+                return left[name]
+            if left.get(function.node.name, False) is None:
+                return None
+            called = set(function.module.derived(writes_of, function.node).methods_called) - seen
+            seen |= called
+            waiting += called
+        return module.requires_grad
+
+    def while_constructed(self, instance: Instance, method: FunctionNode | ast.Lambda) -> Instance:
+        """The object as a method finds it when it begins: where the constructor of a module does, nothing has moved it.
+
+        Not where the repository has bases of it, whose constructors may.
+        """
+        if (
+            isinstance(method, ast.Lambda)
+            or method.name != "__init__"
+            or not self._analysis.kinds.is_module(instance.cls)
+        ):
+            return instance
+        return instance if len(self._analysis.classes.ancestors(instance.cls)) > 1 else instance._replace(on_cpu=True)
+
+    def kept(self, instance: Instance, value: Value) -> Value:
+        """What an object is given to keep, as it has it."""
+        if not isinstance(value, (Tensor, Unknown, Sequence, Mapping)):
+            return value
+        if not self._analysis.kinds.is_dataset(instance.cls):
+            return value
+        return held_by_dataset(value, self._analysis.class_scope(instance.cls))
+
+    def as_held(self, instance: Instance, value: Value, *, is_held: bool) -> Value:
+        """An attribute between two calls: whoever has the object may have moved the modules and parameters in it, and
+        has frozen these where the object is frozen."""
+        if isinstance(value, Union):
+            return join_all(self.as_held(instance, member, is_held=is_held) for member in value.members)
+        kept = self.kept(instance, value)
+        if kept is not value:
+            return kept
+        if instance.requires_grad is False and not self._analysis.kinds.is_module(instance.cls):
+            return unless_it_requires_grad(value)  # the object was made while grad mode was off
+        if not isinstance(value, (Instance, LibraryObject, Tensor)) or not self._may_move(
+            instance, value, is_held=is_held
+        ):
+            return value
+        is_module = self._analysis.kinds.is_module(instance.cls)
+        is_float = is_held and (value.requires_grad or is_real(value.dtype)) if isinstance(value, Tensor) else is_module
+        if instance.dtype is not None and is_float:
+            value = value._replace(dtype=instance.dtype)
+        if is_module and (is_held or not isinstance(value, Tensor)):
+            if instance.requires_grad is False:
+                value = value._replace(requires_grad=False)
+            elif value.requires_grad is False and not isinstance(value, Tensor) and self._may_be_thawed(instance.cls):
+                value = value._replace(requires_grad=None)
+        if value.on_cpu is False:
+            return value
+        return value._replace(on_cpu=instance.on_cpu if is_module else None)
+
+    def _may_be_thawed(self, cls: Class) -> bool:
+        """Whether anybody in sight sets anything to require grad that may be a part of an object of the class."""
+        return self._analysis.module.words.may_thaw or any(
+            owner.module.words.may_thaw for owner in self._analysis.classes.ancestors(cls)
+        )
+
+    def may_move(self, instance: Instance, name: str, value: Value) -> bool:
+        """Whether an attribute that holds this may go where its object is sent."""
+        return self._may_move(instance, value, is_held=self.is_held(instance.cls, name))
+
+    def _may_move(self, instance: Instance, value: Value, *, is_held: bool) -> bool:
+        if isinstance(value, Instance):
+            return self._analysis.kinds.is_module(value.cls)
+        if isinstance(value, LibraryObject):
+            return libraries.is_module([value.name])
+        is_tensor = isinstance(value, Tensor) and (is_held or value.requires_grad is not False)
+        return is_tensor and self._analysis.kinds.is_module(instance.cls)
+
+    def is_held(self, cls: Class, name: str) -> bool:
+        writers = (self._analysis.classes.writers_of(owner, name) for owner in self._analysis.classes.ancestors(cls))
+        return any(each.is_parameter or each.is_buffer for each in writers)
+
+    def is_buffer(self, cls: Class, name: str) -> bool:
+        """Whether a module keeps it and does not learn it, whatever its methods put in its place afterwards."""
+        if not self._analysis.kinds.is_module(cls):
+            return False
+        writers = [self._analysis.classes.writers_of(owner, name) for owner in self._analysis.classes.ancestors(cls)]
+        return any(each.is_buffer for each in writers) and not any(each.is_parameter for each in writers)

@@ -1,0 +1,210 @@
+"""What the parameters of a function are declared to be, by annotations, defaults and names, and what a call gives."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.habits import collate_function, gradient_name, sample_parameter
+from tonumpy.inference.index.bindings import (
+    decorator_names,
+    defaults_of,
+    parameter_names,
+)
+from tonumpy.inference.index.module_words import names_other_devices
+from tonumpy.inference.index.references import is_called_on_others, is_called_on_self_alone
+from tonumpy.inference.lattice.joins import join, join_all, sequence_of
+from tonumpy.inference.lattice.values import (
+    NONE,
+    NOTHING,
+    Arguments,
+    Class,
+    Function,
+    Instance,
+    Mapping,
+    Nothing,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    most_sent,
+    tensor_facts,
+    with_evidence,
+    with_facts,
+)
+from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer.annotations import value_of_annotation
+from tonumpy.inference.transfer.beliefs import kept_as_data, learnt_from_name, without_grad
+from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.transfer.frame import Frame
+
+
+class Parameters:
+    """Answers about the parameters of functions; what is declared of them is worked out once."""
+
+    def __init__(self, analysis: Parts) -> None:
+        self._analysis = analysis
+        self._declared: dict[tuple[object, ...], dict[str, Value]] = {}
+
+    def declared(self, function: Function) -> dict[str, Value]:
+        """What annotations, defaults and names say of the parameters of a function."""
+        key = (id(function.node), id(function.closure), function.owner)
+        known = self._declared.get(key)
+        if known is None:
+            known = self._declared[key] = self._declare(function)
+        return known
+
+    def _declare(self, function: Function) -> dict[str, Value]:
+        frame = self._analysis.definition_frame(function)
+        arguments = function.node.args
+        found: dict[str, Value] = {}
+        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            value = self.annotated(frame, parameter.annotation)
+            if isinstance(value, Unknown):
+                value = Unknown("parameter")
+            where = frame.at(parameter.lineno)
+            value = learnt_from_name(value, parameter.arg, where)
+            if gradient_name.is_meant(parameter.arg) and not function.module.words.makes_graphs_of_gradients:
+                value = without_grad(value, where.habit("gradient-name", f"`{parameter.arg}` is called a gradient"))
+            found[parameter.arg] = value
+        if arguments.vararg:
+            inner = self.annotated(frame, arguments.vararg.annotation)
+            found[arguments.vararg.arg] = Sequence(None, Unknown("parameter") if isinstance(inner, Unknown) else inner)
+        if arguments.kwarg:
+            found[arguments.kwarg.arg] = Unknown("parameter")
+        for name, default in defaults_of(arguments):
+            if isinstance(default, ast.Constant) and default.value is None:
+                found[name] = join(found[name], NONE)
+            elif isinstance(found[name], Unknown) and _is_literal(default):
+                # A parameter whose default is a number, a string or several of them takes those.
+                found[name] = Plain("literal")
+        first = self._first_parameter(function)
+        if first is not None and function.owner is not None:
+            found[first] = self._analysis.modules.while_constructed(Instance(function.owner), function.node)
+        samples = next((parameter.arg for parameter in arguments.args if parameter.arg != first), None)
+        if samples is not None and _collates(function):
+            where = frame.at(function.node.lineno)
+            basis = where.habit("collate-function", "a function of this name is given what a dataset holds")
+            found[samples] = kept_as_data(found[samples], basis)
+        for given in self._data_given(function):
+            where = frame.at(function.node.lineno)
+            basis = where.habit("sample-parameter", f"`{given}` is of the Dataset whose method this is")
+            found[given] = kept_as_data(found[given], basis)
+        library = libraries.hook_parameters(self._analysis, function)
+        for name, value in library.items():
+            if name in found:
+                is_moved = isinstance(value, Unknown) and bool(value.sent)
+                found[name] = with_evidence(found[name], most_sent((value,)), learns=False) if is_moved else value
+        return found
+
+    def _data_given(self, function: Function) -> list[str]:
+        """The parameters of a method of a Dataset that are data: all, where it does a part of the Dataset's own work;
+        else those that are called a sample of it, where its class speaks of no device and its module shows no call."""
+        node, owner, module = function.node, function.owner, function.module
+        if owner is None or isinstance(node, ast.Lambda) or node.name.startswith("__"):
+            return []
+        if not self._analysis.kinds.is_dataset(owner):
+            return []
+        parameters = [parameter.arg for parameter in node.args.args]
+        if is_called_on_self_alone(module, owner.node, node):
+            return parameters
+        samples = list(filter(sample_parameter.is_meant, parameters))
+        if not samples or is_called_on_others(module, owner.node, node):
+            return []
+        return [] if names_other_devices(module.source.text_of(owner.node)) else samples
+
+    def _first_parameter(self, function: Function) -> str | None:
+        """`self` of a method; None for plain functions, static and class methods."""
+        node = function.node
+        if function.owner is None or isinstance(node, ast.Lambda) or node not in function.owner.node.body:
+            return None
+        if decorator_names(node) & {"staticmethod", "classmethod"}:
+            return None
+        parameters = parameter_names(node.args)
+        return parameters[0] if parameters else None
+
+    def bind_arguments(self, function: Function, receiver: Value | None, arguments: Arguments) -> dict[str, Value]:
+        """Each parameter with what the call gives it: an argument, its default, or what its annotation says."""
+        node = function.node
+        parameters = [parameter.arg for parameter in (*node.args.posonlyargs, *node.args.args)]
+        values = dict(self.declared(function))
+        given: dict[str, Value] = {}
+        positional = list(arguments.positional) if receiver is None else [receiver, *arguments.positional]
+        given.update(zip(parameters, positional, strict=False))
+        if node.args.kwarg:
+            extra = tuple((name, value) for name, value in arguments.named if name not in values)
+            given[node.args.kwarg.arg] = Mapping(extra, Unknown("argument") if arguments.has_star else NOTHING)
+        if node.args.vararg:
+            rest = positional[len(parameters) :]
+            given[node.args.vararg.arg] = (
+                Sequence(None, join_all((*rest, arguments.starred))) if arguments.has_star else sequence_of(rest)
+            )
+        given.update({name: value for name, value in arguments.named if name in values})
+        frame = self._analysis.definition_frame(function)
+        # `show(*pair)`: the parameters that are left are its items, or what their defaults say.
+        under_star = arguments.starred if arguments.has_star and not arguments.hides_names else NOTHING
+        left = parameters[len(positional) :] if not isinstance(under_star, Nothing) else ()
+        hidden = dict.fromkeys((name for name in left if name not in given), under_star)
+        if not arguments.has_star or hidden:
+            for name, default in defaults_of(node.args):
+                if name not in given:
+                    given[name] = join(evaluate(frame, default), hidden.pop(name, NOTHING))
+            given.update(hidden)
+        for name, value in given.items():
+            if name in values:
+                values[name] = self.combine_annotation(value, values[name])
+        return values
+
+    def annotated(self, frame: Frame, annotation: ast.expr | None) -> Value:
+        """What an annotation in the scope of a frame promises."""
+
+        def resolve(node: ast.expr) -> Value:
+            value = evaluate(frame, node)
+            if not isinstance(value, Class):
+                return value
+            return (
+                Symbol("torch.Tensor")
+                if self._analysis.kinds.makes_tensors(value)
+                else self._analysis.kinds.typed_dict(value) or value
+            )
+
+        return value_of_annotation(annotation, resolve)
+
+    def combine_annotation(self, seen: Value, declared: Value) -> Value:
+        """What was seen of a value, with the kind that its annotation promises where nothing was seen."""
+        if isinstance(declared, (Unknown, Nothing)):
+            return seen
+        if isinstance(seen, Union) and any(isinstance(member, Unknown) for member in seen.members):
+            return join_all(self.combine_annotation(member, declared) for member in seen.members)
+        if isinstance(seen, Tensor) and isinstance(declared, Tensor):
+            certainty = seen.certainty if declared.certainty != "tensor" else "tensor"
+            return seen._replace(dtype=seen.dtype or declared.dtype, certainty=certainty)
+        if not isinstance(seen, Unknown):
+            return seen
+        cpu, grad = tensor_facts(seen)
+        # Another value of a declared union stays possible; only the tensors in it share the facts.
+        return with_evidence(with_facts(declared, cpu, grad), seen.sent, seen.learns)
+
+
+def _collates(function: Function) -> bool:
+    """Whether a loader may call it to make a batch of what its dataset holds."""
+    node = function.node
+    if isinstance(node, ast.Lambda):
+        return False
+    name = function.owner.node.name if node.name == "__call__" and function.owner else node.name
+    return collate_function.is_meant(name)
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """A number or string, or a tuple or list of them that is not empty."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return bool(node.elts) and all(map(_is_literal, node.elts))
+    return isinstance(node, ast.Constant) and node.value is not None
