@@ -25,13 +25,41 @@ def test_the_page_has_its_parts(habit: Habit) -> None:
 @pytest.mark.parametrize("habit", HABITS)
 def test_its_example_rests_on_it(habit: Habit, tmp_path: Path) -> None:
     example = habit.page.partition("```python\n")[2].partition("```")[0]
-    name = str(tmp_path / ("test_example.py" if "def test_" in example else "example.py"))
+    said = re.search(r"module is called (\S+\.py)", example)  # where that counts
+    usual = "test_example.py" if "def test_" in example else "example.py"
+    name = str(tmp_path / (said[1] if said else usual))
     assert check_source(example, name) == []
     if habit.id not in _OF_KIND:
         found = check_source(example, name, confidence="low")
         assert {finding.confidence for finding in found} == {"low"}
         assert habit.id in {ground.id for finding in found for ground in finding.evidence}
     assert check_source(example, name, disable_habits=(habit.id,)) != []
+
+
+_IN_A_CLASS = "import torch\n\n\nclass A:\n    def f(self, x):\n        return "
+_IN_A_HELPER = "import torch\nimport other\n\n\ndef f(x, device):\n    return "
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "is_silent"),
+    [
+        ("dataset.py", f"{_IN_A_CLASS}x.numpy()\n", True),
+        ("pack/data/crops.py", f"{_IN_A_CLASS}x.numpy()\n", True),
+        ("pack/datasets/deep/crops.py", f"{_IN_A_CLASS}self.x.numpy()\n", True),
+        ("pack/data/crops.py", f"{_IN_A_CLASS}x.to(self.device).numpy()\n", False),
+        ("pack/data/crops.py", f"{_IN_A_CLASS}x.requires_grad_().numpy()\n", False),
+        ("pack/data/crops.py", f"{_IN_A_CLASS}x.numpy()\n\n\nif __name__ == '__main__':\n    A().f(B())\n", False),
+        ("pack/models/crops.py", f"{_IN_A_CLASS}x.numpy()\n", False),
+        ("data/crops.py", f"{_IN_A_CLASS}x.numpy()\n", False),  # a folder of that name is no package
+        ("test_a.py", f"{_IN_A_HELPER}x.detach().numpy()\n\n\ndef test_f():\n    other.go(f)\n", False),
+        ("test_a.py", f"{_IN_A_HELPER}other.y.detach().numpy()\n\n\ndef test_f():\n    other.go(f)\n", False),
+    ],
+)
+def test_where_data_and_tests_are(path: str, code: str, is_silent: bool, tmp_path: Path) -> None:
+    for folder in ("pack", "pack/data", "pack/models", "pack/datasets", "pack/datasets/deep"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
+    assert (check_source(code, str(tmp_path / path)) == []) is is_silent
 
 
 def test_the_list_and_the_pages(run_tonumpy: RunTonumpy) -> None:

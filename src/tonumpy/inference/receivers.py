@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import Conversion
-from tonumpy.inference.habits import collate_function, label_name
+from tonumpy.inference.habits import collate_function, data_package, label_name
 from tonumpy.inference.habits.program_on_cpu import CpuOnly
-from tonumpy.inference.index.bindings import names_read, words_of_chain
+from tonumpy.inference.index.bindings import names_read, parameter_names, words_of_chain
 from tonumpy.inference.index.flags import is_fixed_flag
+from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
 from tonumpy.inference.lattice.evidence import Spot
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
+    GIVEN,
     ITEM_OF_GIVEN,
     Arguments,
     Constant,
@@ -24,6 +26,7 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
+    do_learn,
     evidence_in,
     join_facts,
     may_be,
@@ -38,6 +41,7 @@ from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_all_
 from tonumpy.inference.transfer.frame import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
+from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -239,6 +243,15 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
     if grad is None and cpu_only.has_raised(candidate.scopes):
         basis = where.habit("passed-test", "the test would have raised")
         grad, evidence = _learnt(grad, False, "grad", basis, evidence)
+    if (cpu is None or grad is None) and sent is Sent.NOWHERE and _is_of_data(module):
+        basis = where.habit("data-package", "a package of data is worked on before there is a model")
+        if cpu is None:
+            cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
+        if grad is None and not do_learn(members(seen.receiver)):
+            grad, evidence = _learnt(grad, False, "grad", basis, evidence)
+    if cpu is None and sent is Sent.NOWHERE and _is_given_in_test(module, candidate, seen):
+        basis = where.habit("test-parameter", "a test makes what it works on, and names no device here")
+        cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
     chain = _with_own_data(chain_of(candidate.receiver), seen)
     if cpu is None and grad is False and _is_given_labels(candidate, seen):
         basis = where.habit("label-name", "what is called a label is on the CPU, too")
@@ -286,6 +299,28 @@ def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:
         return False
     values = [value for value in members(seen.receiver) if not isinstance(value, (Plain, Constant))]
     return all(isinstance(value, Unknown) and value.why in ("parameter", ITEM_OF_GIVEN) for value in values)
+
+
+def _is_of_data(module: Module) -> bool:
+    return data_package.is_meant(module.use.names_around) and not module.use.is_script
+
+
+def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -> bool:
+    """Whether a function in a module of tests, which is no test itself, is given it, and speaks of no device."""
+    function = candidate.scopes[-1]
+    if not module.use.holds_tests or not isinstance(function, FUNCTIONS) or function.name.startswith("test"):
+        return False
+    text = module.source.text_of(function)
+    if "device" in text or names_other_devices(text) or module.words.speaks_of_variables:
+        return False
+    named = {node.id for node in walk(candidate.receiver) if isinstance(node, ast.Name)} - module.names.bindings.keys()
+    links = chain_of(candidate.receiver).links
+    start = dict(seen.links).get(id(links[0].base), seen.receiver) if links else seen.receiver
+    values = [value for value in members(start) if not isinstance(value, (Plain, Constant))]
+    return named.issubset(parameter_names(function.args)) and all(
+        value.is_given if isinstance(value, Tensor) else isinstance(value, Unknown) and value.why.startswith(GIVEN)
+        for value in values
+    )
 
 
 def _sole_tensor(receiver: Value) -> Tensor | None:

@@ -50,6 +50,16 @@ class Use:
         return is_package(folder_of(self._source.filename))
 
     @cached_property
+    def names_around(self) -> tuple[str, ...]:
+        """The module's own name, and those of the packages that it is in."""
+        names = [os.path.splitext(os.path.basename(self._source.filename))[0]]
+        folder = folder_of(self._source.filename)
+        while is_package(folder):
+            folder, name = os.path.split(folder)
+            names.append(name)
+        return tuple(names)
+
+    @cached_property
     def is_script(self) -> bool:
         """Run as a program, so that the calls of its functions are all in sight.
 
