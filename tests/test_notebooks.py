@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fixture_format import FOLDER, Expected, expectations
 
-from tonumpy import Finding, SourceError, check_source, fix_source
+from tonumpy import Finding, SourceError, check_paths, check_source, fix_source, pipeline
 from tonumpy.text.magics import python_of
 from tonumpy.text.notebook_json import pieces_of, read_document
 
 if TYPE_CHECKING:
     from conftest import RunTonumpy
+
+    from tonumpy.config import Settings
+    from tonumpy.inference.index.project import Project
+    from tonumpy.text.source import Source
 
 FOLDER = FOLDER / "notebooks"
 FIXTURES = [path for path in sorted(FOLDER.glob("**/*.ipynb")) if not path.name.endswith(".fixed.ipynb")]
@@ -438,3 +442,40 @@ def test_what_a_finding_rests_on_stands_in_its_cell() -> None:
     grounds = [each for finding in check_source(document, "a.ipynb", confidence="low") for each in finding.evidence]
     assert grounds
     assert all(each.cell in (3, 4) and each.row <= 3 for each in grounds if each.row)
+
+
+# copies
+
+
+def test_a_copy_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is one for us: its cells begin in the same rows, and what it imports is there for neither."""
+    cells = [
+        "from helper import load\n",
+        "y = load()\n",
+        "def f(labels):\n    return labels.cpu().numpy(), y.cpu().numpy()",
+    ]
+    for folder, document in (
+        ("a", notebook(*cells)),
+        ("b", notebook(*cells, metadata={"x": 1})),
+        ("c", notebook(*cells)),
+        ("d", notebook("".join(cells[:2])[:-1], cells[2])),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "n.ipynb").write_text(document)
+    (tmp_path / "c" / "helper.py").write_text("import torch\n\ndef load():\n    return torch.zeros(2)\n")
+    looked_at: list[str] = []
+    check = pipeline.check
+
+    def counted(source: Source, settings: Settings, project: Project) -> list[Finding]:
+        looked_at.append(source.filename)
+        return check(source, settings, project)
+
+    monkeypatch.setattr(pipeline, "check", counted)
+    paths = [str(tmp_path / folder / "n.ipynb") for folder in "abcd"]
+    checked = check_paths(paths, isolated=True, confidence="low")
+    assert looked_at == [paths[0], *paths[2:]]
+    alone = [each for path in paths for each in check_paths([path], isolated=True, confidence="low").findings]
+    assert checked.findings == alone
+    assert [Path(each.filename).parent.name for each in alone] == ["a", "a", "b", "b", "c", "d", "d"]
+    grounds = [ground.filename for each in alone for ground in each.evidence]
+    assert set(grounds) == set(paths)

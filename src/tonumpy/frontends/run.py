@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tonumpy import pipeline
 from tonumpy.findings import Finding, Position, SourceError
+from tonumpy.frontends import copies
 from tonumpy.frontends.disk import read
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -72,7 +73,7 @@ def add_noqa(task: Task, project: Project) -> Outcome:
 
 def _check(task: Task, project: Project) -> Outcome:
     source = source_of(task.read(), task.filename)
-    findings = source.placed(suppress(source, pipeline.check(source, task.settings, project)))
+    findings = source.placed(suppress(source, copies.check(source, task.settings, project)))
     return Outcome(task, None, findings, [], None, source.skipped)
 
 

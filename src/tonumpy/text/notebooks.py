@@ -91,6 +91,7 @@ class Notebook(Source):
             row += len(_NEWLINE.findall(source)) + 1
         self._parts = parts
         self._rows = [part.row for part in parts]
+        self.cell_rows = tuple(self._rows)
         self.text = "".join(f"{part.text}\n" for part in parts)
 
     @cached_property

@@ -36,6 +36,7 @@ class Source:
     sake, such a function counts as an empty one instead.
     """
 
+    cell_rows: tuple[int, ...] | None = None  # where the cells of a notebook begin
     skipped: tuple[SourceError, ...] = ()  # what of the file could not be parsed, where the rest still could
 
     def __init__(self, data: bytes, filename: str, *, followed: bool = False) -> None:

@@ -45,10 +45,13 @@ class Project:
         self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
         self._followed: set[str] = set()  # the modules that the file at hand has asked for, and the size of their text
         self._size_followed = 0
+        self._missed: set[str] = set()  # what it has asked for, and is not there
+        self._has_looked_at_files = False
 
     def module_at(self, path: str) -> Module | None:
         """The module at a path without its `.py`, or the package in that folder; None too where the file at hand has
         asked for so much that no more is followed, whether it was read before or not."""
+        self._has_looked_at_files = True
         if path not in self._followed and self._size_followed > MAX_FOLLOWED:
             return None
         module = self._modules.pop(path) if path in self._modules else self._read(path)
@@ -67,6 +70,8 @@ class Project:
         """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
         self._followed.clear()
         self._size_followed = 0
+        self._missed.clear()
+        self._has_looked_at_files = False
         kept = 0
         for path, module in reversed(list(self._modules.items())):
             kept += 100 if module is None else len(module.source.text)
@@ -93,6 +98,7 @@ class Project:
 
     def roots_around(self, folder: str) -> frozenset[str]:
         """What the modules of a folder import, so far as a few of them show it."""
+        self._has_looked_at_files = True
         if folder not in self._roots_around:
             names = sorted(name for name in _names_in(folder) if name.endswith(".py"))[:MAX_NEIGHBOURS]
             texts = (_text_of(os.path.join(folder, name)) for name in names)
@@ -109,7 +115,16 @@ class Project:
         if not bases and rest:
             bases = [base for base in roots.of_folders if _holds_module(os.path.join(base, root, *rest[:-1]), rest[-1])]
         found = (self.module_at(os.path.join(base, root, *rest)) for base in bases)
-        return next((module for module in found if module is not None), None)
+        module = next((module for module in found if module is not None), None)
+        if module is None:
+            self._missed.add(dotted)
+        return module
+
+    @property
+    def looked_for_in_vain(self) -> frozenset[str] | None:
+        """The names of modules that the file at hand has asked for, where all that was asked of the repository is that
+        they are not there; None where anything else was."""
+        return None if self._has_looked_at_files else frozenset(self._missed)
 
     def modules_above(self, name: str, folder: str) -> Iterator[Module]:
         """The modules of this name in a folder and in those above it, the nearest first."""

@@ -1,0 +1,58 @@
+"""A file and its settings in; its findings out, those of a notebook that is a copy of another worked out only once.
+
+Collections hold the same notebook in many folders, one for each language or version of the documents.
+"""
+
+from __future__ import annotations
+
+import os
+from weakref import WeakKeyDictionary
+
+from tonumpy import pipeline
+from tonumpy.inference.index.module_use import folder_of, is_package
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tonumpy.config import Settings
+    from tonumpy.findings import Finding
+    from tonumpy.inference.index.project import Project
+    from tonumpy.text.source import Source
+
+
+class _Known(NamedTuple):
+    """What was found in a notebook that looked at no other file, and what it looked for in vain."""
+
+    filename: str
+    findings: list[Finding]
+    missed: frozenset[str]
+
+
+_known: WeakKeyDictionary[Project, dict[tuple[object, ...], list[_Known]]] = WeakKeyDictionary()
+
+
+def check(source: Source, settings: Settings, project: Project) -> list[Finding]:
+    """What `pipeline.check` finds."""
+    if source.cell_rows is None:
+        return pipeline.check(source, settings, project)
+    key = (source.text, source.cell_rows, settings, is_package(folder_of(source.filename)))
+    among = _known.setdefault(project, {}).setdefault(key, [])
+    for known in among:
+        if all(project.find(name, folder_of(source.filename)) is None for name in known.missed):
+            return [_in_file(finding, known.filename, source.filename) for finding in known.findings]
+    findings = pipeline.check(source, settings, project)
+    missed = project.looked_for_in_vain
+    if missed is not None and not source.skipped and not _is_named(source.filename, findings):
+        among.append(_Known(source.filename, findings, missed))
+    return findings
+
+
+def _is_named(filename: str, findings: list[Finding]) -> bool:
+    """Whether what is said of findings names the file, other than as a place."""
+    name = os.path.basename(filename)
+    return any(name in text for each in findings for text in (each.message, *(told.message for told in each.evidence)))
+
+
+def _in_file(finding: Finding, of: str, filename: str) -> Finding:
+    """The finding of a file, as that of its copy."""
+    grounds = (each._replace(filename=filename) if each.filename == of else each for each in finding.evidence)
+    return finding._replace(filename=filename, evidence=tuple(grounds))
