@@ -88,7 +88,7 @@ class Names:
     def _find_fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
         rows = self._source.rows_with_name(name)
         found: list[tuple[ast.AST, ...]] = []
-        waiting: list[tuple[ast.AST, ...]] = [(self._tree, each) for each in self._tree.body]
+        waiting: list[tuple[ast.AST, ...]] = [(self._tree, each) for each in self._that_may_fill]
         while waiting:
             scopes = waiting.pop()
             scope = scopes[-1]
@@ -100,10 +100,16 @@ class Names:
                 waiting += [(*scopes, each) for each in statements_of(scope.body) if isinstance(each, FUNCTIONS)]
                 if name in _names_filled_by_itself(scope):
                     found.append(scopes)
-            elif isinstance(scope, ast.stmt) and "lambda" in self._source.text and spans_any(scope, rows):
+            elif isinstance(scope, ast.stmt) and spans_any(scope, rows):
                 lambdas = (each for each in walk(scope) if isinstance(each, ast.Lambda))
                 found += [(*scopes, each) for each in lambdas if name in self._names_filled(each)]
         return found
+
+    @cached_property
+    def _that_may_fill(self) -> list[ast.stmt]:
+        """The statements of the module's body that hold a function, a method or a lambda: few of a script's."""
+        rows = self._source.rows_with("lambda")
+        return [each for each in self._tree.body if isinstance(each, SCOPES) or spans_any(each, rows)]
 
     def _names_filled(self, scope: ast.AST) -> frozenset[str]:
         if id(scope) not in self._filled:
