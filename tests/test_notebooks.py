@@ -444,6 +444,39 @@ def test_what_a_finding_rests_on_stands_in_its_cell() -> None:
     assert all(each.cell in (3, 4) and each.row <= 3 for each in grounds if each.row)
 
 
+def test_files_that_are_ignored_by_suffix(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    """As ruff ignores its own rules there."""
+    (tmp_path / "pyproject.toml").write_text(
+        "".join(f'[tool.{tool}.per-file-ignores]\n"*.ipynb" = ["{code}"]\n' for tool, code in IGNORED.items())
+    )
+    (tmp_path / "a.ipynb").write_text(notebook(f"{FLAGGED}\nnowhere"))
+    (tmp_path / "a.py").write_text(f"{''.join(TENSOR)}\n{FLAGGED}\nnowhere\n")
+    assert {each["filename"] for each in json.loads(run_tonumpy("check", "--output-format=json").out)} == {
+        str(tmp_path / "a.py")
+    }
+    for option in ("--per-file-ignores=*.ipynb:TNP1", "--per-file-ignores=!*.py:bare-numpy"):
+        found = json.loads(run_tonumpy("check", "--isolated", option, "--output-format=json").out)
+        assert [each["filename"] for each in found] == [str(tmp_path / "a.py")]
+    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
+    if ruff is not None:
+        command = [ruff, "check", "--no-cache", "--select", "F821", "--output-format", "json"]
+        theirs = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout)
+        assert [Path(each["filename"]).name for each in theirs] == ["a.py"]
+
+
+IGNORED = {"tonumpy": "TNP101", "ruff.lint": "F821"}
+
+
+def test_all_calls_of_a_function_are_in_sight() -> None:
+    """Nobody imports a notebook."""
+    cells = ["def f(y):\n    return y.detach().numpy()\n", "z = f(x)"]
+    assert check_source(notebook(*cells), "a.ipynb") == []
+    (finding,) = check_source("\n".join([*TENSOR, *cells]), "a.py")
+    assert finding.code == "TNP103"
+    (finding,) = check_source(notebook(*cells, "z = f(x.cuda())"), "a.ipynb")
+    assert (finding.code, finding.cell and finding.cell.number) == ("TNP103", 2)
+
+
 # copies
 
 

@@ -61,13 +61,13 @@ class Use:
 
     @cached_property
     def is_script(self) -> bool:
-        """Run as a program, so that the calls of its functions are all in sight.
+        """Run as a program, so that the calls of its functions are all in sight. So is a notebook.
 
         A program without a guard shows itself by what importing it would do: read the command line, train a model, or
         call one of its own functions for its effect alone.
         """
         text = f"\n{self._source.text}"
-        if re.search(_MAIN_GUARD, text) is not None:
+        if self._source.cell_rows is not None or re.search(_MAIN_GUARD, text) is not None:
             return True
         return not self.is_in_package and (re.search(_READS_COMMAND_LINE, text) is not None or self._acts_when_imported)
 
