@@ -84,6 +84,10 @@ def test_check_paths_finds_what_the_command_finds(tmp_path: Path, run_tonumpy: R
         "TNP104",
     ]
     assert check_paths([tmp_path / "package"], select=["TNP102"]).findings == []
+    (tmp_path / "empty").mkdir()
+    (error,) = check_paths([tmp_path / "empty"]).errors
+    assert str(error) == f"{tmp_path / 'empty'}: no Python files found here, nothing was checked"
+    assert check_paths([]).errors == []
     with pytest.raises(ConfigError, match="there is no"):
         check_paths([], config=tmp_path / "package" / "a.py")
     with pytest.raises(ValueError, match="no rule has the code `X`"):

@@ -12,7 +12,7 @@ from tonumpy.config import Choices, Configuration, Settings, may_have_findings, 
 from tonumpy.findings import SourceError
 from tonumpy.frontends import run
 from tonumpy.frontends.disk import read
-from tonumpy.frontends.files import find_files
+from tonumpy.frontends.files import find_files, nothing_in
 from tonumpy.frontends.parallel import outcomes_of
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -79,7 +79,8 @@ def check_paths(
 
     The other arguments are the options of these names; None leaves the choice to the files. `jobs` is the number of
     processes, 0 for one a core. ConfigError for a configuration file that cannot be followed, ValueError for an unknown
-    code; a file that cannot be read or parsed is among the errors, and the others are checked all the same.
+    code; a file that cannot be read or parsed is among the errors, and the others are checked all the same. So is each
+    path where none of them leads to a file of Python.
     """
     choices = Choices(
         select=None if select is None else read_codes(select),
@@ -88,8 +89,9 @@ def check_paths(
         confidence=confidence,
     )
     configuration = Configuration(choices, None if config is None else fspath(config), isolated)
-    found = find_files([fspath(path) for path in paths], configuration)
-    errors, tasks = list(found.errors), []
+    named = [fspath(path) for path in paths]
+    found = find_files(named, configuration)
+    errors, tasks = list(found.errors or (nothing_in(named) if found.is_nothing() else ())), []
     for path in found.files:
         try:
             data = read(path)

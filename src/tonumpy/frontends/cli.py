@@ -421,16 +421,16 @@ def configuration_of(arguments: argparse.Namespace) -> Configuration:
 
 
 def named_files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
-    from tonumpy.frontends.files import find_files
+    from tonumpy.frontends.files import find_files, nothing_in
 
     found = find_files(arguments.paths or [os.curdir], configuration)
     errors += found.errors
     _write("".join(f"tonumpy: warning: {visible(warning)}\n" for warning in found.warnings), sys.stderr)
-    if not found.files and not found.errors and not found.excluded:
+    if found.is_nothing():
         if not arguments.paths or getattr(arguments, "exit_zero", False):
             _write("tonumpy: warning: no Python files found under the given paths\n", sys.stderr)
         else:
-            errors += [SourceError(path, "no Python files found here, nothing was checked") for path in arguments.paths]
+            errors += nothing_in(arguments.paths)
     if arguments.command == "fix" and not arguments.diff:
         from tonumpy.frontends.writing import remove_leftovers  # here for a quick start-up of check
 

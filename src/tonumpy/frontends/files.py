@@ -38,6 +38,16 @@ class Found(NamedTuple):
     warnings: list[str]
     excluded: list[str]
 
+    def is_nothing(self) -> bool:
+        """Whether there is nothing to check, and nobody has been told so."""
+        return not (self.files or self.errors or self.excluded)
+
+
+def nothing_in(paths: Iterable[str]) -> list[SourceError]:
+    """The errors of paths that were named, and lead to nothing: a run that checked nothing must not sound like one
+    that found all in order."""
+    return [SourceError(path, "no Python files found here, nothing was checked") for path in paths]
+
 
 def find_files(arguments: Iterable[str], configuration: Configuration) -> Found:
     """A Python file that is named is taken (but see `force_exclude`); of a folder, what is not ignored or excluded.
