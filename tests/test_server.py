@@ -94,6 +94,30 @@ class Editor(LanguageClient):
         self.text_document_did_open(types.DidOpenTextDocumentParams(item))
         return uri
 
+    def notebook_opened(self, path: Path, *cells: str) -> tuple[str, list[str]]:
+        """One with a cell of words behind the first; the addresses of the notebook and of its cells of code."""
+        uri = path.as_uri()
+        documents = [
+            types.TextDocumentItem(f"{uri}#{number}", types.LanguageKind.Python, 1, text)
+            for number, text in enumerate(cells)
+        ]
+        held = [types.NotebookCell(types.NotebookCellKind.Code, each.uri) for each in documents]
+        held.insert(1, types.NotebookCell(types.NotebookCellKind.Markup, f"{uri}#words"))
+        notebook = types.NotebookDocument(uri, "jupyter-notebook", 1, held)
+        self.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, documents))
+        return uri, [each.uri for each in documents]
+
+    def notebook_edited(self, uri: str, version: int, changes: types.NotebookDocumentCellChanges) -> None:
+        identifier = types.VersionedNotebookDocumentIdentifier(version=version, uri=uri)
+        change = types.NotebookDocumentChangeEvent(cells=changes)
+        self.notebook_document_did_change(types.DidChangeNotebookDocumentParams(identifier, change))
+
+    async def hovered(self, uri: str, line: int, character: int) -> str | None:
+        place = types.Position(line, character)
+        found = await self.text_document_hover_async(types.HoverParams(types.TextDocumentIdentifier(uri), place))
+        assert found is None or isinstance(found.contents, types.MarkupContent)
+        return found.contents.value if found is not None else None  # type: ignore[union-attr]
+
     def edited(self, uri: str, version: int, text: str) -> None:
         identifier = types.VersionedTextDocumentIdentifier(uri=uri, version=version)
         change = types.TextDocumentContentChangeWholeDocument(text)
@@ -128,6 +152,7 @@ async def editor(
             workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=versioned),
             did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
         ),
+        notebook_document=types.NotebookDocumentClientCapabilities(types.NotebookDocumentSyncClientCapabilities()),
     )
     params = types.InitializeParams(capabilities, root_uri=folder.as_uri(), initialization_options=options)
     await client.initialize_async(params)
@@ -255,14 +280,7 @@ def test_quick_fixes_one_and_all_safe_and_unsafe_and_a_hover(tmp_path: Path) -> 
             assert await window.actions(uri, 4, "refactor") == {}
             uri = window.opened(tmp_path / "b.py", SAFE)
 
-            async def hover(line: int, character: int) -> str | None:
-                place = types.Position(line, character)
-                params = types.HoverParams(types.TextDocumentIdentifier(uri), place)
-                found = await window.text_document_hover_async(params)
-                assert found is None or isinstance(found.contents, types.MarkupContent)
-                return found.contents.value if found is not None else None  # type: ignore[union-attr]
-
-            text = await hover(4, 15)
+            text = await window.hovered(uri, 4, 15)
             assert text is not None
             (finding,) = check_source(SAFE)
             assert text.startswith(
@@ -270,14 +288,114 @@ def test_quick_fixes_one_and_all_safe_and_unsafe_and_a_hover(tmp_path: Path) -> 
             )
             assert "**device:** nothing in sight says where it is\n- would settle it: `.cpu()`" in text
             assert finding.url in text
-            assert await hover(0, 0) is None
-            assert await hover(99, 0) is None
+            assert await window.hovered(uri, 0, 0) is None
+            assert await window.hovered(uri, 99, 0) is None
             # of a silence, too
             uri = window.opened(tmp_path / "c.py", "import torch\n\nARRAY = torch.zeros(3).numpy()\n")
-            text = await hover(2, 25)
+            text = await window.hovered(uri, 2, 25)
             assert text is not None
             assert text.startswith("Not reported by tonumpy.\n\n**kind:** a torch tensor")
             assert "**grad:** does not require grad" in text
+
+    run(talk())
+
+
+TENSOR = "import torch\nx: torch.Tensor = torch.nn.Parameter(torch.zeros(2))"
+
+
+def content(uri: str, version: int, text: str) -> types.NotebookDocumentCellChanges:
+    """The change of the text of one cell."""
+    change = types.TextDocumentContentChangeWholeDocument(text)
+    identifier = types.VersionedTextDocumentIdentifier(uri=uri, version=version)
+    contents = types.NotebookDocumentCellContentChanges(identifier, [change])
+    return types.NotebookDocumentCellChanges(text_content=[contents])
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_the_cells_of_a_notebook(tmp_path: Path, versioned: bool) -> None:
+    cells = [TENSOR, "%cd ..\n'\U0001f600', x.numpy()\n", "  %time x.numpy()\n  y = x.numpy()"]
+
+    async def talk() -> None:
+        async with editor(tmp_path, versioned=versioned) as window:
+            notebook, (first, second, third) = window.notebook_opened(tmp_path / "a b.ipynb", *cells)
+            await window.until(uri=first)
+            await window.until(("TNP101", 1, 8, 15), uri=second)
+            await window.until(("TNP101", 0, 10, 17), ("TNP101", 1, 8, 15), uri=third)
+
+            actions = await window.actions(third, 1)
+            one, here, everywhere = (
+                "Add `.detach().cpu()` (TNP101)",
+                "tonumpy: Fix all that is safe in this cell",
+                "tonumpy: Fix all that is safe in this notebook",
+            )
+            assert list(actions) == [one, here, everywhere]
+            fixed = [cell.replace(".numpy", ".detach().cpu().numpy") for cell in cells]
+            assert applied(cells[2], actions[one]) == cells[2].replace("y = x", "y = x.detach().cpu()")
+            assert applied(cells[2], actions[here]) == fixed[2]
+            edit = actions[everywhere].edit
+            assert edit is not None
+            of_cells = edit.changes or {
+                each.text_document.uri: each.edits  # type: ignore[union-attr]
+                for each in edit.document_changes or ()
+            }
+            assert [(uri, len(edits)) for uri, edits in of_cells.items()] == [(second, 1), (third, 2)]
+            assert list(await window.actions(second, 0, "source.fixAll")) == [here]
+            assert list(await window.actions(first, 0, "notebook.source.fixAll.tonumpy")) == [everywhere]
+            assert await window.actions(f"{notebook}#words", 0) == {}
+
+            text = await window.hovered(third, 0, 12)
+            assert text is not None
+            assert text.startswith("**TNP101 bare-numpy** (")
+            assert await window.hovered(third, 9, 0) is None
+            assert await window.hovered(f"{notebook}#words", 0, 0) is None
+
+            # what one cell says holds for those behind it
+            window.notebook_edited(notebook, 2, content(first, 2, "import torch\nx = torch.zeros(2)"))
+            await window.until(uri=second)
+            await window.until(uri=third)
+            assert window.diagnostics[first].version == 2
+
+            # a cell that cannot be parsed, beside one that can
+            window.notebook_edited(notebook, 3, content(first, 3, TENSOR))
+            window.notebook_edited(notebook, 4, content(third, 2, "a = 1\ndef (:"))
+            await window.until((None, 1, 4, 4), uri=third)
+            await window.until(("TNP101", 1, 8, 15), uri=second)
+
+            # one cell goes, another comes
+            new = types.TextDocumentItem(f"{notebook}#new", types.LanguageKind.Python, 1, "x.numpy()")
+            cell = types.NotebookCell(types.NotebookCellKind.Code, new.uri)
+            structure = types.NotebookDocumentCellChangeStructure(
+                types.NotebookCellArrayChange(3, 1, [cell]), [new], [types.TextDocumentIdentifier(third)]
+            )
+            window.notebook_edited(notebook, 5, types.NotebookDocumentCellChanges(structure=structure))
+            await window.until(("TNP101", 0, 2, 9), uri=new.uri)
+            await window.until(uri=third)
+            identifier = types.NotebookDocumentIdentifier(notebook)
+            (tmp_path / "pyproject.toml").write_text("[tool.tonumpy.per-file-ignores]\n'*.ipynb' = ['TNP1']\n")
+            window.notebook_document_did_save(types.DidSaveNotebookDocumentParams(identifier))
+            await window.until(uri=new.uri)
+            (tmp_path / "pyproject.toml").unlink()
+            window.notebook_document_did_save(types.DidSaveNotebookDocumentParams(identifier))
+            await window.until(("TNP101", 1, 8, 15), uri=second)
+
+            open_cells = [types.TextDocumentIdentifier(uri) for uri in (first, second, new.uri)]
+            window.notebook_document_did_close(types.DidCloseNotebookDocumentParams(identifier, open_cells))
+            await window.until(uri=second)
+            assert window.messages == []
+
+    run(talk())
+
+
+def test_a_hover_in_a_cell_names_cells(tmp_path: Path) -> None:
+    async def talk() -> None:
+        async with editor(tmp_path) as window:
+            cells = (TENSOR, "def f(labels):\n    return labels.cpu().numpy()")
+            _, (_, second) = window.notebook_opened(tmp_path / "a.ipynb", *cells)
+            await window.until(uri=second)
+            text = await window.hovered(second, 1, 25)
+            assert text is not None
+            assert "- habit `label-name`: `labels` is called a label" in text
+            assert "(a.ipynb:cell 2:1)\n" in text
 
     run(talk())
 

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -21,34 +22,60 @@ from tonumpy import __version__
 from tonumpy.config import Choices, ConfigError, read_table
 from tonumpy.findings import Edit, Position
 from tonumpy.frontends.workbench import Workbench
-from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.rules import all_rules
+from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pygls.workspace import PositionCodec
+    from pygls.workspace import PositionCodec, TextDocument
 
-    from tonumpy.findings import Explanation, Finding
+    from tonumpy.findings import Explanation, Finding, SourceError
     from tonumpy.frontends.workbench import Checked
-    from tonumpy.text.source import Source
 
 FIX_ALL = "source.fixAll.tonumpy"
+FIX_NOTEBOOK = "notebook.source.fixAll.tonumpy"  # all cells; the other action is of one cell there
 
 _PAUSE = 0.02  # seconds that a document must have been left alone: a burst of keys is looked at once
 _NAME = "numpy"
 _REPAIRS = {"safe": "", "unsafe": ", unsafe"}
-_SELECTED = [types.CodeActionKind.QuickFix, FIX_ALL]
+_SELECTED = [types.CodeActionKind.QuickFix, FIX_ALL, FIX_NOTEBOOK]
+_NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])], save=True
+)
 
 _log = logging.getLogger(__name__)
+
+
+class _Opened(NamedTuple):
+    """What is looked at as one: a document by itself, or a notebook with the documents of its cells of Python."""
+
+    uri: str
+    documents: tuple[TextDocument, ...]
+    is_notebook: bool
+
+    @property
+    def path(self) -> str:
+        return _path_of(self.uri)
+
+    @property
+    def text(self) -> str | tuple[str, ...]:
+        texts = tuple(document.source for document in self.documents)
+        return texts if self.is_notebook else texts[0]
 
 
 class Server(LanguageServer):
     """The documents that are open, and what was last found in them."""
 
     def __init__(self) -> None:
-        # Whole documents, as pygls counts other characters than the protocol does as the end of a line.
-        super().__init__("tonumpy", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        super().__init__(
+            "tonumpy",
+            __version__,
+            # Whole documents, as pygls counts other characters than the protocol does as the end of a line.
+            text_document_sync_kind=types.TextDocumentSyncKind.Full,
+            notebook_document_sync=_NOTEBOOKS,
+        )
         self.workbench = Workbench()
         self.options: object = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tonumpy")
@@ -57,49 +84,67 @@ class Server(LanguageServer):
 
     # Documents
 
+    def opened(self, uri: str) -> _Opened | None:
+        """A document that is open, or the notebook of this address or with such a cell."""
+        documents = self.workspace.text_documents
+        notebooks = self.workspace
+        notebook = notebooks.get_notebook_document(notebook_uri=uri) or notebooks.get_notebook_document(cell_uri=uri)
+        if notebook is None:
+            document = documents.get(unquote(uri))
+            return None if document is None else _Opened(uri, (document,), is_notebook=False)
+        addresses = (unquote(cell.document) for cell in notebook.cells if cell.kind == types.NotebookCellKind.Code)
+        cells = tuple(documents[each] for each in addresses if each in documents)
+        return _Opened(notebook.uri, cells, is_notebook=True)
+
+    def all_opened(self) -> list[_Opened]:
+        opened = [self.opened(uri) for uri in (*self.workspace.text_documents, *self.workspace.notebook_documents)]
+        return list({each.uri: each for each in opened if each is not None}.values())
+
     def changed(self, uri: str, wait: float = 0.0) -> None:
-        """Look at a document, unless it changes again before its turn comes."""
+        """Look at a document, or at a notebook, unless it changes again before its turn comes."""
         if uri in self._waiting:
             self._waiting[uri].cancel()
         self._waiting[uri] = asyncio.get_running_loop().create_task(self._publish(uri, wait))
 
     def everything_changed(self) -> None:
-        for uri in list(self.workspace.text_documents):
-            self.changed(uri)
+        for each in self.all_opened():
+            self.changed(each.uri)
 
     def closed(self, uri: str) -> None:
         if uri in self._waiting:
             self._waiting.pop(uri).cancel()
         self._thread.submit(self.workbench.close, _path_of(uri))
+
+    def gone(self, uri: str) -> None:
+        """Nothing is shown any more of a document, or of a cell."""
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     async def _publish(self, uri: str, wait: float) -> None:
         await asyncio.sleep(wait)
         checked = await self.checked(uri)
-        document = self.workspace.text_documents.get(uri)
-        if checked is None or document is None or document.source != checked.source.text:
+        opened = self.opened(uri)
+        if checked is None or opened is None or opened.text != checked.text:
             return  # it has changed meanwhile, and has its turn again
-        found = [self._diagnostic(finding, checked) for finding in checked.findings]
-        if checked.error is not None:
-            place = checked.error.position or Position(1, 1)
-            found.append(
-                types.Diagnostic(
-                    self._range(checked.source, place, place),
-                    checked.error.reason,
-                    severity=types.DiagnosticSeverity.Error,
-                    source="tonumpy",
-                )
-            )
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version=document.version))
+        found: dict[int, list[types.Diagnostic]] = {number: [] for number in range(len(opened.documents))}
+        for finding in checked.findings:
+            number, diagnostic = self._diagnostic(finding, checked)
+            found[number].append(diagnostic)
+        for error in checked.errors if opened.documents else ():
+            number, diagnostic = self._diagnostic_of_error(error, opened)
+            found[number].append(diagnostic)
+        for number, document in enumerate(opened.documents):
+            params = types.PublishDiagnosticsParams(document.uri, found[number], version=document.version)
+            self.text_document_publish_diagnostics(params)
 
     async def checked(self, uri: str) -> Checked | None:
-        """What is found in a document as it is now; None for one that is not open or whose configuration is wrong."""
-        document = self.workspace.text_documents.get(uri)
-        if document is None:
+        """What is found in a document as it is now, or in the notebook of a cell; None for one that is not open or
+        whose configuration is wrong."""
+        opened = self.opened(uri)
+        if opened is None:
             return None
-        path, text = _path_of(uri), document.source
+        loop = asyncio.get_running_loop()
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, self.workbench.check, path, text)
+            return await loop.run_in_executor(self._thread, self.workbench.check, opened.path, opened.text)
         except ConfigError as error:
             self.complain(str(error))
             return None
@@ -124,7 +169,7 @@ class Server(LanguageServer):
     async def forget(self, said: Choices | None = None) -> None:
         """Files have changed, or what the editor says: what was read of them no longer holds."""
         self._complaints.clear()
-        opened = {_path_of(uri): document.source for uri, document in self.workspace.text_documents.items()}
+        opened = {each.path: each.text for each in self.all_opened() if isinstance(each.text, str)}
         await asyncio.get_running_loop().run_in_executor(self._thread, self.workbench.forget, opened, said)
         self.everything_changed()
 
@@ -136,9 +181,11 @@ class Server(LanguageServer):
 
     # The protocol's shapes
 
-    def _diagnostic(self, finding: Finding, checked: Checked) -> types.Diagnostic:
-        return types.Diagnostic(
-            self._range(checked.source, finding.start, finding.end),
+    def _diagnostic(self, finding: Finding, checked: Checked) -> tuple[int, types.Diagnostic]:
+        """With the number, from 0, of the document that it belongs to."""
+        number, place = self._place(checked.source, finding.start, finding.end)
+        return number, types.Diagnostic(
+            place,
             finding.message,
             severity=types.DiagnosticSeverity.Warning,
             code=finding.code,
@@ -146,37 +193,63 @@ class Server(LanguageServer):
             source="tonumpy",
         )
 
-    def _range(self, source: Source, start: Position, end: Position) -> types.Range:
-        codec = self.workspace.position_codec
-        return types.Range(_position(source, start, codec), _position(source, end, codec))
+    def _diagnostic_of_error(self, error: SourceError, opened: _Opened) -> tuple[int, types.Diagnostic]:
+        number = (error.cell or 1) - 1
+        text = Source.from_text(opened.documents[number].source, opened.path)
+        _, place = self._place(text, *(2 * [error.position or Position(1, 1)]))
+        severity = types.DiagnosticSeverity.Error
+        return number, types.Diagnostic(place, error.reason, severity=severity, source="tonumpy")
 
-    def _edit(self, uri: str, checked: Checked, edits: Iterable[Edit]) -> types.WorkspaceEdit:
-        changes = [types.TextEdit(self._range(checked.source, each.start, each.end), each.content) for each in edits]
-        document = self.workspace.text_documents[uri]
+    def _place(self, source: Source, start: Position, end: Position) -> tuple[int, types.Range]:
+        """The number, from 0, of the document that a place is in, and the place there."""
+        number, first = source.cell_at(start.row)
+        codec = self.workspace.position_codec
+        return number - 1, types.Range(*(_position(source, each, first, codec) for each in (start, end)))
+
+    def _edit(self, opened: _Opened, checked: Checked, edits: Iterable[Edit]) -> types.WorkspaceEdit:
+        changes: dict[int, list[types.TextEdit]] = {}
+        for each in edits:
+            number, place = self._place(checked.source, each.start, each.end)
+            changes.setdefault(number, []).append(types.TextEdit(place, each.content))
+        documents = opened.documents
         capabilities = self.client_capabilities.workspace
         if capabilities and capabilities.workspace_edit and capabilities.workspace_edit.document_changes:
             # With the version, so that an edit of a text that has changed meanwhile is refused.
-            versioned = types.OptionalVersionedTextDocumentIdentifier(uri, document.version)
-            return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, changes)])
-        return types.WorkspaceEdit(changes={uri: changes})
+            versioned = [
+                types.TextDocumentEdit(
+                    types.OptionalVersionedTextDocumentIdentifier(documents[number].uri, documents[number].version),
+                    list(of_document),
+                )
+                for number, of_document in changes.items()
+            ]
+            return types.WorkspaceEdit(document_changes=versioned)
+        return types.WorkspaceEdit(changes={documents[number].uri: each for number, each in changes.items()})
 
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         uri = params.text_document.uri
-        checked = await self.checked(uri)
-        if checked is None:
+        opened, checked = self.opened(uri), await self.checked(uri)
+        if opened is None or checked is None or opened.text != checked.text:
             return []
         actions = []
+        rows = _rows_of(uri, opened, checked)
+        here = [finding for finding in checked.findings if finding.start.row in rows]
         if _is_wanted(types.CodeActionKind.QuickFix, params.context):
-            for finding in checked.findings:
+            first, last = rows.start + params.range.start.line, rows.start + params.range.end.line
+            for finding in here:
                 # Wherever the cursor is in the line: not every editor brings it to the finding.
-                if params.range.start.line < finding.end.row and finding.start.row <= params.range.end.line + 1:
-                    actions += await self._quick_fixes(uri, checked, finding)
-            actions += await self._fix_all(uri, checked, "tonumpy: Fix all, unsafe too", types.CodeActionKind.QuickFix)
+                if first <= finding.end.row and finding.start.row <= last:
+                    actions += await self._quick_fixes(opened, checked, finding)
+            title = "tonumpy: Fix all, unsafe too"
+            actions += await self._fix_all(opened, checked, checked.findings, title, types.CodeActionKind.QuickFix)
         if _is_wanted(FIX_ALL, params.context):
-            actions += await self._fix_all(uri, checked, "tonumpy: Fix all that is safe", FIX_ALL)
+            title = f"tonumpy: Fix all that is safe{' in this cell' if opened.is_notebook else ''}"
+            actions += await self._fix_all(opened, checked, here, title, FIX_ALL)
+        if opened.is_notebook and _is_wanted(FIX_NOTEBOOK, params.context):
+            title = "tonumpy: Fix all that is safe in this notebook"
+            actions += await self._fix_all(opened, checked, checked.findings, title, FIX_NOTEBOOK)
         return actions
 
-    async def _quick_fixes(self, uri: str, checked: Checked, finding: Finding) -> list[types.CodeAction]:
+    async def _quick_fixes(self, opened: _Opened, checked: Checked, finding: Finding) -> list[types.CodeAction]:
         fix = finding.fix
         edits = await self.repaired(checked, [finding]) if fix and fix.applicability in _REPAIRS else ()
         if not edits or fix is None:
@@ -185,32 +258,39 @@ class Server(LanguageServer):
             types.CodeAction(
                 f"{fix.message} ({finding.code}{_REPAIRS[fix.applicability]})",
                 kind=types.CodeActionKind.QuickFix,
-                diagnostics=[self._diagnostic(finding, checked)],
+                diagnostics=[self._diagnostic(finding, checked)[1]],
                 is_preferred=fix.applicability == "safe",
-                edit=self._edit(uri, checked, edits),
+                edit=self._edit(opened, checked, edits),
             )
         ]
 
-    async def _fix_all(self, uri: str, checked: Checked, title: str, kind: str) -> list[types.CodeAction]:
-        """The action over all findings that may be repaired: as it is asked for by name, or before a file is saved."""
-        allowed = ("safe",) if kind == FIX_ALL else ("safe", "unsafe")
-        found = [each for each in checked.findings if each.fix and each.fix.applicability in allowed]
-        if kind != FIX_ALL and all(each.fix and each.fix.applicability == "safe" for each in found):
+    async def _fix_all(
+        self, opened: _Opened, checked: Checked, findings: Iterable[Finding], title: str, kind: str
+    ) -> list[types.CodeAction]:
+        """The action over all that may be repaired: as it is asked for by name, or before a file is saved."""
+        is_safe = kind in (FIX_ALL, FIX_NOTEBOOK)
+        allowed = ("safe",) if is_safe else ("safe", "unsafe")
+        found = [each for each in findings if each.fix and each.fix.applicability in allowed]
+        if not is_safe and all(each.fix and each.fix.applicability == "safe" for each in found):
             return []  # the other action does the same
         edits = await self.repaired(checked, found)
-        return [types.CodeAction(title, kind=kind, edit=self._edit(uri, checked, edits))] if edits else []
+        return [types.CodeAction(title, kind=kind, edit=self._edit(opened, checked, edits))] if edits else []
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
         """At a finding, or at a conversion that is none: what is known of it, and what that rests on."""
-        checked = await self.checked(params.text_document.uri)
-        row = params.position.line + 1
-        if checked is None or row > len(checked.source.line_starts):
+        uri = params.text_document.uri
+        opened, checked = self.opened(uri), await self.checked(uri)
+        if opened is None or checked is None or opened.text != checked.text:
+            return None
+        rows = _rows_of(uri, opened, checked)
+        row = rows.start + params.position.line
+        if row not in rows:
             return None
         loop = asyncio.get_running_loop()
         for explained in await loop.run_in_executor(self._thread, self.workbench.explain, checked, row):
             end = explained.start._replace(column=explained.start.column + len(_NAME))
             places = [(each.start, each.end) for each in explained.findings] or [(explained.start, end)]
-            place = self._range(checked.source, *places[0])
+            _, place = self._place(checked.source, *places[0])
             if _overlap(place, types.Range(params.position, params.position)):
                 shown = _page(explained, [each for each in checked.findings if each in explained.findings])
                 return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, shown), place)
@@ -230,7 +310,7 @@ def _page(explained: Explanation, findings: Sequence[Finding]) -> str:
     for answer in explained.answers:
         lines = [f"**{answer.about}:** {answer.text}"]
         for ground in answer.grounds:
-            place = f" ({os.path.basename(ground.filename)}:{ground.row})" if ground.row else ""
+            place = f" ({os.path.basename(ground.place)})" if ground.row else ""
             lines.append(f"- {ground.kind} `{ground.id}`: {ground.message}{place}")
         if answer.remedy and findings:
             lines.append(f"- would settle it: {answer.remedy}")
@@ -242,10 +322,22 @@ def _page(explained: Explanation, findings: Sequence[Finding]) -> str:
     return "\n\n".join(parts)
 
 
-def _position(source: Source, position: Position, codec: PositionCodec) -> types.Position:
+def _rows_of(uri: str, opened: _Opened, checked: Checked) -> range:
+    """The rows, in the text that was checked, of the document with this address: none of a cell of words."""
+    if not opened.is_notebook:
+        return range(1, len(checked.source.line_starts) + 1)
+    for number, document in enumerate(opened.documents, 1):
+        if unquote(document.uri) == unquote(uri):
+            first = checked.source.row_of(number, 1)
+            return range(first, first + len(Source.from_text(document.source, uri).line_starts))
+    return range(0)
+
+
+def _position(source: Source, position: Position, first: int, codec: PositionCodec) -> types.Position:
+    """Of a place in the text, that in the document whose first row there is `first`."""
     row = min(position.row, len(source.line_starts))
     line = source.line(row).rstrip("\r\n")
-    return types.Position(row - 1, codec.client_num_units(line[: position.column - 1]))
+    return types.Position(row - first, codec.client_num_units(line[: position.column - 1]))
 
 
 def _overlap(one: types.Range, other: types.Range) -> bool:
@@ -305,7 +397,7 @@ def _add_features(server: Server) -> None:
         workspace = server.client_capabilities.workspace
         watched = workspace.did_change_watched_files if workspace else None
         if watched and watched.dynamic_registration:
-            watchers = [types.FileSystemWatcher("**/*.py"), types.FileSystemWatcher("**/pyproject.toml")]
+            watchers = [types.FileSystemWatcher("**/*.{py,ipynb}"), types.FileSystemWatcher("**/pyproject.toml")]
             registered = types.DidChangeWatchedFilesRegistrationOptions(watchers)
             registration = types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, registered)
             with contextlib.suppress(Exception):  # an editor that breaks its own promise still has all else
@@ -326,6 +418,28 @@ def _add_features(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     async def _closed(params: types.DidCloseTextDocumentParams) -> None:
         server.closed(params.text_document.uri)
+        server.gone(params.text_document.uri)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    async def _notebook_opened(params: types.DidOpenNotebookDocumentParams) -> None:
+        server.changed(params.notebook_document.uri)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    async def _notebook_changed(params: types.DidChangeNotebookDocumentParams) -> None:
+        cells = params.change.cells
+        for each in (cells and cells.structure and cells.structure.did_close) or ():
+            server.gone(each.uri)
+        server.changed(params.notebook_document.uri, _PAUSE)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    async def _notebook_saved(_: types.DidSaveNotebookDocumentParams) -> None:
+        await server.forget()
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    async def _notebook_closed(params: types.DidCloseNotebookDocumentParams) -> None:
+        server.closed(params.notebook_document.uri)
+        for each in params.cell_text_documents:
+            server.gone(each.uri)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     async def _files_changed(_: types.DidChangeWatchedFilesParams) -> None:

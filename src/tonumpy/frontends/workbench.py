@@ -1,4 +1,4 @@
-"""A path and the text that an editor has of it in; what is found in it, and the edits that repair it, out.
+"""A path and the text, or the cells, that an editor has of it in; what is found there, and edits that repair it, out.
 
 It remembers what is open and what was read of the repository. It is used by one thread at a time.
 """
@@ -11,6 +11,7 @@ from tonumpy.findings import Edit, Finding, SourceError
 from tonumpy.globs import excludes
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.notebooks import Notebook
 from tonumpy.text.source import Source
 from tonumpy.why import explain
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
 
 class Checked(NamedTuple):
-    """A text with the judgements on it in the order of the text, or with why there are none."""
+    """A text, or the cells of a notebook, with the judgements in the order of the text, or with why there are none."""
 
+    text: str | tuple[str, ...]
     source: Source
     judgements: dict[Finding, Judgement]
     error: SourceError | None = None
@@ -31,6 +33,16 @@ class Checked(NamedTuple):
     @property
     def findings(self) -> list[Finding]:
         return list(self.judgements)
+
+    @property
+    def errors(self) -> tuple[SourceError, ...]:
+        return self.source.skipped if self.error is None else (self.error, *self.source.skipped)
+
+
+def _placed(explained: Explanation, source: Source) -> Explanation:
+    """With what it rests on in the rows of the cells."""
+    answers = (each._replace(grounds=source.placed_grounds(each.grounds)) for each in explained.answers)
+    return explained._replace(answers=tuple(answers))
 
 
 class Workbench:
@@ -48,26 +60,29 @@ class Workbench:
         self._project = Project(self._opened)
         self._checked: dict[str, Checked] = {}
 
-    def check(self, path: str, text: str) -> Checked:
+    def check(self, path: str, text: str | tuple[str, ...]) -> Checked:
         """ConfigError where the settings of its folder cannot be read."""
         before = self._checked.get(path)
-        if before is not None and before.source.text == text:
+        if before is not None and before.text == text:
             return before
         settings = self._configuration.settings_of(path)
-        if self._opened.get(path) != text:
-            self._opened[path] = text
-            self._project.forget(path)
-        source = Source.from_text(text, path)
+        if isinstance(text, str):
+            source = Source.from_text(text, path)
+            if self._opened.get(path) != text:
+                self._opened[path] = text
+                self._project.forget(path)
+        else:
+            source = Notebook.from_cells(text, path)
         if excludes(settings.exclude, path):
-            checked = Checked(source, {})
+            checked = Checked(text, source, {})
         else:
             try:
                 judged = pipeline.judge(source, settings, self._project)
-                checked = Checked(source, {judgement.finding: judgement for judgement in judged})
+                checked = Checked(text, source, {judgement.finding: judgement for judgement in judged})
             except SourceError as error:
-                checked = Checked(source, {}, error)
+                checked = Checked(text, source, {}, error)
             except RecursionError:
-                checked = Checked(source, {}, SourceError(path, "cannot be checked: nested too deeply"))
+                checked = Checked(text, source, {}, SourceError(path, "cannot be checked: nested too deeply"))
         self._checked[path] = checked
         return checked
 
@@ -76,9 +91,10 @@ class Workbench:
         path = checked.source.filename
         settings = self._configuration.settings_of(path)
         try:
-            return explain(checked.source, settings, self._project, row)
+            found = explain(checked.source, settings, self._project, row)
         except (SourceError, RecursionError):
             return []
+        return [_placed(each, checked.source) for each in found]
 
     def close(self, path: str) -> None:
         self._checked.pop(path, None)

@@ -63,6 +63,15 @@ class Notebook(Source):
         notebook._read(document)
         return notebook
 
+    @classmethod
+    def from_cells(cls, cells: Iterable[str], filename: str) -> Notebook:
+        """What an editor shows of a notebook: cells of Python, counted from 1, that stand in no JSON text yet."""
+        notebook = cls.__new__(cls)
+        notebook.filename, notebook.encoding, notebook.data = filename, "utf-8", None
+        notebook.has_bom = notebook._is_followed = False
+        notebook._join(CodeCell(number, text, 0, None) for number, text in enumerate(cells, 1))
+        return notebook
+
     def _read(self, document: str) -> None:
         self.data = None  # of which the text is no longer the whole
         self._document = document
@@ -135,6 +144,10 @@ class Notebook(Source):
     def _is_added(self, part: _Part) -> bool:
         return part.text.startswith("if 1:\n") and not part.cell.source.startswith("if 1:\n")
 
+    def cell_at(self, row: int) -> tuple[int, int]:
+        part = self._part_at(row)
+        return part.cell.number, part.row
+
     def cell(self, number: int) -> str:
         """The source of a code cell, as it stands there."""
         return next((part.cell.source for part in self._parts if part.cell.number == number), "")
@@ -159,9 +172,9 @@ class Notebook(Source):
         start, stop = (self._offset_in_document(part, place) for place in (finding.start, finding.end))
         cell = Cell(part.cell.number, _position(self._document, start), _position(self._document, stop))
         placed = finding._replace(start=in_cell(finding.start), end=in_cell(finding.end), fix=fix, cell=cell)
-        return placed._replace(evidence=self._placed_grounds(finding.evidence))
+        return placed._replace(evidence=self.placed_grounds(finding.evidence))
 
-    def _placed_grounds(self, grounds: Iterable[Ground]) -> tuple[Ground, ...]:
+    def placed_grounds(self, grounds: Iterable[Ground]) -> tuple[Ground, ...]:
         return tuple(self._placed_ground(ground) for ground in grounds)
 
     def _placed_ground(self, ground: Ground) -> Ground:
@@ -179,7 +192,7 @@ class Notebook(Source):
     def _explained(self, explanation: Explanation) -> Explanation:
         part = self._part_at(explanation.start.row)
         start = explanation.start._replace(row=explanation.start.row - part.row + 1)
-        answers = (each._replace(grounds=self._placed_grounds(each.grounds)) for each in explanation.answers)
+        answers = (each._replace(grounds=self.placed_grounds(each.grounds)) for each in explanation.answers)
         placed = explanation._replace(start=start, answers=tuple(answers), cell=part.cell.number)
         return placed._replace(findings=tuple(self.placed(explanation.findings)))
 

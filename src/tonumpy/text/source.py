@@ -18,7 +18,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonumpy.findings import Edit, Explanation, Finding
+    from tonumpy.findings import Edit, Explanation, Finding, Ground
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 # Codecs of Python that are for other things than files of text: for bytes, for single names on the net, for nothing.
@@ -79,9 +79,17 @@ class Source:
         """Findings of the text as they are to be reported: those of a notebook with the cell and their place in it."""
         return list(findings)
 
+    def placed_grounds(self, grounds: Iterable[Ground]) -> tuple[Ground, ...]:
+        """What findings rest on, as `placed` makes them."""
+        return tuple(grounds)
+
     def explained(self, explanations: Iterable[Explanation]) -> list[Explanation]:
         """Explanations as `placed` makes findings."""
         return list(explanations)
+
+    def cell_at(self, row: int) -> tuple[int, int]:  # noqa: ARG002
+        """The number of the cell that a row of the text belongs to, and the row of its first; a module is as one."""
+        return 1, 1
 
     def row_of(self, cell: int | None, row: int) -> int:
         """The row of the text that a user means by a row, or by one of a cell; ValueError where there is none."""
