@@ -400,6 +400,16 @@ def test_a_link_on_a_row_of_its_own_goes_with_its_row() -> None:
     assert pieces == "".join(pieces).splitlines(keepends=True)
 
 
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("start", ["", "y = 1\n", "y = 1\n\n"])
+def test_a_comment_on_the_last_row_of_a_cell_is_taken_out(start: str, end: str) -> None:
+    """The newline behind it is none of the cell's."""
+    document = notebook(f"{start}# noqa: TNP101{end}", "z = 1")
+    fixed = fix_source(document, "a.ipynb", select=["TNP901"])
+    assert sources(fixed)[1:] == [start, "z = 1"]
+    assert fix_source(fixed, "a.ipynb", select=["TNP901"]) == fixed
+
+
 def test_positions_go_there_and_back() -> None:
     """Each offset in a piece leads to the place in the JSON text from which the rest of the piece can be read."""
     document = variants()["other escapes"]

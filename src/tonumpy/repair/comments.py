@@ -65,7 +65,7 @@ def removal(source: Source, comment: NoqaComment, unused: Sequence[str]) -> tupl
         rest = source.text[comment.end : comment.stop]  # a reason, which is not ours to take
         return (_edit(source, comment.start, comment.stop - len(rest.lstrip(" \t:-")), "# "),)
     row = source.position_at(comment.start).row
-    begin, line = source.line_starts[row - 1], source.line(row)
+    begin, line = source.line_starts[row - 1], source.removable_line(row)
     before = source.text[begin : comment.start]
     if before.strip():
         return (_edit(source, begin + len(before.rstrip()), comment.stop, ""),)

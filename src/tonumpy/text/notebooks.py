@@ -152,6 +152,11 @@ class Notebook(Source):
         """The source of a code cell, as it stands there."""
         return next((part.cell.source for part in self._parts if part.cell.number == number), "")
 
+    def removable_line(self, row: int) -> str:
+        part = self._part_at(row)
+        is_last = row == part.row + len(_NEWLINE.findall(part.cell.source))
+        return self.line(row).removesuffix("\n") if is_last else self.line(row)
+
     @property
     def document(self) -> str:
         return self._document

@@ -134,6 +134,10 @@ class Source:
         starts = self.line_starts
         return self.text[starts[row - 1] : starts[row] if row < len(starts) else len(self.text)]
 
+    def removable_line(self, row: int) -> str:
+        """Line `row` as far as it can be taken out: in a notebook, the last newline of a cell is none of its source."""
+        return self.line(row)
+
     def offset(self, position: Position) -> int:
         return self.line_starts[position.row - 1] + position.column - 1
 
