@@ -393,7 +393,8 @@ def _flaws(text: str, settings: Settings, traits: set[str]) -> Iterator[Flaw]:
     try:
         fixed = fix(source, settings, Project(), unsafe=True)
     except SourceError as error:
-        yield Flaw("not rewritten", str(error))
+        if "parsed" in traits:  # else something that no conversion depends on, which only a repair looks at
+            yield Flaw("not rewritten", str(error))
         return
     traits |= {name for name, seen in (("found", found), ("repaired", fixed.applied)) if seen}
     yield from _flaws_of_fix(text, fixed, settings)
@@ -488,7 +489,7 @@ def notebook_of(cells: Sequence[str]) -> str:
 def _cells_of(text: str) -> list[str] | None:
     """The statements of a module as cells, three a cell; None where a cell would not mean what the module does."""
     tree = _parsed(text)
-    if tree is None or re.search(r"^[ \t]*[%!?]|\?[ \t]*$", text, re.MULTILINE):
+    if tree is None or re.search(r"^[ \t]*[%!?\\]|\?[ \t]*$", text, re.MULTILINE):
         return None
     lines = text.splitlines(keepends=True)
     if "\r" in text or len(lines) != text.count("\n") + (not text.endswith("\n")):
