@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -235,20 +236,58 @@ def test_links_are_written_through_inside_the_tree_only(
     assert (tmp_path / "in/far.py").is_symlink()
 
 
-def test_leftovers_of_a_run_that_was_killed_are_removed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("content", "mode"), [("new", 0o644), ("old", 0o600), ("ne", 0o200)])
+def test_leftovers_of_a_run_that_was_killed_are_removed(content: str, mode: int, tmp_path: Path) -> None:
+    digits = f"{'0' * 8}{zlib.crc32(b'new'):08x}{zlib.crc32(b'old'):08x}"
     left, other, folder = (
-        tmp_path / name for name in (f".tonumpy-{'0' * 16}", ".tonumpy-notes", f".tonumpy-{'1' * 16}")
+        tmp_path / name for name in (f".tonumpy-{digits}", ".tonumpy-notes", f".tonumpy-{'1' * 24}")
     )
-    left.touch()
+    left.write_text(content)
+    left.chmod(mode)
     other.touch()
     folder.mkdir()
-    remove_leftovers([str(tmp_path), str(tmp_path / "gone")])
-    assert names_in(tmp_path) == sorted((other.name, folder.name))
-    left.touch()
-    with left.open("rb") as stream:
+    with left.open("ab") as stream:
         assert swap.lock(stream.fileno())
-        remove_leftovers([str(tmp_path)])  # a run that has not been killed has it locked
+        assert remove_leftovers([str(tmp_path)]) == []  # a run that has not been killed has it locked
         assert left.exists()
+    assert remove_leftovers([str(tmp_path), str(tmp_path / "gone")]) == []
+    assert names_in(tmp_path) == sorted((other.name, folder.name))
+
+
+def test_what_was_saved_when_a_run_was_killed_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, both_ways: str, run_tonumpy: RunTonumpy
+) -> None:
+    """Killed after the two files have changed places, and before it was seen what was there."""
+    if both_ways == "without":
+        pytest.skip("needs the swap")
+    path = tmp_path / "a.py"
+    path.write_text(BEFORE)
+    last_step = swap.swap
+
+    def save_and_die(one: str, other: str) -> bool:
+        path.write_text("the user's")
+        last_step(one, other)
+        raise MemoryError
+
+    monkeypatch.setattr(writing, "swap", save_and_die)
+    with pytest.raises(MemoryError):
+        write(str(path), BEFORE.encode(), AFTER.encode())
+    (left,) = tmp_path.glob(".tonumpy-*")
+    assert left.read_text() == "the user's"
+    result = run_tonumpy("fix", "-q")
+    assert result.code == 2
+    assert result.err.startswith(f"{left.name}: error: holds what was saved while a run was killed")
+    assert left.read_text() == "the user's"
+
+
+def test_leftovers_beside_the_file_that_a_link_leads_to_are_removed(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner/kept.txt").write_text(AFTER)
+    (tmp_path / "a.py").symlink_to("inner/kept.txt")
+    left = tmp_path / "inner" / f".tonumpy-{'0' * 24}"
+    left.touch(0o200)
+    assert run_tonumpy("fix", "-q").code == 0
+    assert not left.exists()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

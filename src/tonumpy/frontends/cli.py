@@ -434,12 +434,17 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
     if arguments.command == "fix" and not arguments.diff:
         from tonumpy.frontends.writing import remove_leftovers  # here for a quick start-up of check
 
-        remove_leftovers({os.path.dirname(path) or os.curdir for path in found.files})
+        errors += remove_leftovers({os.path.dirname(path) for path in map(_target, found.files)})
     if arguments.verbose:
         _tell(arguments, f"files to look into: {len(found.files)}")
         for origin in sorted({configuration.governed(os.path.dirname(path))[1] or "" for path in found.files}):
             _tell(arguments, f"settings are from {origin or 'no file'}")
     return found.files
+
+
+def _target(path: str) -> str:
+    """Where a link leads, beside which its new content is written."""
+    return os.path.realpath(path) if os.path.islink(path) else path
 
 
 def _told_of(outcomes: Iterable[Outcome], arguments: argparse.Namespace) -> Iterator[Outcome]:

@@ -10,6 +10,7 @@ import errno
 import os
 import signal
 import stat
+import zlib
 
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
     from tonumpy.frontends.run import Change
 
-_PREFIX = ".tonumpy-"  # and sixteen digits: a temporary file
+_PREFIX = ".tonumpy-"  # and eight random digits, those of the new content and those of the old: a temporary file
+_LENGTH = len(_PREFIX) + 24
+_UNFINISHED = 0o200  # the mode of a temporary file that does not hold all of the new content yet
 
 
 class Stopped(KeyboardInterrupt):
@@ -98,13 +101,14 @@ def write(path: str, old: bytes, new: bytes) -> None:
                 raise _ChangedError
             _refuse_protected(target, before)
             lock(stream.fileno())
-            temporary = os.path.join(os.path.dirname(target), _PREFIX + os.urandom(8).hex())
+            name = _PREFIX + os.urandom(4).hex() + _digest(new) + _digest(old)
+            temporary = os.path.join(os.path.dirname(target), name)
             try:
                 _write_like(temporary, new, target, before)
                 _put_in_place(temporary, target, stream.fileno(), old, new)
             except BaseException:
                 with contextlib.suppress(OSError):
-                    os.unlink(temporary)
+                    _remove_unless_saved(temporary)
                 raise
     except _ChangedError as error:
         raise SourceError(path, "was changed by somebody else meanwhile, so it is not written") from error
@@ -112,21 +116,47 @@ def write(path: str, old: bytes, new: bytes) -> None:
         raise os_error(path, error) from error
 
 
-def remove_leftovers(folders: Iterable[str]) -> None:
-    """The temporary files of runs that were killed, which those that still run have locked."""
+def remove_leftovers(folders: Iterable[str]) -> list[SourceError]:
+    """Remove the temporary files of runs that were killed, which those that still run have locked.
+
+    One that holds neither what was to be written nor what was there before is what somebody saved at the very moment
+    when the two changed places: it stays, and is an error.
+    """
+    errors: list[SourceError] = []
     for folder in folders:
         with contextlib.suppress(OSError):
-            for name in os.listdir(folder):
-                if name.startswith(_PREFIX) and len(name) == len(_PREFIX) + 16:
-                    _remove_if_left(os.path.join(folder, name))
+            names = [name for name in os.listdir(folder or os.curdir) if name.startswith(_PREFIX)]
+            paths = [os.path.join(folder, name) for name in names if len(name) == _LENGTH]
+            errors += [SourceError(path, _SAVED) for path in paths if not _remove_if_left(path)]
+    return errors
 
 
-def _remove_if_left(path: str) -> None:
+_SAVED = "holds what was saved while a run was killed: compare it with the files beside it, and remove it"
+
+
+def _remove_if_left(path: str) -> bool:
+    """False where it is the user's."""
     with contextlib.suppress(OSError):
-        if stat.S_ISREG(os.lstat(path).st_mode):
-            with open(path, "rb") as stream:
-                if lock(stream.fileno()):
-                    os.unlink(path)
+        mode = os.lstat(path).st_mode
+        if stat.S_ISREG(mode):
+            with open(os.open(path, os.O_WRONLY if _is_unfinished(mode) else os.O_RDONLY), "rb") as stream:
+                return not lock(stream.fileno()) or _remove_unless_saved(path)
+    return True
+
+
+def _remove_unless_saved(path: str) -> bool:
+    if not _is_unfinished(os.lstat(path).st_mode) and _digest(read_regular(path)) not in (path[-16:-8], path[-8:]):
+        return False
+    os.unlink(path)
+    return True
+
+
+def _is_unfinished(mode: int) -> bool:
+    return stat.S_IMODE(mode) == _UNFINISHED
+
+
+def _digest(data: bytes) -> str:
+    return f"{zlib.crc32(data):08x}"
 
 
 class _ChangedError(Exception):
@@ -143,7 +173,7 @@ def _refuse_protected(target: str, before: os.stat_result) -> None:
 
 def _write_like(temporary: str, data: bytes, target: str, before: os.stat_result) -> None:
     """A new file with the data, and all else as the target has it."""
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _UNFINISHED)
     with open(descriptor, "wb") as stream:
         lock(descriptor)
         stream.write(data)
