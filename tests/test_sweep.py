@@ -531,7 +531,10 @@ def test_the_queries_of_the_documentation_answer(swept: Path, monkeypatch: pytes
 
 
 def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
-    """An own cluster: nothing is lost, nothing is there twice, and no process stays behind."""
+    """An own cluster: nothing is lost, nothing is there twice, and no process stays behind; and none of them imports
+    what lies in the folder at hand."""
+    for name in ("dask", "distributed", "json", "psutil", "yaml"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported by mistake')\n")
     for number in range(12):
         repository(tmp_path / "all" / f"{number:02}", {f"{n}.py": FLAGGED * 20 for n in range(2)})
     sweep = Sweep(tmp_path, None)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
+if sys.argv[:1] == ["-m"] and not getattr(sys.flags, "safe_path", False):  # `python -m tonumpy` is being looked up
+    del sys.path[0]  # the folder at hand, which may be a stranger's: what lies there is not for us to import
+
 TYPE_CHECKING = False  # the name that type checkers know; importing typing would cost every start of the command
 if TYPE_CHECKING:
     from tonumpy.api import Checked as Checked

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
+import sys
 from functools import cache, partial
 
 from tonumpy.garbage import Paused
@@ -26,7 +28,7 @@ _CHUNK = 8  # enough to make the transport cheap, few enough to keep every proce
 def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
     """`jobs` is the number of processes, 0 for as many as there are cores. ChildProcessError where one of them dies."""
     processes = min(jobs or _cores(), len(tasks) // _CHUNK)
-    if processes <= 1 or len(tasks) < POOL_FROM:
+    if processes <= 1 or len(tasks) < POOL_FROM or not _is_pool_safe():
         return _in_turn(work, tasks)
     return _pooled(work, tasks, processes)
 
@@ -50,11 +52,33 @@ def _do(work: Work, task: Task, project: Project) -> Outcome:
     return outcome
 
 
+def _is_pool_safe() -> bool:
+    """A process that is not forked is one of `python -c`, which would import a stranger's `pickle.py` from the folder
+    at hand; only from Python 3.11 on it can be told not to (see `_safe_path`)."""
+    from multiprocessing import get_start_method  # saves start-up
+
+    return sys.version_info >= (3, 11) or get_start_method() == "fork"
+
+
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """The processes that are started meanwhile look for modules where those of this one come from."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
 def _pooled(work: Work, tasks: Sequence[Task], processes: int) -> Iterator[Outcome]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    with ProcessPoolExecutor(processes, initializer=_start_worker) as pool:
+    with _safe_path(), ProcessPoolExecutor(processes, initializer=_start_worker) as pool:
         try:
             yield from pool.map(partial(_work_here, work), tasks, chunksize=_CHUNK)
         except BrokenProcessPool as error:

@@ -185,6 +185,7 @@ class Workers:
     """
 
     def __init__(self, count: int, scheduler: str, scratch: str) -> None:
+        self._folder = scratch
         self._log = os.path.join(scratch, "workers.log")
         os.makedirs(scratch, mode=0o700, exist_ok=True)
         self._command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--no-nanny"]
@@ -192,9 +193,15 @@ class Workers:
         self._processes = [self._start() for _ in range(count)]
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """In a folder of our own: `python -m` imports what lies in the folder at hand."""
         with open(self._log, "ab") as log:
             return subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                self._command,
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
 
     def keep(self) -> int:
