@@ -1,6 +1,6 @@
 """Kill `tonumpy fix --unsafe-fixes` at random moments, over and over again, and hold what it leaves to what must hold.
 
-    python scripts/kill_fixes.py [--kills 1000] [--files 300] [--record]
+    python scripts/kill_fixes.py [--kills 1000] [--files 300] [--jobs 1] [--record]
 
 Half of the runs get SIGKILL, the others SIGINT or SIGTERM; in every second group of runs an editor saves files
 meanwhile. Each file must be wholly old or wholly repaired, what was saved last must be there, and after a run that is
@@ -14,7 +14,9 @@ import argparse
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -30,14 +32,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--files", type=int, default=300)
+    parser.add_argument("--jobs", type=int, default=1, help="runs at the same time, each over files of its own")
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     begun = time.monotonic()
     total = killing.Campaign.nothing()
-    with tempfile.TemporaryDirectory() as folder:
-        tree = killing.Tree(Path(folder), arguments.files)
-        for first in range(0, arguments.kills, TOLD):
-            total = total.plus(killing.campaign(tree, range(first, min(first + TOLD, arguments.kills))))
+    chunks = [range(first, min(first + TOLD, arguments.kills)) for first in range(0, arguments.kills, TOLD)]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(arguments.jobs) as pool:
+        trees: SimpleQueue[killing.Tree] = SimpleQueue()
+        for number in range(arguments.jobs):
+            trees.put(killing.Tree(Path(folder, str(number)), arguments.files))
+
+        def do(numbers: range) -> killing.Campaign:
+            tree = trees.get()
+            try:
+                return killing.campaign(tree, numbers)
+            finally:
+                trees.put(tree)
+
+        for part in pool.map(do, chunks):
+            total = total.plus(part)
             said = f"{sum(total.kills.values())} kills, {len(total.wrong)} wrong, {time.monotonic() - begun:.0f} s"
             print(said, file=sys.stderr, flush=True)
     section = report(total, arguments.files, time.monotonic() - begun)

@@ -24,10 +24,6 @@ NUMBER = {number}
 
 def first(x: torch.Tensor):
     return x.numpy()
-
-
-def second(batch, model: torch.nn.Module):
-    return [model(each).cpu().numpy() for each in batch]
 """
 
 
