@@ -8,11 +8,14 @@ import json
 import os
 import pickle
 import resource
+import secrets
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,7 +36,9 @@ from readme import block  # noqa: E402
 
 from tonumpy.frontends.cli import main  # noqa: E402
 from tonumpy.report import format_names  # noqa: E402
-from tonumpy.sweep.messages import Orders, Reply, Request, Target  # noqa: E402
+from tonumpy.sweep import engine, scratch, supervisor  # noqa: E402
+from tonumpy.sweep.messages import Failure, Orders, Reply, Request, Target  # noqa: E402
+from tonumpy.sweep.scratch import all_places, places  # noqa: E402
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.cuda().numpy()\n"
 FIXED = FLAGGED.replace(".cuda()", ".cuda().detach().cpu()")
@@ -106,13 +111,42 @@ class Ask:
         limits = {"seconds": 60.0, "memory": 2**31, "piece": 100} | orders
         request = Request(Target("r", str(source), revision), Orders((), None, str(self._scratch), **limits))
         reply = self._send(request)
-        assert list(self._scratch.iterdir()) == []
+        folders = [place for place in all_places(str(self._scratch)) if os.path.isdir(place)]
+        assert [os.listdir(folder) for folder in folders] == [[]] * len(folders)
         return reply
 
 
 @pytest.fixture
-def ask_here(ask: Callable[[Request], Reply], tmp_path: Path) -> Ask:
-    return Ask(ask, tmp_path / "scratch")
+def ask_here(ask: Callable[[Request], Reply], tmp_path: Path) -> Iterator[Ask]:
+    folder = tmp_path / f"tonumpy-test-{secrets.token_hex(8)}"
+    yield Ask(ask, folder)
+    for place in all_places(str(folder)):
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def test_where_memory_is_full_the_disk_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tried = []
+
+    def fill(request: Request, _: object) -> Reply:
+        tried.append(request.orders.scratch)
+        return Reply(failure=Failure("disk", "No space left on device") if len(tried) == 1 else None)
+
+    monkeypatch.setattr(supervisor, "_supervise", fill)
+    monkeypatch.setattr(supervisor, "places", all_places)
+    disk = str(tmp_path / "run")
+    request = Request(Target("r", "s"), Orders((), None, disk, 1.0, 1, 1))
+    assert supervisor.supervise(request, io.BytesIO()).failure is None
+    assert tried == ["/dev/shm/run", disk]
+
+
+def test_the_users_own_folder_for_temporary_files_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/var/tmp")
+    assert places("/var/tmp/run") == ["/var/tmp/run"]
+    monkeypatch.delenv("TMPDIR")
+    monkeypatch.setattr(scratch, "_ENOUGH", 1 << 60)
+    assert places("/tmp/run") == ["/tmp/run"]
+    monkeypatch.setattr(scratch, "_MEMORY", "/nowhere")
+    assert places("/tmp/run") == ["/tmp/run"]
 
 
 def test_a_commit_is_read_by_any_of_its_names(ask_here: Ask, tmp_path: Path) -> None:
@@ -472,6 +506,27 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(sweep: Sweep, tmp_path: Path
     assert sweep("all out").code == 1
     assert [row["findings"] for row in sweep.rows("repositories")] == [1, 99]
     assert len(sweep.rows("findings")) == 100
+
+
+def test_the_dashboard_is_named_where_there_is_one() -> None:
+    pages = {"/status": b"<title>Dask</title>", "/without": b"<p>Dask needs bokeh>=3.1.0 for the dashboard.</p>"}
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path in pages else 404)
+            self.end_headers()
+            self.wfile.write(pages.get(self.path, b""))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever).start()
+        here = f"http://127.0.0.1:{server.server_port}"
+        served = [engine._is_served(f"{here}/{name}") for name in ("status", "without", "gone")]
+        server.shutdown()
+    assert served == [True, False, False]
+    assert not engine._is_served(f"{here}/status")
 
 
 def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:

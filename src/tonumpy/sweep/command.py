@@ -153,8 +153,9 @@ class _Run:
         progress = Progress(len(waiting), quiet=arguments.quiet)
         try:
             with Engine(arguments.scheduler, workers, self._orders.scratch) as engine:
-                if engine.dashboard is not None:
-                    progress.say(f"the engine's dashboard: {engine.dashboard}")
+                dashboard = None if arguments.quiet else engine.dashboard
+                if dashboard is not None:
+                    progress.say(f"the engine's dashboard: {dashboard}")
                 try:
                     self._work(store, engine, waiting, progress)
                 except EngineGoneError as error:

@@ -9,9 +9,9 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from asyncio import CancelledError
 from concurrent.futures import CancelledError as FutureCancelled
-from importlib.util import find_spec
 
 import dask
 from distributed import Client, LocalCluster, as_completed
@@ -20,6 +20,7 @@ from distributed.scheduler import KilledWorker
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.messages import Failure, Reply
+from tonumpy.sweep.scratch import all_places
 from tonumpy.sweep.worker import perform
 
 if TYPE_CHECKING:
@@ -35,9 +36,16 @@ _DEATHS = 10  # of workers, while they have the same task, before it is given up
 _GLANCE = 0.02  # seconds between two looks at what has come
 _RECOUNT = 2.0  # seconds between two questions how many workers a cluster has
 _AHEAD = 2  # tasks for each worker, so that none waits for the next
+_KEPT = 20
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": _DEATHS,
     "distributed.scheduler.work-stealing": False,  # tasks are handed out one by one
+    # what the engine keeps of the past, messages with whole tasks among it, for those who look for its defects
+    "distributed.admin.low-level-log-length": _KEPT,
+    "distributed.admin.log-length": _KEPT,
+    "distributed.admin.system-monitor.log-length": _KEPT,
+    "distributed.diagnostics.computations.max-history": _KEPT,
+    "distributed.diagnostics.erred-tasks.max-history": _KEPT,
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
@@ -106,9 +114,9 @@ class Engine:
 
     @property
     def dashboard(self) -> str | None:
-        """The address of the engine's own pages, if it has any."""
-        has_pages = self._cluster is None or find_spec("bokeh") is not None  # whether another has, we cannot know
-        return str(self._client.dashboard_link) if has_pages else None
+        """The address of the engine's own pages, where there are any."""
+        address = str(self._client.dashboard_link)
+        return address if _is_served(address) else None
 
     @property
     def wants_more(self) -> bool:
@@ -223,7 +231,18 @@ class Workers:
             process.wait()
 
 
-def _remove(folder: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        os.rmdir(folder)
+def _is_served(address: str) -> bool:
+    """Without Bokeh, the scheduler has but a page that says so; one may be started without any, or out of reach."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(address, timeout=_RECOUNT) as answer:
+            return b"Dask needs bokeh" not in answer.read(1000)
+    except (OSError, ValueError):
+        return False
+
+
+def _remove(scratch: str) -> None:
+    for folder in all_places(scratch):
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)

@@ -24,6 +24,7 @@ import psutil
 from tonumpy.api import check_source
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.messages import Cost, Failure, Reply
+from tonumpy.sweep.scratch import all_places, places
 from tonumpy.sweep.task import perform
 
 if TYPE_CHECKING:
@@ -53,13 +54,22 @@ def main() -> None:
     except (EOFError, BrokenPipeError):
         return
     finally:
-        if scratch is not None:
+        for place in all_places(scratch) if scratch is not None else ():
             with contextlib.suppress(OSError):
-                os.rmdir(scratch)  # whoever is last leaves nothing behind
+                os.rmdir(place)  # whoever is last leaves nothing behind
 
 
 def supervise(request: Request, parent: BinaryIO) -> Reply:
     """Run the task; it is stopped when it exceeds a limit, or when whoever asked for it is gone."""
+    reply = Reply()
+    for place in places(request.orders.scratch):
+        reply = _supervise(request._replace(orders=request.orders._replace(scratch=place)), parent)
+        if reply.failure is None or reply.failure.kind != "disk":
+            break
+    return reply
+
+
+def _supervise(request: Request, parent: BinaryIO) -> Reply:
     os.makedirs(request.orders.scratch, mode=0o700, exist_ok=True)
     work = tempfile.mkdtemp(dir=request.orders.scratch)
     receiving, sending = Pipe(duplex=False)

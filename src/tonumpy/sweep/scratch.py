@@ -1,0 +1,34 @@
+"""The folder of a run in; where its tasks may lay repositories out: in memory, where there is plenty of it."""
+
+from __future__ import annotations
+
+import os
+
+import psutil
+
+_MEMORY = "/dev/shm"  # a file system in memory, on Linux; a file there takes a twentieth of the time
+_ENOUGH = 2**30  # bytes that are free there
+_PLENTY = 4 * 2**30  # bytes of memory that nobody uses
+
+
+def places(scratch: str) -> list[str]:
+    """In the order in which they are to be tried: one may turn out to be full. TMPDIR, where it is set, is obeyed."""
+    return [scratch] if "TMPDIR" in os.environ or not _has_plenty() else [_in_memory(scratch), scratch]
+
+
+def all_places(scratch: str) -> list[str]:
+    """Where something may have been left, whatever holds now."""
+    return [_in_memory(scratch), scratch]
+
+
+def _in_memory(scratch: str) -> str:
+    return os.path.join(_MEMORY, os.path.basename(scratch))
+
+
+def _has_plenty() -> bool:
+    try:
+        status = os.statvfs(_MEMORY)
+    except OSError:
+        return False
+    free: int = psutil.virtual_memory().available
+    return os.access(_MEMORY, os.W_OK) and status.f_bavail * status.f_frsize >= _ENOUGH and free >= _PLENTY
