@@ -62,6 +62,27 @@ def test_where_data_and_tests_are(path: str, code: str, is_silent: bool, tmp_pat
     assert (check_source(code, str(tmp_path / path)) == []) is is_silent
 
 
+_MADE = "import torch\n\n\ndef f(n):\n    return torch.zeros(n{}){}.numpy()\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_doubted"),
+    [
+        (_MADE.format("", ""), True),
+        (_MADE.format("", ".mul(2)"), True),
+        (_MADE.format(", device=None", ""), True),
+        (_MADE.format(', device="cpu"', ""), False),
+        (_MADE.format("", ".cpu()"), False),
+        (_MADE.format("", "") + "\n\nif __name__ == '__main__':\n    f(3)\n", False),  # a script tells by itself
+        ("import torch\n\n\ndef f(array):\n    return torch.from_numpy(array).numpy()\n", False),
+    ],
+)
+def test_where_the_default_device_is_doubted(code: str, is_doubted: bool) -> None:
+    assert check_source(code, "m.py") == []
+    found = check_source(code, "m.py", confidence="low")
+    assert ["default-device" in {ground.id for ground in each.evidence} for each in found] == [True] * is_doubted
+
+
 def test_the_list_and_the_pages(run_tonumpy: RunTonumpy) -> None:
     done = run_tonumpy("habits")
     assert (done.code, len(done.out.splitlines())) == (0, len(all_habits()))

@@ -275,7 +275,9 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         if name.startswith("torch.Tensor.") and arguments.positional:
             rest = arguments._replace(positional=arguments.positional[1:])
             return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
-        result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu)
+        result = call_torch_function(
+            name, arguments, frame.grad_mode, frame.default_on_cpu, frame.evidence_of_default
+        )
         if result is not None:
             result = representation.in_default_dtype(name, arguments, frame.default_dtype, result)
             return autocast.cast(frame, name.rpartition(".")[2], arguments.values(), result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.habits import default_device
 from tonumpy.inference.lattice.aliases import after_change, after_container_changed, after_part_changed, with_origin
 from tonumpy.inference.lattice.environment import (
     AUTOCAST,
@@ -11,7 +12,7 @@ from tonumpy.inference.lattice.environment import (
     NO_ACCELERATOR,
     Environment,
 )
-from tonumpy.inference.lattice.evidence import Spot
+from tonumpy.inference.lattice.evidence import PROVED, Spot
 from tonumpy.inference.lattice.joins import join, join_arguments
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.dependencies import Flow
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.slices import Slice
-    from tonumpy.inference.lattice.evidence import Basis
+    from tonumpy.inference.lattice.evidence import AllEvidence, Basis
 
     class ClassQuestions(Protocol):
         """What transfer functions ask about the methods of classes of the repository; summaries/classes.py answers."""
@@ -295,6 +296,12 @@ class Frame:
         if device is None:
             return None if self.module.words.changes_default_device else True
         return device.is_cpu if isinstance(device, Device) else None
+
+    @property
+    def evidence_of_default(self) -> AllEvidence:
+        """What rests on it that what is made without a `device` is on the CPU."""
+        is_told = self.module.use.is_script or self.env.get(DEFAULT_DEVICE) is not None
+        return PROVED if is_told else default_device.EVIDENCE
 
     @property
     def default_dtype(self) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.operands import are_given, are_numbers, rests_on, result_facts
 from tonumpy.inference.lattice.dtypes import is_dtype_name, is_integral, is_real
-from tonumpy.inference.lattice.evidence import without
+from tonumpy.inference.lattice.evidence import PROVED, without
 from tonumpy.inference.lattice.joins import join_all, sequence_of
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -30,6 +30,7 @@ from tonumpy.inference.lattice.values import (
     may_be,
     members,
     most_sent,
+    resting_on,
     same,
     tensor_facts,
     truth_of,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.facts import Fact
+    from tonumpy.inference.lattice.evidence import AllEvidence
 
 # Methods that only a torch tensor (or what mimics one closely enough to be repaired the same way) has.
 TORCH_WORDS = frozenset(
@@ -148,8 +150,17 @@ def with_grad_set(tensor: Tensor, truth: Fact) -> Tensor:
     return tensor._replace(requires_grad=None if is_unsure else truth, is_given=truth is False and not is_unsure)
 
 
-def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, default_on_cpu: Fact = True) -> Value | None:
-    """The result of a function of torch; None where torch_api.json does not know it."""
+def call_torch_function(
+    name: str,
+    arguments: Arguments,
+    grad_mode: Fact,
+    default_on_cpu: Fact = True,
+    evidence_of_default: AllEvidence = PROVED,
+) -> Value | None:
+    """The result of a function of torch; None where torch_api.json does not know it.
+
+    `evidence_of_default` is what it rests on that what is made without a device is on the CPU.
+    """
     if name in ("torch.broadcast_tensors", "torch.functional.broadcast_tensors"):
         return _broadcast(arguments, grad_mode)
     operator = torch_api.function(name)
@@ -170,6 +181,8 @@ def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, defaul
     if default_on_cpu is not True and is_made_here and "device" in operator.takes:
         call = call._replace(arguments=on_default_device(arguments, default_on_cpu))
     result = _apply(operator, call)
+    if evidence_of_default and is_made_here and "device" in operator.takes and _is_on_default(call.arguments):
+        result = resting_on(result, evidence_of_default)
     if operator.name in _FROM_DATA and isinstance(result, Tensor) and _is_number(arguments):
         result = result._replace(is_number=True)
     return representation.of_function(name, arguments, result)
@@ -177,11 +190,15 @@ def call_torch_function(name: str, arguments: Arguments, grad_mode: Fact, defaul
 
 def on_default_device(arguments: Arguments, is_cpu: Fact) -> Arguments:
     """The arguments of a call that makes something, with the device that it is made on where they name none."""
-    given = arguments.named_value("device")
-    if given is not None and not same(given, NONE):
+    if not _is_on_default(arguments):
         return arguments
     others = tuple(argument for argument in arguments.named if argument[0] != "device")
     return arguments._replace(named=(*others, ("device", Device(is_cpu))))
+
+
+def _is_on_default(arguments: Arguments) -> bool:
+    given = arguments.named_value("device")
+    return given is None or same(given, NONE)
 
 
 def _is_number(arguments: Arguments) -> bool:

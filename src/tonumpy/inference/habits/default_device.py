@@ -1,0 +1,31 @@
+"""# What is made without a device is on the CPU (default-device)
+
+## What it believes
+
+`torch.zeros(3)` is on the CPU: nobody else has told torch to make tensors elsewhere.
+
+## Why
+
+A program can say `torch.set_default_device("cuda")`, or `torch.set_default_tensor_type(...)`, and few do. In a script
+that does not, this is no habit but a fact; a library or a test may be run by one that does.
+
+## Example
+
+```python
+import torch
+
+
+def weights(size):
+    return torch.linspace(0, 1, size).numpy()
+```
+"""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.evidence import Evidence, Strength
+
+EFFECT = "silence"
+APPLIES_TO = ("call result",)
+
+# Asked about nearly all that torch makes: it does not say where.
+EVIDENCE = frozenset((Evidence(Strength.HABIT, "device", "default-device", "it is made without a device", "", 0),))
