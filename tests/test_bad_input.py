@@ -133,7 +133,7 @@ def test_a_file_that_vanishes_after_it_was_found(
         (tmp_path / "a.py").unlink()
         return found
 
-    monkeypatch.setattr("tonumpy.frontends.files.find_files", find_and_remove)
+    monkeypatch.setattr(cli, "find_files", find_and_remove)
     assert cli.main(["check", "--isolated", "-q"]) == 2
     out, err = capsys.readouterr()
     assert err == "a.py: error: No such file or directory\n"

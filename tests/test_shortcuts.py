@@ -303,7 +303,7 @@ def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], mon
 
     monkeypatch.setattr(deferred, "MIN_LENGTH", 1)
     on_demand = repaired()
-    monkeypatch.setattr(deferred, "parse_on_demand", lambda *_: None)
+    monkeypatch.setattr("tonumpy.text.source.parse_on_demand", lambda *_: None)
     assert on_demand == repaired()
 
 

@@ -74,7 +74,7 @@ def judge(source: Source, settings: Settings, project: Project) -> list[Judgemen
 
 def repair(source: Source, judgements: Iterable[Judgement]) -> tuple[Edit, ...]:
     """The edits that do what the judgements ask for together; RewriteError where they do anything else as well."""
-    from tonumpy.repair.rewrite import rewrite  # what only checks is spared it at start-up
+    from tonumpy.repair.rewrite import rewrite  # with LibCST: start-up
 
     repairs = _repairs(judgements, source)
     if repairs:
@@ -96,7 +96,7 @@ def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -
         due = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
         if not due:
             return Fixed(source.document, applied, source.placed(kept))
-        from tonumpy.repair.rewrite import rewrite
+        from tonumpy.repair.rewrite import rewrite  # with LibCST: start-up
 
         repairs = _repairs([judged[finding] for finding in due], source)
         applied += source.placed(due)
@@ -109,7 +109,7 @@ def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
     """One repair for each conversion: what the rules that object to it ask for goes together."""
-    from tonumpy.repair.rewrite import Repair
+    from tonumpy.repair.rewrite import Repair  # with LibCST: start-up
 
     asked: dict[int, list[Judgement]] = {}
     repairs = []
@@ -192,8 +192,8 @@ def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:
 
 
 def _arguments(module: Module) -> list[ImplicitConversion]:
-    from tonumpy.inference.arguments import infer_implicit
-    from tonumpy.sinks.calls import find_consumers
+    from tonumpy.sinks.arguments import infer_implicit  # only for files that may hold such calls: start-up
+    from tonumpy.sinks.calls import find_consumers  # the same: start-up
 
     sites = [site for site in find_consumers(module.source) if not is_shown_to_raise(site)]
     return infer_implicit(module, sites) if sites else []

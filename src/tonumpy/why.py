@@ -6,11 +6,11 @@ from functools import cache, partial
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.findings import Answer, Explanation
-from tonumpy.inference.arguments import infer_implicit
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import as_believed, check, grounds_of, module_of
+from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.calls import find_consumers
 from tonumpy.text.candidates import call_span, find_candidates
 

@@ -11,6 +11,7 @@ from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_glob
 from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.frontends.streams import write
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report import format_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -322,8 +323,6 @@ def _jobs(text: str) -> int:
 
 
 def _format(text: str) -> str:
-    from tonumpy.report import format_names
-
     if text not in format_names():
         raise argparse.ArgumentTypeError(f"there is no format `{text}`, but {', '.join(format_names())}")
     return text

@@ -6,14 +6,17 @@ import os
 import sys
 from functools import partial
 
-from tonumpy.config import Choices, ConfigError, Configuration, may_have_findings
+from tonumpy.config import Choices, ConfigError, Configuration, may_have_findings, suggestion
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.arguments import parse_arguments
+from tonumpy.frontends.disk import read, write_report
+from tonumpy.frontends.files import find_files, nothing_in
 from tonumpy.frontends.streams import StreamError
 from tonumpy.frontends.streams import write as _write
 from tonumpy.frontends.streams import write_bytes as _write_bytes
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.report import Report, format_named
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO, TypeVar
 
     from tonumpy.frontends.run import Change, Outcome
-    from tonumpy.report import Format, Report
+    from tonumpy.report import Format
 
     _T = TypeVar("_T")
 
@@ -95,8 +98,6 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _format(arguments: argparse.Namespace, stream: TextIO) -> Format:
     """The format that is asked for, or else the one for a person or for what is no terminal."""
-    from tonumpy.report import format_named
-
     watched = arguments.output_file is None and stream.isatty()
     return format_named(arguments.output_format or ("full" if watched else "concise"))
 
@@ -109,8 +110,6 @@ def _publish(render: Callable[..., str], report: Report, stream: TextIO, argumen
     if arguments.output_file is None:
         _write(render(report, colour=_has_colour(stream, arguments)), stream)
         return
-    from tonumpy.frontends.disk import write_report  # only here: start-up
-
     write_report(arguments.output_file, render(report, colour=arguments.color == "always"))
 
 
@@ -214,8 +213,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from tonumpy.config import suggestion
-    from tonumpy.rules import all_rules
+    from tonumpy.rules import all_rules  # only here: start-up
 
     asked = arguments.rule
     if asked.lower().startswith("habit/"):
@@ -228,7 +226,6 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 
 def _explain_habit(asked: str, arguments: argparse.Namespace) -> int:
-    from tonumpy.config import suggestion  # saves start-up
     from tonumpy.inference.habits import all_habits  # saves start-up
 
     for habit in all_habits():
@@ -248,7 +245,7 @@ def _show_page(page: str, arguments: argparse.Namespace) -> int:
 
 
 def _rules(arguments: argparse.Namespace) -> int:
-    from tonumpy.rules import all_rules
+    from tonumpy.rules import all_rules  # only here: start-up
 
     if arguments.output_format == "json":
         return _list(
@@ -297,7 +294,6 @@ def _list(entries: Iterable[dict[str, object]]) -> int:
 
 
 def _why(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends.disk import read  # saves start-up
     from tonumpy.inference.index.project import Project  # saves start-up
     from tonumpy.report.parts.evidence import explanation  # saves start-up
     from tonumpy.text.sources import source_of  # saves start-up
@@ -367,8 +363,6 @@ class Run(NamedTuple):
         return [(each.task.filename, each.change) for each in self.outcomes if each.change is not None]
 
     def report(self) -> Report:
-        from tonumpy.report import Report
-
         findings = [finding for outcome in self.outcomes for finding in outcome.findings]
         unsafe = frozenset(each.task.filename for each in self.outcomes if each.task.settings.unsafe_fixes)
         return Report(findings, sorted(self.errors, key=lambda error: error.filename), unsafe, read=self.read)
@@ -378,8 +372,6 @@ class Run(NamedTuple):
         changed = dict(self.changes).get(filename)
         if changed is not None or self.stdin is not None:
             return changed.new if changed is not None else self.stdin or b""
-        from tonumpy.frontends.disk import read
-
         return read(filename)
 
     def written(self, arguments: Sequence[str]) -> Run:
@@ -405,8 +397,8 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
         candidates = list(candidate_files(files, arguments, configuration, errors))
     outcomes = []
     if candidates:
-        from tonumpy.frontends import run
-        from tonumpy.frontends.parallel import outcomes_of
+        from tonumpy.frontends import run  # with the whole analysis, which a clean file does not need at start-up
+        from tonumpy.frontends.parallel import outcomes_of  # the same: start-up
 
         tasks = [run.Task(path, stdin, configuration.settings_of(path)) for path in candidates]
         work = {"check": run.check, "fix": run.fix, "add-noqa": run.add_noqa}[command]
@@ -421,8 +413,6 @@ def configuration_of(arguments: argparse.Namespace) -> Configuration:
 
 
 def named_files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
-    from tonumpy.frontends.files import find_files, nothing_in
-
     found = find_files(arguments.paths or [os.curdir], configuration)
     errors += found.errors
     _write("".join(f"tonumpy: warning: {visible(warning)}\n" for warning in found.warnings), sys.stderr)
@@ -461,8 +451,6 @@ def _tell(arguments: argparse.Namespace, what: str) -> None:
 def candidate_files(
     files: list[str], arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]
 ) -> Iterator[str]:
-    from tonumpy.frontends.disk import read
-
     for path in _with_progress(files, len(files), arguments):
         try:
             data = read(path)
@@ -476,7 +464,7 @@ def candidate_files(
 def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespace) -> Iterable[_T]:
     if arguments.quiet or not sys.stderr.isatty():
         return items
-    from tonumpy.frontends.progress import with_progress
+    from tonumpy.frontends.progress import with_progress  # only on a terminal: start-up
 
     return with_progress(items, total)
 
@@ -506,7 +494,7 @@ def _write_errors(errors: Iterable[SourceError]) -> None:
 
 
 def _write_diff(changes: Iterable[tuple[str, Change]], *, colour: bool) -> None:
-    from tonumpy.repair.diff import unified_diff
+    from tonumpy.repair.diff import unified_diff  # only here: start-up
     from tonumpy.report.parts.terminal import coloured_diff  # only here: start-up
 
     for filename, change in changes:

@@ -52,7 +52,7 @@ class Plugin:
 
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
-        from tonumpy.config import Choices, ConfigError, Configuration
+        from tonumpy.config import Choices, ConfigError, Configuration  # not for `flake8 --version`: start-up
 
         cls.configuration = Configuration(
             Choices(strict=options.tonumpy_strict or None, confidence=options.tonumpy_confidence)
@@ -73,15 +73,15 @@ class Plugin:
         return found._replace(select=self.codes, ignore=(), extend_select=())
 
     def run(self) -> Iterator[tuple[int, int, str, type]]:
-        # Most files end here, before anything more is imported.
-        from tonumpy.config import may_have_findings  # flake8 imports this file to list its options, too
+        from tonumpy.config import may_have_findings  # the same: start-up
 
         if not may_have_findings(self.text.encode(errors="replace"), self.settings):
             return
-        from tonumpy.garbage import Sheltered
-        from tonumpy.inference.index.project import Project
-        from tonumpy.pipeline import check
-        from tonumpy.text.source import Source
+        # Most files end before these.
+        from tonumpy.garbage import Sheltered  # start-up
+        from tonumpy.inference.index.project import Project  # start-up
+        from tonumpy.pipeline import check  # start-up
+        from tonumpy.text.source import Source  # start-up
 
         if Plugin.project is None:
             Plugin.project = Project()

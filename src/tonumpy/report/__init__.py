@@ -98,6 +98,6 @@ def count_codes(report: Report) -> list[tuple[str, int]]:
 
 
 def rule_names() -> dict[str, str]:
-    from tonumpy.rules import all_rules
+    from tonumpy.rules import all_rules  # only for formats that name the rules: start-up
 
     return {rule.code: rule.name for rule in all_rules()}

@@ -14,6 +14,7 @@ from itertools import accumulate
 from tonumpy.findings import Position, SourceError
 from tonumpy.garbage import Paused
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.deferred import parse_on_demand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -115,8 +116,6 @@ class Source:
         if len(self.text) > MAX_LENGTH:  # the tree takes some two hundred times as much memory
             reason = f"is longer than {MAX_LENGTH} characters, so it is not parsed"
             raise SourceError(self.filename, reason, Position(1, 1))
-        from tonumpy.text.deferred import parse_on_demand
-
         # Not a method of this object: the tree would hold what holds the tree, and stay until garbage is collected.
         parse_part = partial(_parse_part, filename=self.filename, followed=self._is_followed)
         return parse_on_demand(self.text, parse_part) or parse(self.text, self.filename)
