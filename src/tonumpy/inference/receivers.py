@@ -38,7 +38,7 @@ from tonumpy.inference.memory.copies import copies_in
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS
 from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_all_modules, at_best, may_be_asked
-from tonumpy.inference.transfer.frame import Observation, Targets
+from tonumpy.inference.transfer.targets import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.syntax import FUNCTIONS, walk

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tonumpy.facts import Certainty, Fact
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Arguments
-    from tonumpy.inference.transfer.frame import Observation
+    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.text.candidates import Site
 
 # Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.

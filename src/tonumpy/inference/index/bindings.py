@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.torch_words import FILLING, IN_PLACE, MOVES
+from tonumpy.inference.index.torch_words import MOVES
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import TypeGuard, TypeVar
+    from typing import TypeVar
 
     _T = TypeVar("_T")
 
@@ -289,93 +289,6 @@ def decorator_names(node: FunctionNode | ast.Lambda) -> set[str]:
         function = decorator.func if isinstance(decorator, ast.Call) else decorator
         names.add(function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", ""))
     return names
-
-
-def mutated_names(function: FunctionNode) -> frozenset[str]:
-    """The variables of a function into which it puts something, or on which it calls a method for its effect."""
-    in_place = (node.func.value for node in walk(function) if isinstance(node, ast.Call) and is_in_place(node.func))
-    changed = {root_name(tensor) for tensor in in_place}
-    given: set[str] = set()
-    loops: list[ast.For | ast.AsyncFor] = []
-    for statement in statements_of(function.body):
-        targets: list[ast.expr] = []
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            given.update(names_given(statement.value))
-            if isinstance(statement.value.func, ast.Attribute):
-                targets = [statement.value.func.value]
-        elif isinstance(statement, ast.Assign):
-            targets = [target for target in statement.targets if isinstance(target, (ast.Attribute, ast.Subscript))]
-        elif isinstance(statement, ast.AugAssign):
-            targets = [statement.target]
-        elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            loops.append(statement)
-        changed.update(map(root_name, targets))
-    for loop in reversed(loops):  # inner ones first
-        if not changed.isdisjoint(bound_names(loop.target)):
-            changed.update(names_in(loop.iter))
-    return frozenset(name for name in changed if name is not None) | given
-
-
-def kept_names(function: FunctionNode) -> frozenset[str]:
-    """The variables of a function into which something may be put after it has returned: by a function within it, or
-    through an attribute that holds what they hold."""
-    found: set[str | None] = set()
-    for node in walk(function):
-        if node is not function and isinstance(node, FUNCTIONS):
-            found |= mutated_names(node)
-        elif isinstance(node, ast.Lambda):
-            methods = [each.func for each in walk(node.body) if isinstance(each, ast.Call)]
-            found |= {
-                root_name(each.value) for each in methods if isinstance(each, ast.Attribute) and each.attr in FILLING
-            }
-        elif isinstance(node, ast.Assign) and any(isinstance(target, ast.Attribute) for target in node.targets):
-            found |= names_in(node.value)
-    return frozenset(name for name in found if name is not None)
-
-
-def is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
-    """`x.requires_grad_`, a method of tensors that changes its tensor."""
-    return isinstance(function, ast.Attribute) and function.attr.endswith("_") and not function.attr.endswith("__")
-
-
-def names_changed(calls: Iterable[ast.Call]) -> Iterator[str]:
-    """What methods are called on that change it, wherever that is: `a.append(x) if flag else b.append(x)`.
-
-    `calls` has the outer before the inner, of which those in the same chain are gone through but once.
-    """
-    passed: set[int] = set()
-    for call in calls:
-        if id(call) not in passed and _changes(call.func):
-            changed = _root_of_changed(call.func, passed)
-            if changed is not None:
-                yield changed
-
-
-def _root_of_changed(method: ast.Attribute, passed: set[int]) -> str | None:
-    """`a` of `a.append`, `a.b[0].append` and `a.eval().cuda`, and not of `a.b().cuda`, which is called on something
-    else; what is done in place to a tensor (`a.view(-1).zero_`) may be done to what it views."""
-    node = method.value
-    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)) and path_of(node) is None:
-        if isinstance(node, ast.Call):
-            passed.add(id(node))
-            gives_itself = isinstance(node.func, ast.Attribute) and node.func.attr in _GIVING_THEMSELVES
-            if not gives_itself and not is_in_place(method):
-                return None
-            node = node.func
-        else:
-            node = node.value
-    return root_name(node)
-
-
-_GIVING_THEMSELVES = frozenset(("eval", "train", "get", "setdefault", *MOVES))
-
-
-def changes_something(node: ast.expr) -> bool:
-    return any(isinstance(each, ast.Call) and _changes(each.func) for each in walk(node))
-
-
-def _changes(method: ast.expr) -> TypeGuard[ast.Attribute]:
-    return is_in_place(method) or (isinstance(method, ast.Attribute) and method.attr in IN_PLACE)
 
 
 def is_empty_container(node: ast.expr) -> bool:

@@ -6,15 +6,8 @@ import ast
 import re
 from functools import cache
 
-from tonumpy.inference.index.bindings import (
-    FunctionNode,
-    is_in_place,
-    is_name,
-    is_super,
-    parameter_names,
-    registered,
-    set_by_call,
-)
+from tonumpy.inference.index.bindings import FunctionNode, is_name, is_super, parameter_names, registered, set_by_call
+from tonumpy.inference.index.changes import is_in_place
 from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import spans_any

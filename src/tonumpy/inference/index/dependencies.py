@@ -11,10 +11,7 @@ from tonumpy.inference.index.bindings import (
     bound_names,
     imports_of,
     is_empty_container,
-    is_in_place,
     moved_when_made,
-    mutated_names,
-    names_changed,
     names_given,
     names_in,
     parameter_names,
@@ -22,6 +19,7 @@ from tonumpy.inference.index.bindings import (
     read_name,
     root_name,
 )
+from tonumpy.inference.index.changes import is_in_place, mutated_names, names_changed
 from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, VIEWING
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk

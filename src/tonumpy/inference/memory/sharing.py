@@ -20,7 +20,8 @@ from tonumpy.inference.memory.effects import (
     imported_callee,
     is_called_as_it_is,
 )
-from tonumpy.inference.memory.walk import MAX_DEPTH, Walk
+from tonumpy.inference.memory.expression_walk import MAX_DEPTH
+from tonumpy.inference.memory.walk import Walk
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls

@@ -7,12 +7,7 @@ from __future__ import annotations
 
 from tonumpy.inference.index.dependencies import Flow
 from tonumpy.inference.index.slices import Slice
-from tonumpy.inference.lattice.values import (
-    NOTHING,
-    Class,
-    Function,
-    Value,
-)
+from tonumpy.inference.lattice.values import NOTHING, Class, Function, Value
 from tonumpy.inference.summaries.attributes import Attributes
 from tonumpy.inference.summaries.budget import Budget
 from tonumpy.inference.summaries.callers import Callers
@@ -27,8 +22,9 @@ from tonumpy.inference.summaries.module_variables import ModuleNames
 from tonumpy.inference.summaries.parameters import Parameters
 from tonumpy.inference.summaries.pytest_fixtures import GivenByPytest
 from tonumpy.inference.transfer.evaluator import EVALUATOR
-from tonumpy.inference.transfer.frame import NO_TARGETS, Frame
+from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.own_promises import OwnPromises
+from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import (
-    FunctionNode,
-    names_in,
-)
-from tonumpy.inference.index.class_bodies import (
-    is_super_init,
-    owner_name,
-)
+from tonumpy.inference.index.bindings import FunctionNode, names_in
+from tonumpy.inference.index.class_bodies import is_super_init, owner_name
 from tonumpy.inference.index.constructors import stored_parameters
 from tonumpy.inference.index.slices import Slice, Slicer
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
@@ -30,7 +24,8 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.classes import written_by_functions_in
 from tonumpy.inference.summaries.parts import Entry
 from tonumpy.inference.transfer.control_flow import execute
-from tonumpy.inference.transfer.frame import NO_TARGETS, Frame, Targets
+from tonumpy.inference.transfer.frame import Frame
+from tonumpy.inference.transfer.targets import NO_TARGETS, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -5,13 +5,8 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.habits import settings_object
-from tonumpy.inference.index.bindings import (
-    FunctionNode,
-    decorator_names,
-)
-from tonumpy.inference.index.class_bodies import (
-    others_write,
-)
+from tonumpy.inference.index.bindings import FunctionNode, decorator_names
+from tonumpy.inference.index.class_bodies import others_write
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.joins import join, join_all

@@ -35,7 +35,7 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.summaries.parts import Entry
-from tonumpy.inference.transfer.frame import Frame, Targets
+from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
     from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.transfer.frame import Frame
 
 MAX_CALLS = 24  # of one function; more are not looked at
 MAX_DEPTH = 4  # callers of callers

@@ -6,15 +6,7 @@ import ast
 
 from tonumpy.inference.index.frameworks import FOREIGN
 from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.values import (
-    Class,
-    Instance,
-    Mapping,
-    Sequence,
-    Symbol,
-    Tensor,
-    Unknown,
-)
+from tonumpy.inference.lattice.values import Class, Instance, Mapping, Sequence, Symbol, Tensor, Unknown
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import value_of_class
 from tonumpy.inference.transfer.beliefs import learnt_from_name

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import (
-    FunctionNode,
-    decorator_names,
-)
+from tonumpy.inference.index.bindings import FunctionNode, decorator_names
 from tonumpy.inference.index.class_bodies import (
     Members,
     Writers,
@@ -16,13 +13,7 @@ from tonumpy.inference.index.class_bodies import (
     writes_of,
     written_within,
 )
-from tonumpy.inference.lattice.values import (
-    Class,
-    Foreign,
-    Function,
-    Instance,
-    Symbol,
-)
+from tonumpy.inference.lattice.values import Class, Foreign, Function, Instance, Symbol
 from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.lazy_typing import TYPE_CHECKING

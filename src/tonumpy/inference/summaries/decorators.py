@@ -5,11 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.knowledge.grad_contexts import inside, running_in
-from tonumpy.inference.lattice.values import (
-    Arguments,
-    Function,
-    Unknown,
-)
+from tonumpy.inference.lattice.values import Arguments, Function, Unknown
 from tonumpy.inference.transfer import autocast, libraries
 from tonumpy.inference.transfer.assignment import grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import (
-    FunctionNode,
-    is_false,
-    names_in,
-)
+from tonumpy.inference.index.bindings import FunctionNode, is_false, names_in
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.environment import AUTOCAST
-from tonumpy.inference.lattice.values import (
-    Class,
-    Function,
-)
+from tonumpy.inference.lattice.values import Class, Function
 from tonumpy.inference.summaries.callers import are_decorated_without_grad
 from tonumpy.inference.summaries.parts import Entry
 from tonumpy.inference.transfer.control_flow import execute
-from tonumpy.inference.transfer.frame import NO_TARGETS, Frame, Targets
+from tonumpy.inference.transfer.frame import Frame
+from tonumpy.inference.transfer.targets import NO_TARGETS, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES

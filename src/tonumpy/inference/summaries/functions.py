@@ -6,11 +6,7 @@ import ast
 import math
 from operator import itemgetter
 
-from tonumpy.inference.index.bindings import (
-    FunctionNode,
-    decorator_names,
-    names_in,
-)
+from tonumpy.inference.index.bindings import FunctionNode, decorator_names, names_in
 from tonumpy.inference.index.dependencies import flow_of_node
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.knowledge.grad_contexts import inside
@@ -35,8 +31,9 @@ from tonumpy.inference.summaries.decorators import WHATEVER
 from tonumpy.inference.summaries.parts import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.frame import MAX_DEPTH, NO_TARGETS, Frame
+from tonumpy.inference.transfer.frame import MAX_DEPTH, Frame
 from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 

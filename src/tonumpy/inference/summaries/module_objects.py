@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.class_bodies import (
-    moves_itself,
-    writes_of,
-)
+from tonumpy.inference.index.class_bodies import moves_itself, writes_of
 from tonumpy.inference.index.freezing import freezes_itself, grad_left_by_methods, thaws
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_real
@@ -29,9 +26,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
-    from tonumpy.inference.index.bindings import (
-        FunctionNode,
-    )
+    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.summaries.parts import Parts
 
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.habits import collate_function, gradient_name, sample_parameter
-from tonumpy.inference.index.bindings import (
-    decorator_names,
-    defaults_of,
-    parameter_names,
-)
+from tonumpy.inference.index.bindings import decorator_names, defaults_of, parameter_names
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.index.references import is_called_on_others, is_called_on_self_alone
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         ModuleObjectQuestions,
         ParameterQuestions,
         Summaries,
-        Targets,
     )
+    from tonumpy.inference.transfer.targets import Targets
 
 
 class Entry(NamedTuple):

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import kept_names, mutated_names, parameter_names
+from tonumpy.inference.index.bindings import parameter_names
+from tonumpy.inference.index.changes import kept_names, mutated_names
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.aliases import without_origins
-from tonumpy.inference.lattice.values import (
-    Arguments,
-    BoundMethod,
-    Class,
-    Function,
-    Instance,
-    Tensor,
-    Value,
-    mapped,
-)
-from tonumpy.inference.transfer.frame import MAX_DEPTH, NO_TARGETS, Frame
+from tonumpy.inference.lattice.values import Arguments, BoundMethod, Class, Function, Instance, Tensor, Value, mapped
+from tonumpy.inference.transfer.frame import MAX_DEPTH, Frame
+from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:

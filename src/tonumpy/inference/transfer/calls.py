@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.habits import collate_function, function_of_data, generation_keywords
-from tonumpy.inference.index.bindings import Import
+from tonumpy.inference.habits import collate_function, generation_keywords
 from tonumpy.inference.index.frameworks import IMPORTING
 from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.knowledge import torch_api
@@ -11,7 +10,6 @@ from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_o
 from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
-from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.joins import KEPT_CALLS, join_all
 from tonumpy.inference.lattice.values import (
@@ -23,7 +21,6 @@ from tonumpy.inference.lattice.values import (
     BoundMethod,
     Class,
     Constant,
-    Device,
     Foreign,
     Function,
     Instance,
@@ -42,24 +39,23 @@ from tonumpy.inference.lattice.values import (
     Value,
     believed,
     evidence_in,
-    held_in,
-    mapped,
-    may_be,
     resting_on,
     stronger,
     tensor_facts,
-    with_facts,
 )
 from tonumpy.inference.transfer import autocast, libraries, python_builtins, representation
 from tonumpy.inference.transfer.annotations import made_by_typing
-from tonumpy.inference.transfer.beliefs import (
-    LOADER,
-    asked_for_as,
-    held_by_dataset,
-    left_on_cpu,
-    taken_for_data,
-    was_given,
-    without_grad,
+from tonumpy.inference.transfer.beliefs import LOADER, asked_for_as, held_by_dataset, without_grad
+from tonumpy.inference.transfer.call_results import (
+    device_made,
+    fresh,
+    imported,
+    in_company,
+    is_loaded_by_dataset,
+    is_made_of_data,
+    left_by_test,
+    left_where_it_was,
+    made_by,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device, keeps_device
 from tonumpy.inference.transfer.members import attribute_of, item_of, under_key
@@ -72,7 +68,6 @@ from tonumpy.inference.transfer.torch_operators import (
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.lattice.evidence import Basis
     from tonumpy.inference.transfer.frame import Frame
 
 
@@ -86,10 +81,10 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
             return other
         before, frame.analysis.autocast = frame.analysis.autocast, frame.autocast
         try:
-            result = _left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))
+            result = left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))
             if not frame.module.use.is_test_on_cpu:
                 return result
-            return _left_by_test(result, frame.habit("program-on-cpu", "the test names no device but the CPU"))
+            return left_by_test(result, frame.habit("program-on-cpu", "the test names no device but the CPU"))
         finally:
             frame.analysis.autocast = before
     if isinstance(function, Class):
@@ -99,7 +94,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, Method):
         return call_method(frame, function.receiver, function.name, arguments)
     if isinstance(function, LibraryObject) and function.name.rpartition(".")[2] in GRAD_CONTEXTS:
-        return under_context(mode_of_objects(function), arguments) or _fresh("call", frame, arguments)
+        return under_context(mode_of_objects(function), arguments) or fresh("call", frame, arguments)
     if isinstance(function, LibraryObject) and function.name in KEPT_CALLS:
         return python_builtins.call_kept(frame, function, arguments)
     if isinstance(function, LibraryObject):
@@ -107,7 +102,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         own = frame.analysis.own_promises.call_of_library(frame, full_name, function, arguments)
         if own is not None:
             return own
-        result = _left_where_it_was(frame, arguments, libraries.call_object(frame, function, "__call__", arguments))
+        result = left_where_it_was(frame, arguments, libraries.call_object(frame, function, "__call__", arguments))
         return autocast.cast(frame, function.name.rpartition(".")[2], arguments.values(), result)
     if isinstance(function, (Foreign, Plain)):
         return function
@@ -115,10 +110,10 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         return NOTHING
     if isinstance(function, Unknown):
         why = f"call of {function.why}" if not function.why.startswith("call") else function.why
-        return _fresh(why, frame, arguments)
+        return fresh(why, frame, arguments)
     if isinstance(function, Tensor) and function.certainty != "tensor":
         return call_value(frame, _as_module(function), arguments)
-    return _fresh("call", frame, arguments)
+    return fresh("call", frame, arguments)
 
 
 def _as_module(value: Tensor) -> LibraryObject:
@@ -136,82 +131,13 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
         result = frame.analysis.functions.call_function(
             function.function, function.receiver, arguments, frame.grad_mode
         )
-        return _in_company(frame, arguments, _made_by(frame, function.receiver, arguments, result))
+        return in_company(frame, arguments, made_by(frame, function.receiver, arguments, result))
     for name in ("__call__", "forward"):
         method = frame.analysis.classes.method(function.cls, name)
         if method is not None:
             result = frame.analysis.functions.call_function(method, function, arguments, frame.grad_mode)
-            return _made_by(frame, function, arguments, result)
-    return _made_by(frame, function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
-
-
-def _in_company(frame: Frame, arguments: Arguments, result: Value) -> Value:
-    """What a method makes of data on the CPU and of what its object was given before: torch would have refused that
-    elsewhere."""
-    if arguments.has_star and not isinstance(arguments.starred, Nothing):
-        return result
-    # A number mixes with what is on any device.
-    tensors = [each for each in held_in(*arguments.values()) if isinstance(each, Tensor) and not each.is_number]
-    is_data = bool(tensors) and all(tensor_facts(each) == (True, False) for each in tensors)
-    if not is_data:
-        return result
-    return _made_of_data(result, frame.habit("company-of-data", "all else that the method is given is data"))
-
-
-def _made_of_data(value: Value, basis: Basis | None) -> Value:
-    """Also what an object was made with that is given back: `Output(sample=x)`."""
-    if isinstance(value, Tensor):
-        return taken_for_data(value, basis)
-    if isinstance(value, Instance) and value.arguments is not None:
-        return value._replace(arguments=value.arguments.mapped(lambda part: _made_of_data(part, basis)))
-    return mapped(value, lambda part: _made_of_data(part, basis))
-
-
-def _made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -> Value:
-    """What a module makes of its arguments, where nothing else is known of the result: a module on the CPU makes it
-    there of what is there, and a frozen one without grad of what has none."""
-    if not isinstance(module, Instance) or arguments.has_star:
-        return result
-    is_frozen = module.requires_grad is False and frame.analysis.kinds.is_module(module.cls)
-    if is_frozen and result_facts(arguments.values(), True)[1] is False:
-        result = unless_it_requires_grad(result)
-    if module.on_cpu and tensor_facts(result)[0] is None and result_facts(arguments.values(), None, mixes=True)[0]:
-        return with_facts(result, on_cpu=True)
-    return result
-
-
-def _fresh(why: str, frame: Frame, arguments: Arguments) -> Value:
-    """The result of a call of which nothing is known: what is computed while grad mode is off does not require grad."""
-    return _left_where_it_was(frame, arguments, Unknown(why, None, False if frame.grad_mode is False else None))
-
-
-def _left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Value:
-    """What a call gives, on the CPU where it is told to be (`to_device(x, "cpu")`), or where nobody speaks of any other
-    device and it is made of what is there."""
-    if tensor_facts(result)[0] is not None:
-        return result
-    if any(isinstance(value, (Constant, Device)) and cpu_of_device(value) for value in arguments.values()):
-        return left_on_cpu(result, frame.habit("cpu-argument", "the call is told the CPU as a device"))
-    given = arguments.all_values()
-    if given is None or frame.module.words.names_other_devices:
-        return result
-    held = [each for each in held_in(*given) if may_be(each, (Tensor, Unknown))]
-    # Not so of a tensor that may be elsewhere, nor of what is a tensor on the CPU or something unknown.
-    if any(tensor_facts(each)[0] is not True for each in held if may_be(each, Tensor)):
-        return result
-    if not any(tensor_facts(each)[0] for each in held):
-        return result
-    basis = frame.habit("no-other-device", "the module names no other device, and the call is given what is on the CPU")
-    return resting_on(left_on_cpu(result, basis), joined(map(evidence_in, given)))
-
-
-def _left_by_test(result: Value, basis: Basis | None) -> Value:
-    """What the code under test gives where the test names no device but the CPU, but for what it has sent to one."""
-    if isinstance(result, Unknown):
-        return result  # it was not followed, and may have chosen a device by itself
-    if isinstance(result, Tensor):
-        return left_on_cpu(result, basis)
-    return mapped(result, lambda part: _left_by_test(part, basis))
+            return made_by(frame, function, arguments, result)
+    return made_by(frame, function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
 
 
 def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
@@ -246,7 +172,7 @@ _OPERATORS = frozenset(f"operator.{name}" for name in ("add", "matmul", "mul", "
 def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     """A call of a library's function or class."""
     if name == "builtins.__import__":
-        return _imported(frame, arguments.get(0, "name"), is_root=True)
+        return imported(frame, arguments.get(0, "name"), is_root=True)
     if name.startswith("builtins."):
         return python_builtins.call(frame, name[len("builtins.") :], arguments)
     if name == "functools.reduce":
@@ -258,15 +184,15 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return own
     promised = libraries.call_function(frame, name, arguments)
     if promised is not None:
-        return held_by_dataset(promised, frame) if _is_loaded_by_dataset(frame, promised) else promised
+        return held_by_dataset(promised, frame) if is_loaded_by_dataset(frame, promised) else promised
     if name.rpartition(".")[2] in IMPORTING:
-        return _imported(frame, arguments.get(0, "name"))
+        return imported(frame, arguments.get(0, "name"))
     if name == "pytest.param":
         return python_builtins.parameter_set(arguments)
     if name == "parameterized.param" and not arguments.has_star:
         return LibraryObject(name, arguments=arguments)
     if name == "torch.device":
-        return _device(arguments.get(0, "type"))
+        return device_made(arguments.get(0, "type"))
     if name == "torch.is_grad_enabled" and frame.grad_mode is not None:
         return Constant(frame.grad_mode)
     if name == "torch.is_inference_mode_enabled" and frame.grad_mode:
@@ -297,51 +223,11 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
         made = libraries.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
-    result = _fresh(f"call of {name}", frame, arguments)
-    if not _is_made_of_data(short, arguments):
+    result = fresh(f"call of {name}", frame, arguments)
+    if not is_made_of_data(short, arguments):
         return result
     basis = frame.habit("function-of-data", f"`{short}` is given nothing that requires grad")
     return resting_on(without_grad(result, basis), joined(map(evidence_in, arguments.values())))
-
-
-def _is_loaded_by_dataset(frame: Frame, value: Value) -> bool:
-    """Whether it is what a Dataset's own method has loaded, which it then holds, be it for this item only."""
-    if frame.owner is None or not isinstance(value, Unknown) or value.why != SAVED:
-        return False
-    return frame.analysis.kinds.is_dataset(frame.owner)
-
-
-def _is_made_of_data(function: str, arguments: Arguments) -> bool:
-    """Whether a function of others is given numbers that do not require grad, and nothing that might.
-
-    It has nothing to learn, unless it is called after a model; of integers alone it may look up what was learnt.
-    """
-    if arguments.has_star or function_of_data.speaks_of_model(function):
-        return False
-    is_data = any(
-        not was_given(each) if isinstance(each, Unknown) else isinstance(each, Tensor) and not is_integral(each.dtype)
-        for each in held_in(*arguments.values())
-    )
-    return is_data and result_facts(arguments.values(), True, mixes=True)[1] is False
-
-
-def _imported(frame: Frame, name: Value | None, *, is_root: bool = False) -> Value:
-    """The module that a call imports by its name, or the package that it is in."""
-    if isinstance(name, Constant) and isinstance(name.value, str) and not name.value.startswith("."):
-        module = name.value.partition(".")[0] if is_root else name.value
-        return frame.analysis.names.import_value(frame.module, Import(module, 0, None))
-    return Unknown("import")
-
-
-def _device(given: Value | None) -> Value:
-    """`torch.device(given)`."""
-    if isinstance(given, Device):
-        return given
-    if isinstance(given, Constant) and isinstance(given.value, str):
-        kind = given.value.partition(":")[0]
-        return Device(kind == "cpu", kind)
-    is_cpu = None if given is None else cpu_of_device(given)
-    return Device(is_cpu, sent=Sent.AS_TOLD if is_cpu is None else Sent.NOWHERE)
 
 
 def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
@@ -364,7 +250,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         if result is None and receiver.certainty != "tensor":
             return call_method(frame, _as_module(receiver), name, arguments)
         if result is None:
-            return _fresh(f"method {name} of a tensor", frame, arguments)
+            return fresh(f"method {name} of a tensor", frame, arguments)
         if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.frameworks.shared_words:
             result = result._replace(certainty=stronger(result.certainty, "likely"))
         return autocast.cast(frame, name, (receiver, *arguments.values()), result)
@@ -386,7 +272,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, LibraryObject):
         full_name = f"{receiver.name}.{name}"
         own = frame.analysis.own_promises.call_of_library(frame, full_name, receiver, arguments)
-        return own or _left_where_it_was(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
+        return own or left_where_it_was(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
     if isinstance(receiver, Foreign):
         if receiver.root == "keras" and name == "detach":
             return Tensor(None, False, None, "likely")  # of Keras's backends, only torch has such a method
@@ -403,7 +289,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         return NOTHING
     if name in ("__next__", "next"):
         return item_of(frame, receiver)
-    return _fresh(f"method {name}", frame, arguments)
+    return fresh(f"method {name}", frame, arguments)
 
 
 def _apply_operator(frame: Frame, operator: Class, arguments: Arguments) -> Value:
@@ -414,7 +300,7 @@ def _apply_operator(frame: Frame, operator: Class, arguments: Arguments) -> Valu
     classes = frame.analysis.classes
     forward = classes.method(operator, "forward")
     if forward is None:
-        return _fresh("method apply", frame, arguments)
+        return fresh("method apply", frame, arguments)
     has_context = classes.method(operator, "setup_context") is None
     positional = (Unknown("context"), *arguments.positional) if has_context else arguments.positional
     made = frame.analysis.functions.call_function(forward, None, arguments._replace(positional=positional), False)
@@ -490,11 +376,11 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
     if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
         why = f"method {name} of {receiver.why}" if "method" not in receiver.why else receiver.why
         is_data = receiver.why == DATASET and result_facts(arguments.values(), True, mixes=True)[1] is False
-        made = _fresh(why, frame, arguments)
+        made = fresh(why, frame, arguments)
         return unless_it_requires_grad(made) if is_data else made
     result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
     if result is None:
-        return _fresh(f"method {name}", frame, arguments)
+        return fresh(f"method {name}", frame, arguments)
     if isinstance(result, Tensor):
         speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
         if (name == "cpu" and not frame.module.frameworks.speaks_of_torch) or (

@@ -33,12 +33,13 @@ from tonumpy.inference.transfer.call_chains import evaluate_arguments
 from tonumpy.inference.transfer.calls import call_method
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.frame import Loop
 from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.members import EXCEPTION, item_of, settle, subscript_of
-from tonumpy.inference.transfer.narrowing import narrow, narrow_by_pattern, pattern_value, tells_of_tensor
+from tonumpy.inference.transfer.narrowing import narrow, tells_of_tensor
 from tonumpy.inference.transfer.observation import observe_calls, observe_calls_of_targets
+from tonumpy.inference.transfer.patterns import narrow_by_pattern, pattern_value
 from tonumpy.inference.transfer.simple_statements import HANDLERS, Continues, give_away, is_wanted, walruses
+from tonumpy.inference.transfer.targets import Loop
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import blocks_of, statements_of

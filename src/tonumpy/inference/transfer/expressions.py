@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import bound_names, changes_something, is_false, requires_grad_given
+from tonumpy.inference.index.bindings import bound_names, is_false, requires_grad_given
+from tonumpy.inference.index.changes import changes_something
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated

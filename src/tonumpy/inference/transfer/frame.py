@@ -13,7 +13,7 @@ from tonumpy.inference.lattice.environment import (
     Environment,
 )
 from tonumpy.inference.lattice.evidence import PROVED, Spot
-from tonumpy.inference.lattice.joins import join, join_arguments
+from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -35,6 +35,7 @@ from tonumpy.inference.lattice.values import (
     dtype_of,
 )
 from tonumpy.inference.transfer.beliefs import where_no_accelerator_is
+from tonumpy.inference.transfer.targets import Loop, Observation, Targets, join_observations
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -184,35 +185,6 @@ class Evaluator(NamedTuple):
     call: Callable[[Frame, Value, Arguments], Value]  # what calling a value gives
     item: Callable[[Frame, Value], Value]  # what iterating over a value gives
     statements: Callable[[Frame, list[ast.stmt]], bool]  # whether the flow comes to their end
-
-
-class Observation(NamedTuple):
-    """What a call of interest was found to work on, joined over every time the flow passed it."""
-
-    receiver: Value
-    links: tuple[tuple[int, Value], ...]  # id of each node of the receiver's chain, with its value
-    arguments: Arguments
-    grad_mode: Fact
-    autocast: Value = NOTHING
-
-
-class Targets(NamedTuple):
-    """The calls to observe, by the id of their nodes, and the statements that hold them."""
-
-    calls: frozenset[int] = frozenset()
-    statements: frozenset[int] = frozenset()
-
-
-NO_TARGETS = Targets()
-
-
-class Loop:
-    """The environments in which the innermost loop was left or started anew from its middle."""
-
-    def __init__(self, base: Environment) -> None:
-        self.base = base
-        self.breaks: list[dict[str, Value]] = []
-        self.continues: list[dict[str, Value]] = []
 
 
 class Frame:
@@ -449,21 +421,10 @@ class Frame:
         if self.env.get(NO_ACCELERATOR) is not None:
             observation = observation._replace(receiver=where_no_accelerator_is(observation.receiver))
         before = self.observations.get(call)
-        self.observations[call] = observation if before is None else _join_observations(before, observation)
+        self.observations[call] = observation if before is None else join_observations(before, observation)
 
     def forget_guesses(self, given: int) -> None:
         """A lambda that was given to a call is called there by code in sight, which says what it is given."""
         for call in self.lambdas_guessed.pop(given, ()):
             self.observations.pop(call, None)
         self.lambdas_called.add(given)
-
-
-def _join_observations(first: Observation, second: Observation) -> Observation:
-    links = tuple((node, join(one, other)) for (node, one), (_, other) in zip(first.links, second.links, strict=True))
-    return Observation(
-        join(first.receiver, second.receiver),
-        links,
-        join_arguments(first.arguments, second.arguments),
-        first.grad_mode if first.grad_mode is second.grad_mode else None,
-        first.autocast if first.autocast == second.autocast else NOTHING,
-    )

@@ -66,7 +66,7 @@ def narrow(frame: Frame, test: ast.expr, holds: bool) -> None:
         _drop(frame, test, NONE)
 
 
-def _current(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
+def current_value(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
     """The path of a subject that a test may refine, with what is known of it."""
     if isinstance(subject, ast.NamedExpr):
         subject = subject.target
@@ -94,13 +94,13 @@ def _keep(frame: Frame, path: str, kept: list[Value]) -> None:
 
 def _narrow_to_whole_numbers(frame: Frame, subject: ast.expr) -> None:
     """Integers and truth values never require grad. Nobody asks like this about complex numbers."""
-    current = _current(frame, subject)
+    current = current_value(frame, subject)
     if current is not None:
         frame.refine(current[0], with_facts(current[1], requires_grad=False))
 
 
 def _drop(frame: Frame, subject: ast.expr, dropped: Value) -> None:
-    current = _current(frame, subject)
+    current = current_value(frame, subject)
     if current is not None and isinstance(current[1], Union):
         _keep(frame, current[0], [member for member in current[1].members if member != dropped])
 
@@ -108,14 +108,14 @@ def _drop(frame: Frame, subject: ast.expr, dropped: Value) -> None:
 def _narrow_by_call(frame: Frame, test: ast.Call, holds: bool) -> None:
     name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", None)
     if name == "isinstance" and len(test.args) == 2:
-        current = _current(frame, test.args[0])
+        current = current_value(frame, test.args[0])
         if current is not None:
-            classes = _classes(frame, test.args[1])
-            _narrow_by_classes(frame, *current, classes, holds)
+            classes = classes_asked_for(frame, test.args[1])
+            narrow_by_classes(frame, *current, classes, holds)
     elif name in ("is_tensor", "is_torch_tensor") and len(test.args) == 1:
-        current = _current(frame, test.args[0])
+        current = current_value(frame, test.args[0])
         if current is not None and isinstance(frame.evaluator.expression(frame, test.func), Symbol):
-            _narrow_by_classes(frame, *current, [Symbol("torch.Tensor")], holds)
+            narrow_by_classes(frame, *current, [Symbol("torch.Tensor")], holds)
     elif name == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
         _narrow_by_hasattr(frame, test.args[0], test.args[1].value, holds)
     elif name == "is_floating_point" and not holds:
@@ -134,7 +134,7 @@ def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
     if not all(isinstance(member, _PROVED) for member in members(value)):
         return None
     if len(test.args) == 2:
-        classes = _classes(frame, test.args[1])
+        classes = classes_asked_for(frame, test.args[1])
     elif isinstance(frame.evaluator.expression(frame, test.func), Symbol):
         classes = [Symbol("torch.Tensor")]
     else:
@@ -161,11 +161,11 @@ def _any(verdicts: list[Fact]) -> Fact:
     return True if True in verdicts else None if None in verdicts else False
 
 
-def _classes(frame: Frame, node: ast.expr) -> list[Value]:
+def classes_asked_for(frame: Frame, node: ast.expr) -> list[Value]:
     if isinstance(node, ast.Tuple):
-        return [value for part in node.elts for value in _classes(frame, part)]
+        return [value for part in node.elts for value in classes_asked_for(frame, part)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _classes(frame, node.left) + _classes(frame, node.right)
+        return classes_asked_for(frame, node.left) + classes_asked_for(frame, node.right)
     value = frame.evaluator.expression(frame, node)
     found = value.items if isinstance(value, Sequence) and value.items is not None else members(value)
     return [Symbol("torch.Tensor") if each in _VARIABLES else each for each in found]
@@ -175,7 +175,7 @@ def _classes(frame: Frame, node: ast.expr) -> list[Value]:
 _VARIABLES = (Symbol("torch.autograd.Variable"), Symbol("torch.autograd.variable.Variable"))
 
 
-def _narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value], holds: bool) -> None:
+def narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value], holds: bool) -> None:
     kept: list[Value] = []
     for member in members(value):
         verdicts = [_is_instance(frame, member, cls) for cls in classes]
@@ -275,7 +275,7 @@ def _extends_nothing_else(frame: Frame, cls: Class) -> bool:
 
 
 def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: bool) -> None:
-    current = _current(frame, subject)
+    current = current_value(frame, subject)
     if current is None:
         return
     path, value = current
@@ -303,7 +303,7 @@ def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: boo
 
 def _narrow_by_attribute(frame: Frame, test: ast.Attribute, holds: bool) -> None:
     if test.attr in ("is_cuda", "is_cpu", "requires_grad", "is_mps"):
-        current = _current(frame, test.value)
+        current = current_value(frame, test.value)
         if current is None:
             return
         path, value = current
@@ -342,7 +342,7 @@ def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
     if not positive and not isinstance(comparison, (ast.IsNot, ast.NotEq)):
         return
     if isinstance(right, ast.Constant) and right.value is None:
-        current = _current(frame, left)
+        current = current_value(frame, left)
         if current is not None:
             path, value = current
             if positive is holds:
@@ -352,29 +352,29 @@ def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
                 _keep(frame, path, [member for member in members(value) if member != NONE])
         return
     if isinstance(left, ast.Call) and getattr(left.func, "id", None) == "type" and len(left.args) == 1:
-        current = _current(frame, left.args[0])
+        current = current_value(frame, left.args[0])
         if current is not None:
-            _narrow_by_classes(frame, *current, _classes(frame, right), positive is holds)
+            narrow_by_classes(frame, *current, classes_asked_for(frame, right), positive is holds)
         return
     if isinstance(right, ast.Constant) and isinstance(right.value, str) and positive is holds:
         _narrow_to_string(frame, left, right.value)
-    _narrow_by_one_of(frame, left, [right], positive is holds)
+    narrow_by_one_of(frame, left, [right], positive is holds)
 
 
 def _narrow_by_membership(frame: Frame, left: ast.expr, right: ast.expr, is_in: bool) -> None:
     """`x.device.type in ("cuda", "mps")`, `x.dtype not in (torch.int32, torch.int64)`"""
     if isinstance(right, (ast.Tuple, ast.List, ast.Set)) and right.elts:
-        _narrow_by_one_of(frame, left, right.elts, is_in)
+        narrow_by_one_of(frame, left, right.elts, is_in)
 
 
-def _narrow_by_one_of(frame: Frame, left: ast.expr, choices: list[ast.expr], is_one: bool) -> None:
+def narrow_by_one_of(frame: Frame, left: ast.expr, choices: list[ast.expr], is_one: bool) -> None:
     """What a device or dtype, which is or is not one of these, shows of its tensor."""
     if isinstance(left, ast.Attribute) and left.attr == "dtype":
         if is_one and all(is_integral(dtype_of(frame.evaluator.expression(frame, each))) for each in choices):
             _narrow_to_whole_numbers(frame, left.value)
         return
     subject = _subject_of_device(left)
-    current = None if subject is None else _current(frame, subject)
+    current = None if subject is None else current_value(frame, subject)
     kinds = (
         {cpu_of_device(frame.evaluator.expression(frame, each)) for each in choices} if current is not None else set()
     )
@@ -403,7 +403,7 @@ def _narrow_by_number_of_device(
     if not isinstance(asked.func, ast.Attribute) or not isinstance(number, int) or compare is None:
         return
     on_cpu, on_first, on_second = (compare(device, number) for device in (-1, 0, 1))
-    current = _current(frame, asked.func.value) if on_first == on_second != on_cpu else None
+    current = current_value(frame, asked.func.value) if on_first == on_second != on_cpu else None
     if current is not None:
         _refine_device(frame, current, on_cpu=on_cpu is holds)
 
@@ -419,7 +419,7 @@ def _narrow_to_string(frame: Frame, subject: ast.expr, text: str) -> None:
         if _is_relevant(frame, path):
             frame.refine(path, Constant(text))
         return
-    current = _current(frame, subject)
+    current = current_value(frame, subject)
     if current is not None and all(isinstance(each, (Unknown, Plain, Constant)) for each in members(current[1])):
         frame.refine(current[0], Constant(text))
 
@@ -436,54 +436,3 @@ def _subject_of_device(node: ast.expr) -> ast.expr | None:
     if isinstance(node, ast.Attribute) and node.attr == "type":
         node = node.value
     return node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
-
-
-def narrow_by_pattern(frame: Frame, subject: ast.expr, pattern: ast.pattern, holds: bool) -> None:
-    """What a `case` shows that compares its subject with one value, or with several: `case "cuda" | "mps"`."""
-    if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
-        pattern = pattern.pattern
-    patterns = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
-    values = [each.value for each in patterns if isinstance(each, ast.MatchValue)]
-    if len(values) == len(patterns):
-        _narrow_by_one_of(frame, subject, values, holds)
-
-
-def pattern_value(frame: Frame, node: ast.expr, subject: Value, pattern: ast.pattern) -> None:
-    """Bind the names of a `case` pattern, and refine the subject by its class."""
-    if isinstance(pattern, ast.MatchAs):
-        if pattern.pattern is not None:
-            pattern_value(frame, node, subject, pattern.pattern)
-        if pattern.name is not None:
-            current = _current(frame, node)
-            frame.bind(pattern.name, subject if current is None else current[1])
-    elif isinstance(pattern, ast.MatchClass):
-        classes = _classes(frame, pattern.cls)
-        current = _current(frame, node)
-        if current is not None:
-            _narrow_by_classes(frame, *current, classes, True)
-        for part in (*pattern.patterns, *pattern.kwd_patterns):
-            _bind_unknown(frame, part)
-    elif isinstance(pattern, ast.MatchOr):
-        for part in pattern.patterns:
-            _bind_unknown(frame, part)
-    elif isinstance(pattern, ast.MatchSequence):
-        for index, part in enumerate(pattern.patterns):
-            items = subject.items if isinstance(subject, Sequence) else None
-            if (
-                items is not None
-                and len(items) == len(pattern.patterns)
-                and isinstance(part, ast.MatchAs)
-                and part.name
-            ):
-                frame.bind(part.name, items[index])
-            else:
-                _bind_unknown(frame, part)
-    else:
-        _bind_unknown(frame, pattern)
-
-
-def _bind_unknown(frame: Frame, pattern: ast.pattern) -> None:
-    for inner in ast.walk(pattern):
-        for name in (getattr(inner, "name", None), getattr(inner, "rest", None)):
-            if isinstance(name, str):
-                frame.bind(name, Unknown("part of a matched value"))

@@ -1,0 +1,249 @@
+"""The memory that expressions may refer to; everything that is read on the way is noted."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import arguments_of, bound_names, path_of
+from tonumpy.inference.index.torch_words import VIEWING
+from tonumpy.inference.memory.held import HeldMemory
+from tonumpy.inference.memory.regions import (
+    NOTHING,
+    VIEWING_ATTRIBUTES,
+    Item,
+    Names,
+    References,
+    place_of,
+    selected,
+    steps_of_index,
+)
+from tonumpy.inference.memory.writes import writes_itself
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    from tonumpy.inference.memory.effects import Callee, Effects
+    from tonumpy.inference.memory.writes import EffectOnModels
+
+    class Functions(Protocol):
+        """What a walk asks of the functions of its module and of others."""
+
+        conversions: frozenset[ast.Call]
+
+        def callee(
+            self, call: ast.Call, owner: ast.ClassDef | None, objects: dict[str, ast.ClassDef] | None = None
+        ) -> Callee | None: ...
+
+        def class_named(self, name: str | None) -> ast.ClassDef | None: ...
+
+        def imported(self, call: ast.Call) -> Callee | None: ...
+
+        def effects(self, callee: Callee, depth: int) -> Effects: ...
+
+
+MAX_DEPTH = 3  # of calls, from the function that is called or to those who call
+# Of tensors and arrays alike, where both have it.
+_THE_SAME = frozenset("detach cpu contiguous".split())  # or a copy
+VIEWS_AND_COPIES = VIEWING | _THE_SAME
+PLAIN = frozenset("shape dtype device ndim size dim numel nbytes itemsize stride is_cuda requires_grad".split())
+PARAMETER_METHODS = frozenset("parameters named_parameters state_dict buffers named_buffers".split())
+_PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and what it stands for
+
+
+class ExpressionWalk:
+    """What names hold, and what is bound to them and read of them; calls are walked in calls.py.
+
+    `depth` counts the calls that have led here.
+    """
+
+    def __init__(self, functions: Functions, owner: ast.ClassDef | None, depth: int) -> None:
+        self.functions = functions
+        self.owner = owner
+        self.depth = depth
+        self.memory = HeldMemory()
+        self.objects: dict[str, ast.ClassDef] = {}  # the names of objects of classes of the module
+        self.is_reached = True
+        self.left: list[list[Names]] = []  # what holds where the loops around are left or go on
+        # For those who call it:
+        self.is_generator = False
+        self.ends: list[Names] = []
+        self.returned: References = NOTHING
+        self.on_models: set[EffectOnModels] = set()
+
+    def bind(self, target: ast.expr, references: References, value: ast.expr | None) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+            if len(parts) == len(target.elts):
+                given = [self.value(part) for part in parts]
+            else:
+                has_star = any(isinstance(part, ast.Starred) for part in target.elts)
+                given = [selected(references, () if has_star else (index,)) for index in range(len(target.elts))]
+                parts = []
+            for index, part in enumerate(target.elts):
+                self.bind(part, given[index], parts[index] if parts else None)
+            return
+        if isinstance(target, ast.Starred):
+            self.bind(target.value, references, None)
+            return
+        place = place_of(target)
+        if isinstance(target, ast.Name):
+            made = path_of(value.func) if isinstance(value, ast.Call) else None
+            cls = self.functions.class_named(made)
+            self.objects.pop(target.id, None)
+            if cls is not None:
+                self.objects[target.id] = cls
+        if place is not None and not (isinstance(target, ast.Subscript) and place[:-1] in self.memory.containers):
+            self.memory.bind_place(place, references, (target.lineno, target.col_offset), value)
+        elif isinstance(target, ast.Subscript):
+            self.store(target, references)
+
+    def store(self, target: ast.Subscript, references: References) -> None:
+        """`x[...] = value`: kept in a container, copied into a tensor or array."""
+        self.value(target.slice)
+        base = target.value
+        while isinstance(base, ast.Subscript) and place_of(base) not in self.memory.containers:
+            base = base.value
+        place = place_of(base)
+        if place is not None and place in self.memory.containers:
+            self.memory.names[place] = self.memory.of(place) | references
+        else:
+            self.memory.write(self.assigned(target), target.lineno)
+
+    def assigned(self, target: ast.expr) -> References:
+        """What `target[...] = value` or `target += value` writes: by an index of any kind."""
+        if isinstance(target, ast.Subscript) and steps_of_index(target.slice, self.memory.counters) is None:
+            target = target.value
+        return self.refer(target, writes=True)
+
+    def refer(self, node: ast.expr, *, writes: bool = False) -> References:
+        """What an expression refers to; what is read on the way is noted, but not yet the expression itself.
+
+        `writes`: to be written, so nothing is read, and only names and views refer to anything.
+        """
+        if isinstance(node, ast.Attribute) and node.attr in PLAIN:
+            return NOTHING
+        place = place_of(node)
+        if place is not None:
+            return self.memory.of(place)
+        if isinstance(node, ast.Attribute):
+            base = self.refer(node.value, writes=writes)
+            if node.attr in VIEWING_ATTRIBUTES:
+                return _viewed(base, node.attr, ())
+            return base if node.attr == "data" else selected(base, (f".{node.attr}",))
+        if isinstance(node, ast.Subscript):
+            base, steps = self.refer(node.value, writes=writes), steps_of_index(node.slice, self.memory.counters)
+            if not writes:
+                self.value(node.slice)
+            if steps is None:
+                if not writes:
+                    self.memory.note(base, node.lineno)
+                return NOTHING
+            return base if place_of(node.value) in self.memory.containers else selected(base, steps)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VIEWS_AND_COPIES:
+            base = self.refer(node.func.value, writes=writes)
+            if not writes:
+                self.arguments(node)
+            return _viewed(base, node.func.attr, node.args)
+        is_in_place = isinstance(node, ast.Call) and writes_itself(last_name(node.func) or "")  # `x.mul_(2).add_(1)`
+        return self.value(node) if is_in_place or not writes else NOTHING
+
+    def value(self, node: ast.expr | None) -> References:
+        """The memory that a value may refer to; everything that is read on the way is noted."""
+        if node is None or isinstance(node, (ast.Constant, ast.Lambda)):
+            return NOTHING
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+            references = self.refer(node)
+            self.memory.note(references, node.lineno)
+            return references
+        if isinstance(node, ast.Call):
+            return self.call(node)
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            return self.comprehension(node)
+        if isinstance(node, ast.NamedExpr):
+            references = self.value(node.value)
+            self.bind(node.target, references, node.value)
+            return references
+        self.is_generator |= isinstance(node, (ast.Yield, ast.YieldFrom))
+        parts = [self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.IfExp, ast.BoolOp, ast.Await, ast.Starred)):
+            return NOTHING.union(*parts)
+        return NOTHING
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> References:
+        before = dict(self.memory.names)
+        for generator in node.generators:
+            loop = (generator.iter.lineno, generator.iter.col_offset)
+            self.enter(loop, generator.target, generator.iter, is_entered=True)
+            for condition in generator.ifs:
+                self.value(condition)
+        if isinstance(node, ast.DictComp):
+            self.value(node.key)
+            references = self.value(node.value)
+        else:
+            references = self.value(node.elt)
+        for generator in node.generators:
+            for name in bound_names(generator.target):
+                self.memory.names.pop((name,), None)
+                self.memory.counters.pop(name, None)
+                if (name,) in before:
+                    self.memory.names[(name,)] = before[(name,)]
+        return references
+
+    def enter(self, loop: tuple[int, int], target: ast.expr, iterable: ast.expr, *, is_entered: bool) -> None:
+        """Bind what a loop takes out of what it goes through, in another round of it or when it is entered."""
+        self.memory.names = {
+            place: frozenset(each.in_another_round(loop, is_entered=is_entered) for each in held)
+            for place, held in self.memory.names.items()
+        }
+        self.take(loop, target, iterable)
+
+    def take(self, loop: tuple[int, int], target: ast.expr, iterable: ast.expr) -> None:
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+        name = last_name(iterable.func) if isinstance(iterable, ast.Call) else None
+        if isinstance(iterable, ast.Call) and iterable.args:
+            if name == "enumerate" and len(parts) == 2:
+                self.count(loop, parts[0])
+                self.take(loop, parts[1], iterable.args[0])
+                return
+            if name == "zip" and len(parts) == len(iterable.args):
+                for part, argument in zip(parts, iterable.args, strict=True):
+                    self.take(loop, part, argument)
+                return
+        items = selected(self.value(iterable), (Item(loop, self.is_kept(iterable)),))
+        if name == "range":
+            self.count(loop, target)
+        elif name in _PAIRS and len(parts) == 2:
+            self.bind(parts[0], NOTHING, None)
+            self.bind(parts[1], items, None)
+        else:
+            self.bind(target, items, None)
+
+    def count(self, loop: tuple[int, int], target: ast.expr) -> None:
+        """A name of the number of the round: what it selects is another part each time."""
+        self.bind(target, NOTHING, None)
+        if isinstance(target, ast.Name):
+            self.memory.counters[target.id] = Item(loop, is_kept=True)
+
+    def is_kept(self, iterable: ast.expr) -> bool:
+        """Whether to go through it once more is to find the same tensors."""
+        is_model = isinstance(iterable, ast.Call) and last_name(iterable.func) in PARAMETER_METHODS
+        return is_model or isinstance(iterable, (ast.List, ast.Tuple)) or place_of(iterable) in self.memory.containers
+
+    def call(self, call: ast.Call) -> References:
+        """What a call gives, once it has had its effect."""
+        raise NotImplementedError
+
+    def arguments(self, call: ast.Call) -> list[References]:
+        return [self.value(argument) for argument in arguments_of(call)]
+
+
+def _viewed(references: References, view: str, arguments: Sequence[ast.expr]) -> References:
+    """What a view refers to. NumPy's `flatten` copies; torch's does only where it has to."""
+    if view == "flatten":
+        references = frozenset(each for each in references if each.conversion is None)
+    if view in _THE_SAME or not references:
+        return references
+    return selected(references, (f"{view}({', '.join(map(ast.unparse, arguments))})",))

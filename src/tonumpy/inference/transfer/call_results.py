@@ -1,0 +1,145 @@
+"""What is believed of the results of calls: by the company they are in, the module that makes them, or the test."""
+
+from __future__ import annotations
+
+from tonumpy.inference.habits import function_of_data
+from tonumpy.inference.index.bindings import Import
+from tonumpy.inference.knowledge.operands import result_facts
+from tonumpy.inference.lattice.aliases import unless_it_requires_grad
+from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.evidence import joined
+from tonumpy.inference.lattice.values import (
+    SAVED,
+    Arguments,
+    Constant,
+    Device,
+    Instance,
+    Nothing,
+    Sent,
+    Tensor,
+    Unknown,
+    Value,
+    evidence_in,
+    held_in,
+    mapped,
+    may_be,
+    resting_on,
+    tensor_facts,
+    with_facts,
+)
+from tonumpy.inference.transfer.beliefs import left_on_cpu, taken_for_data, was_given
+from tonumpy.inference.transfer.devices import cpu_of_device
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.lattice.evidence import Basis
+    from tonumpy.inference.transfer.frame import Frame
+
+
+def in_company(frame: Frame, arguments: Arguments, result: Value) -> Value:
+    """What a method makes of data on the CPU and of what its object was given before: torch would have refused that
+    elsewhere."""
+    if arguments.has_star and not isinstance(arguments.starred, Nothing):
+        return result
+    # A number mixes with what is on any device.
+    tensors = [each for each in held_in(*arguments.values()) if isinstance(each, Tensor) and not each.is_number]
+    is_data = bool(tensors) and all(tensor_facts(each) == (True, False) for each in tensors)
+    if not is_data:
+        return result
+    return _made_of_data(result, frame.habit("company-of-data", "all else that the method is given is data"))
+
+
+def _made_of_data(value: Value, basis: Basis | None) -> Value:
+    """Also what an object was made with that is given back: `Output(sample=x)`."""
+    if isinstance(value, Tensor):
+        return taken_for_data(value, basis)
+    if isinstance(value, Instance) and value.arguments is not None:
+        return value._replace(arguments=value.arguments.mapped(lambda part: _made_of_data(part, basis)))
+    return mapped(value, lambda part: _made_of_data(part, basis))
+
+
+def made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -> Value:
+    """What a module makes of its arguments, where nothing else is known of the result: a module on the CPU makes it
+    there of what is there, and a frozen one without grad of what has none."""
+    if not isinstance(module, Instance) or arguments.has_star:
+        return result
+    is_frozen = module.requires_grad is False and frame.analysis.kinds.is_module(module.cls)
+    if is_frozen and result_facts(arguments.values(), True)[1] is False:
+        result = unless_it_requires_grad(result)
+    if module.on_cpu and tensor_facts(result)[0] is None and result_facts(arguments.values(), None, mixes=True)[0]:
+        return with_facts(result, on_cpu=True)
+    return result
+
+
+def fresh(why: str, frame: Frame, arguments: Arguments) -> Value:
+    """The result of a call of which nothing is known: what is computed while grad mode is off does not require grad."""
+    return left_where_it_was(frame, arguments, Unknown(why, None, False if frame.grad_mode is False else None))
+
+
+def left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Value:
+    """What a call gives, on the CPU where it is told to be (`to_device(x, "cpu")`), or where nobody speaks of any other
+    device and it is made of what is there."""
+    if tensor_facts(result)[0] is not None:
+        return result
+    if any(isinstance(value, (Constant, Device)) and cpu_of_device(value) for value in arguments.values()):
+        return left_on_cpu(result, frame.habit("cpu-argument", "the call is told the CPU as a device"))
+    given = arguments.all_values()
+    if given is None or frame.module.words.names_other_devices:
+        return result
+    held = [each for each in held_in(*given) if may_be(each, (Tensor, Unknown))]
+    # Not so of a tensor that may be elsewhere, nor of what is a tensor on the CPU or something unknown.
+    if any(tensor_facts(each)[0] is not True for each in held if may_be(each, Tensor)):
+        return result
+    if not any(tensor_facts(each)[0] for each in held):
+        return result
+    basis = frame.habit("no-other-device", "the module names no other device, and the call is given what is on the CPU")
+    return resting_on(left_on_cpu(result, basis), joined(map(evidence_in, given)))
+
+
+def left_by_test(result: Value, basis: Basis | None) -> Value:
+    """What the code under test gives where the test names no device but the CPU, but for what it has sent to one."""
+    if isinstance(result, Unknown):
+        return result  # it was not followed, and may have chosen a device by itself
+    if isinstance(result, Tensor):
+        return left_on_cpu(result, basis)
+    return mapped(result, lambda part: left_by_test(part, basis))
+
+
+def is_made_of_data(function: str, arguments: Arguments) -> bool:
+    """Whether a function of others is given numbers that do not require grad, and nothing that might.
+
+    It has nothing to learn, unless it is called after a model; of integers alone it may look up what was learnt.
+    """
+    if arguments.has_star or function_of_data.speaks_of_model(function):
+        return False
+    is_data = any(
+        not was_given(each) if isinstance(each, Unknown) else isinstance(each, Tensor) and not is_integral(each.dtype)
+        for each in held_in(*arguments.values())
+    )
+    return is_data and result_facts(arguments.values(), True, mixes=True)[1] is False
+
+
+def is_loaded_by_dataset(frame: Frame, value: Value) -> bool:
+    """Whether it is what a Dataset's own method has loaded, which it then holds, be it for this item only."""
+    if frame.owner is None or not isinstance(value, Unknown) or value.why != SAVED:
+        return False
+    return frame.analysis.kinds.is_dataset(frame.owner)
+
+
+def imported(frame: Frame, name: Value | None, *, is_root: bool = False) -> Value:
+    """The module that a call imports by its name, or the package that it is in."""
+    if isinstance(name, Constant) and isinstance(name.value, str) and not name.value.startswith("."):
+        module = name.value.partition(".")[0] if is_root else name.value
+        return frame.analysis.names.import_value(frame.module, Import(module, 0, None))
+    return Unknown("import")
+
+
+def device_made(given: Value | None) -> Value:
+    """`torch.device(given)`."""
+    if isinstance(given, Device):
+        return given
+    if isinstance(given, Constant) and isinstance(given.value, str):
+        kind = given.value.partition(":")[0]
+        return Device(kind == "cpu", kind)
+    is_cpu = None if given is None else cpu_of_device(given)
+    return Device(is_cpu, sent=Sent.AS_TOLD if is_cpu is None else Sent.NOWHERE)

@@ -1,0 +1,51 @@
+"""The calls to observe in a body, and what they were found to work on."""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.joins import join, join_arguments
+from tonumpy.inference.lattice.values import NOTHING, Arguments, Value
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tonumpy.facts import Fact
+    from tonumpy.inference.lattice.environment import Environment
+
+
+class Observation(NamedTuple):
+    """What a call of interest was found to work on, joined over every time the flow passed it."""
+
+    receiver: Value
+    links: tuple[tuple[int, Value], ...]  # id of each node of the receiver's chain, with its value
+    arguments: Arguments
+    grad_mode: Fact
+    autocast: Value = NOTHING
+
+
+class Targets(NamedTuple):
+    """The calls to observe, by the id of their nodes, and the statements that hold them."""
+
+    calls: frozenset[int] = frozenset()
+    statements: frozenset[int] = frozenset()
+
+
+NO_TARGETS = Targets()
+
+
+class Loop:
+    """The environments in which the innermost loop was left or started anew from its middle."""
+
+    def __init__(self, base: Environment) -> None:
+        self.base = base
+        self.breaks: list[dict[str, Value]] = []
+        self.continues: list[dict[str, Value]] = []
+
+
+def join_observations(first: Observation, second: Observation) -> Observation:
+    links = tuple((node, join(one, other)) for (node, one), (_, other) in zip(first.links, second.links, strict=True))
+    return Observation(
+        join(first.receiver, second.receiver),
+        links,
+        join_arguments(first.arguments, second.arguments),
+        first.grad_mode if first.grad_mode is second.grad_mode else None,
+        first.autocast if first.autocast == second.autocast else NOTHING,
+    )
