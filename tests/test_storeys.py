@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up; what is not named stands above all that is.
 STOREYS = """
-lazy_typing facts promises garbage findings globs toml_places text inference.index inference.lattice
+lazy_typing facts promises garbage findings globs suggestions toml_places text inference.index inference.lattice
 inference.knowledge inference.habits inference.transfer inference.summaries inference.memory conversions inference
 sinks repair rules config report pipeline why
 """.split()

@@ -7,13 +7,14 @@ import re
 import sys
 
 from tonumpy.findings import CONFIDENCES, STYLES
-from tonumpy.globs import Exclude, excludes, regular_expression
+from tonumpy.globs import Exclude, excludes, expand_braces, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.suggestions import suggestion
 from tonumpy.text.prefilter import may_hold_candidates, may_hold_comments, may_hold_consumers
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from typing import Any, TypeVar
 
     from tonumpy.findings import Confidence, Style
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 STRICT_CODE = "TNP300"
-MAX_GLOBS = 1000  # that one with braces may stand for
 OUR_CODES = "TNP"  # is what every code of ours begins with
 EVERY_CODE = "ALL"  # in place of a code, as in ruff
 
@@ -349,44 +349,6 @@ def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
     return tuple(Exclude(root, pattern) for pattern in patterns)
 
 
-def split_at_commas(text: str) -> list[str]:
-    """The parts of a text between its commas, those inside braces not counted: `a,{b,c}` are two."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character == "{") - (character == "}")
-        if character == "," and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
-
-
-def expand_braces(pattern: str) -> list[str]:
-    """The globs that one with `{a,b}` stands for, as in a shell: braces without a comma stand for themselves.
-
-    ValueError where one is not closed, or they multiply.
-    """
-    start = pattern.find("{")
-    while start != -1:
-        depth, stop = 0, start
-        for stop in range(start, len(pattern)):
-            depth += (pattern[stop] == "{") - (pattern[stop] == "}")
-            if depth == 0:
-                break
-        else:
-            raise ValueError(f"the brace in `{pattern}` is not closed")
-        parts = split_at_commas(pattern[start + 1 : stop])
-        if len(parts) > 1:
-            found: list[str] = []
-            for part in parts:
-                found += expand_braces(pattern[:start] + part + pattern[stop + 1 :])
-                if len(found) > MAX_GLOBS:
-                    raise ValueError(f"`{pattern}` stands for more than {MAX_GLOBS} globs")
-            return found
-        start = pattern.find("{", start + 1)
-    return [pattern]
-
-
 def read_file_ignores(value: object, root: str) -> tuple[FileIgnores, ...]:
     if not isinstance(value, dict):
         raise ValueError(f"expected a table of globs, found {_shown(value)}")
@@ -485,14 +447,3 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-def suggestion(word: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown word: the known word that was meant, or else all of them."""
-    from difflib import get_close_matches
-
-    matches = {name.lower(): name for name in known}
-    close = get_close_matches(word.lower(), matches, n=1)
-    if close:
-        return f"; did you mean `{matches[close[0]]}`?"
-    return f"; there are {', '.join(f'`{name}`' for name in known)}"

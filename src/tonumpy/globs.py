@@ -12,6 +12,8 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+MAX_GLOBS = 1000  # that one with braces may stand for
+
 
 class Exclude(NamedTuple):
     """A glob and the folder that it is relative to."""
@@ -86,3 +88,41 @@ def _literal(piece: str) -> str:
     except re.error as error:
         raise ValueError(f"the glob `{piece}` cannot be understood: {error.msg}") from error
     return group
+
+
+def split_at_commas(text: str) -> list[str]:
+    """The parts of a text between its commas, those inside braces not counted: `a,{b,c}` are two."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "{") - (character == "}")
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """The globs that one with `{a,b}` stands for, as in a shell: braces without a comma stand for themselves.
+
+    ValueError where one is not closed, or they multiply.
+    """
+    start = pattern.find("{")
+    while start != -1:
+        depth, stop = 0, start
+        for stop in range(start, len(pattern)):
+            depth += (pattern[stop] == "{") - (pattern[stop] == "}")
+            if depth == 0:
+                break
+        else:
+            raise ValueError(f"the brace in `{pattern}` is not closed")
+        parts = split_at_commas(pattern[start + 1 : stop])
+        if len(parts) > 1:
+            found: list[str] = []
+            for part in parts:
+                found += expand_braces(pattern[:start] + part + pattern[stop + 1 :])
+                if len(found) > MAX_GLOBS:
+                    raise ValueError(f"`{pattern}` stands for more than {MAX_GLOBS} globs")
+            return found
+        start = pattern.find("{", start + 1)
+    return [pattern]

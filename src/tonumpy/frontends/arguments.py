@@ -7,9 +7,10 @@ import os
 import sys
 from functools import partial
 
-from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_jobs, split_at_commas
+from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_jobs
 from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.frontends.streams import write
+from tonumpy.globs import split_at_commas
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import format_names
 
@@ -326,3 +327,20 @@ def _format(text: str) -> str:
     if text not in format_names():
         raise argparse.ArgumentTypeError(f"there is no format `{text}`, but {', '.join(format_names())}")
     return text
+
+
+def read_place(text: str) -> tuple[str, int, int | None]:
+    """The file, the row and perhaps the column of FILE:ROW[:COLUMN]; a file's own name may hold colons."""
+    rest, _, last = text.rpartition(":")
+    before, _, middle = rest.rpartition(":")
+    if before and last.isdecimal() and middle.isdecimal():
+        return before, int(middle), int(last)
+    if rest and last.isdecimal():
+        return rest, int(last), None
+    raise ConfigError(f"`{text}`: expected FILE:ROW or FILE:ROW:COLUMN")
+
+
+def read_cell(text: str) -> tuple[str, int | None]:
+    """The file and the cell of FILE:cell NUMBER, as they are reported."""
+    filename, _, last = text.rpartition(":cell ")
+    return (filename, int(last)) if filename and last.isdecimal() else (text, None)

@@ -6,10 +6,10 @@ import os
 import sys
 from functools import partial
 
-from tonumpy.config import Choices, ConfigError, Configuration, may_have_findings, suggestion
+from tonumpy.config import Choices, ConfigError, Configuration, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
-from tonumpy.frontends.arguments import parse_arguments
+from tonumpy.frontends.arguments import parse_arguments, read_cell, read_place
 from tonumpy.frontends.disk import read, write_report
 from tonumpy.frontends.files import find_files, nothing_in
 from tonumpy.frontends.streams import StreamError
@@ -213,83 +213,30 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from tonumpy.rules import all_rules  # only here: start-up
+    from tonumpy.frontends.pages import page_asked_for  # only here: start-up
 
-    asked = arguments.rule
-    if asked.lower().startswith("habit/"):
-        return _explain_habit(asked.lower().removeprefix("habit/"), arguments)
-    for rule in all_rules():
-        if asked.upper() == rule.code or asked.lower() == rule.name:
-            return _show_page(rule.page, arguments)
-    known = [word for rule in all_rules() for word in (rule.code, rule.name)]
-    raise ConfigError(f"no rule has the code or the name `{asked}`{suggestion(asked, known)}")
-
-
-def _explain_habit(asked: str, arguments: argparse.Namespace) -> int:
-    from tonumpy.inference.habits import all_habits  # saves start-up
-
-    for habit in all_habits():
-        if asked == habit.id:
-            return _show_page(habit.page, arguments)
-    raise ConfigError(f"there is no habit `{asked}`{suggestion(asked, [habit.id for habit in all_habits()])}")
-
-
-def _show_page(page: str, arguments: argparse.Namespace) -> int:
-    text = f"{page}\n"
+    text = f"{page_asked_for(arguments.rule)}\n"
     if _has_colour(sys.stdout, arguments):
         from tonumpy.report.parts.terminal import markdown  # only here: start-up
 
         text = markdown(text)
-    _write(text, sys.stdout)
-    return CLEAN
+    return _say(text)
 
 
 def _rules(arguments: argparse.Namespace) -> int:
-    from tonumpy.rules import all_rules  # only here: start-up
+    from tonumpy.frontends.pages import list_of_rules  # only here: start-up
 
-    if arguments.output_format == "json":
-        return _list(
-            {
-                "code": rule.code,
-                "name": rule.name,
-                "on_by_default": rule.on_by_default,
-                "summary": rule.summary,
-                "explanation": rule.page,
-            }
-            for rule in all_rules()
-        )
-    width = max(len(rule.name) for rule in all_rules())
-    _write(f"{'code':<6}  {'name':<{width}}  default  what it finds\n", sys.stdout)
-    for rule in all_rules():
-        default = "on" if rule.on_by_default else "off"
-        _write(f"{rule.code:<6}  {rule.name:<{width}}  {default:<7}  {rule.summary}\n", sys.stdout)
-    return CLEAN
+    return _say(list_of_rules(as_json=arguments.output_format == "json"))
 
 
 def _habits(arguments: argparse.Namespace) -> int:
-    from tonumpy.inference.habits import all_habits  # saves start-up
+    from tonumpy.frontends.pages import list_of_habits  # only here: start-up
 
-    if arguments.output_format == "json":
-        return _list(
-            {
-                "id": habit.id,
-                "effect": habit.effect,
-                "applies_to": habit.applies_to,
-                "summary": habit.summary,
-                "explanation": habit.page,
-            }
-            for habit in all_habits()
-        )
-    width = max(len(habit.id) for habit in all_habits())
-    for habit in all_habits():
-        _write(f"{habit.id:<{width}}  {habit.summary}\n", sys.stdout)
-    return CLEAN
+    return _say(list_of_habits(as_json=arguments.output_format == "json"))
 
 
-def _list(entries: Iterable[dict[str, object]]) -> int:
-    import json
-
-    _write(json.dumps(list(entries), indent=2) + "\n", sys.stdout)
+def _say(text: str) -> int:
+    _write(text, sys.stdout)
     return CLEAN
 
 
@@ -299,8 +246,8 @@ def _why(arguments: argparse.Namespace) -> int:
     from tonumpy.text.sources import source_of  # saves start-up
     from tonumpy.why import explain  # saves start-up
 
-    filename, row, column = _place(arguments.place)
-    filename, cell = _cell(filename)
+    filename, row, column = read_place(arguments.place)
+    filename, cell = read_cell(filename)
     settings = configuration_of(arguments).settings_of(filename)
     try:
         source = source_of(read(filename), filename)
@@ -318,23 +265,6 @@ def _why(arguments: argparse.Namespace) -> int:
     colour = _has_colour(sys.stdout, arguments)
     _write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
     return CLEAN
-
-
-def _cell(text: str) -> tuple[str, int | None]:
-    """The file and the cell of FILE:cell NUMBER, as they are reported."""
-    filename, _, last = text.rpartition(":cell ")
-    return (filename, int(last)) if filename and last.isdecimal() else (text, None)
-
-
-def _place(text: str) -> tuple[str, int, int | None]:
-    """The file, the row and perhaps the column of FILE:ROW[:COLUMN]; a file's own name may hold colons."""
-    rest, _, last = text.rpartition(":")
-    before, _, middle = rest.rpartition(":")
-    if before and last.isdecimal() and middle.isdecimal():
-        return before, int(middle), int(last)
-    if rest and last.isdecimal():
-        return rest, int(last), None
-    raise ConfigError(f"`{text}`: expected FILE:ROW or FILE:ROW:COLUMN")
 
 
 def _server(_: argparse.Namespace) -> int:

@@ -1,0 +1,72 @@
+"""The rules and habits, as `tonumpy explain`, `rules` and `habits` show them."""
+
+from __future__ import annotations
+
+import json
+
+from tonumpy.config import ConfigError
+from tonumpy.inference.habits import all_habits
+from tonumpy.rules import all_rules
+from tonumpy.suggestions import suggestion
+
+
+def page_asked_for(word: str) -> str:
+    """The page of a rule, by its code or name, or of a habit: `habit/NAME`."""
+    if word.lower().startswith("habit/"):
+        return _page_of_habit(word.lower().removeprefix("habit/"))
+    for rule in all_rules():
+        if word.upper() == rule.code or word.lower() == rule.name:
+            return rule.page
+    known = [word for rule in all_rules() for word in (rule.code, rule.name)]
+    raise ConfigError(f"no rule has the code or the name `{word}`{suggestion(word, known)}")
+
+
+def _page_of_habit(word: str) -> str:
+    for habit in all_habits():
+        if word == habit.id:
+            return habit.page
+    raise ConfigError(f"there is no habit `{word}`{suggestion(word, [habit.id for habit in all_habits()])}")
+
+
+def list_of_rules(*, as_json: bool) -> str:
+    if as_json:
+        return _as_json(
+            [
+                {
+                    "code": rule.code,
+                    "name": rule.name,
+                    "on_by_default": rule.on_by_default,
+                    "summary": rule.summary,
+                    "explanation": rule.page,
+                }
+                for rule in all_rules()
+            ]
+        )
+    width = max(len(rule.name) for rule in all_rules())
+    lines = [f"{'code':<6}  {'name':<{width}}  default  what it finds"]
+    for rule in all_rules():
+        default = "on" if rule.on_by_default else "off"
+        lines.append(f"{rule.code:<6}  {rule.name:<{width}}  {default:<7}  {rule.summary}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def list_of_habits(*, as_json: bool) -> str:
+    if as_json:
+        return _as_json(
+            [
+                {
+                    "id": habit.id,
+                    "effect": habit.effect,
+                    "applies_to": habit.applies_to,
+                    "summary": habit.summary,
+                    "explanation": habit.page,
+                }
+                for habit in all_habits()
+            ]
+        )
+    width = max(len(habit.id) for habit in all_habits())
+    return "".join(f"{habit.id:<{width}}  {habit.summary}\n" for habit in all_habits())
+
+
+def _as_json(entries: list[dict[str, object]]) -> str:
+    return json.dumps(entries, indent=2) + "\n"

@@ -1,0 +1,19 @@
+"""What somebody may have meant by a word that is not known."""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def suggestion(word: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown word: the known word that was meant, or else all of them."""
+    from difflib import get_close_matches
+
+    matches = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), matches, n=1)
+    if close:
+        return f"; did you mean `{matches[close[0]]}`?"
+    return f"; there are {', '.join(f'`{name}`' for name in known)}"
