@@ -32,6 +32,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     (use,) = [entry["Use"] for entry in config.nav if "Use" in entry]
     use += sorted(path.name for path in docs.glob("*.md") if path.name not in named)
     config.nav.insert(1, {"Rules": rules})
+    config.nav.insert(3, {"Reference": sorted(f"reference/{path.name}" for path in docs.glob("reference/*.md"))})
     return config
 
 

@@ -39,13 +39,14 @@ def code_block(section: str) -> str:
     return str(block)
 
 
-def test_the_pages_are_up_to_date() -> None:
-    run = subprocess.run(
-        [sys.executable, "scripts/write_rule_pages.py", "--check"], capture_output=True, text=True, cwd=ROOT
-    )
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", ""), (
-        "python scripts/write_rule_pages.py brings them up to date"
-    )
+@pytest.mark.parametrize("script", ["scripts/write_rule_pages.py", "scripts/write_reference.py"])
+def test_the_pages_are_up_to_date(script: str) -> None:
+    run = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, cwd=ROOT)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", ""), f"python {script} brings them up to date"
+
+
+def test_the_page_for_users_is_of_two_screens() -> None:
+    assert len((ROOT / "docs" / "inference.md").read_text("utf-8").splitlines()) <= 120
 
 
 @each_rule
@@ -79,10 +80,12 @@ def test_what_to_use_instead_is_silent(rule: Rule) -> None:
     assert check_source(code_block(sections(rule)["Use instead"]), strict=True) == []
 
 
-INFERENCE = (ROOT / "docs" / "inference.md").read_text("utf-8")
+INFERENCE = {name: (ROOT / "docs" / name).read_text("utf-8") for name in ("inference.md", "constructs.md")}
+LIBRARY_ROWS = (ROOT / "docs" / "library-rows.md").read_text("utf-8")
 EXAMPLES = [
-    pytest.param(match[1], id=f"line {INFERENCE.count(chr(10), 0, match.start()) + 1}")
-    for match in re.finditer(r"^```python\n(.*?)^```$", INFERENCE, flags=re.MULTILINE | re.DOTALL)
+    pytest.param(match[1], id=f"{name}:{text.count(chr(10), 0, match.start()) + 1}")
+    for name, text in INFERENCE.items()
+    for match in re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 ]
 
 
@@ -100,9 +103,9 @@ def test_an_example_of_inference_says_what_is_found(example: str, tmp_path: Path
 
 
 def test_the_rows_of_libraries_are_described() -> None:
-    described = set(re.findall(r"`([^`\n]+)`", INFERENCE.partition("## What libraries promise")[2]))
+    described = set(re.findall(r"`([^`\n]+)`", LIBRARY_ROWS))
     for kind, keys in test_libraries.KEYS.items():
-        (row,) = re.findall(rf"^\| `{kind}` \| (.+?) \|", INFERENCE, flags=re.MULTILINE)
+        (row,) = re.findall(rf"^\| `{kind}` \| (.+?) \|", LIBRARY_ROWS, flags=re.MULTILINE)
         assert set(re.findall(r"`(\w+)`", row)) == keys
     assert test_libraries.words_of("Where") | test_libraries.words_of("Whether") <= described
     returns = {re.split(r"[ :(]", word)[0] for word in described}
