@@ -213,10 +213,37 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         if converted is None:
             return None
         seen = seen._replace(receiver=converted, links=())
+    kind = _kind_and_facts(module, seen.receiver)
+    if kind is None:
+        return None
+    certainty, facts = kind
+    cpu, grad, evidence = _as_habits_have_it(module, cpu_only, candidate, seen, facts)
+    chain = _with_own_data(chain_of(candidate.receiver), seen)
+    tensor = _sole_tensor(seen.receiver) or Tensor()
+    return Conversion(
+        candidate,
+        chain,
+        certainty,
+        cpu,
+        grad,
+        seen.grad_mode,
+        _data_of_tensor(chain, seen),
+        tensor.dtype,
+        tensor.layout,
+        tensor.bit,
+        tensor.is_item,
+        copies_in(chain, candidate.receiver, dict(seen.links)),
+        is_sent=most_sent(members(seen.receiver)) is Sent.BY_CHOICE,
+        evidence=evidence,
+    )
+
+
+def _kind_and_facts(module: Module, receiver: Value) -> tuple[Certainty, tuple[Fact, Fact]] | None:
+    """How sure it is that a receiver is a torch tensor, whether it is on the CPU, and whether it requires grad."""
     certainty: Certainty | None = None
     facts: list[tuple[Fact, Fact]] = []
     is_doubtful = False
-    for value in members(seen.receiver):
+    for value in members(receiver):
         if isinstance(value, Tensor):
             facts.append((value.on_cpu, value.requires_grad))
             certainty = weaker(value.certainty, certainty or "tensor")
@@ -233,7 +260,14 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         if spoken.has_rivals or spoken.hands_out_wrappers or (certainty is None and not spoken.speaks_of_torch):
             return None
         certainty = "possible"
-    cpu, grad = join_facts(facts)
+    return certainty, join_facts(facts)
+
+
+def _as_habits_have_it(
+    module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation, facts: tuple[Fact, Fact]
+) -> tuple[Fact, Fact, AllEvidence]:
+    """The facts, and what they rest on, once habits have been asked about those that are not known."""
+    cpu, grad = facts
     evidence = evidence_in(seen.receiver)
     sent = most_sent(members(seen.receiver))
     where = Spot(module.filename, candidate.call.lineno, module.disabled_habits)
@@ -252,27 +286,10 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
     if cpu is None and sent is Sent.NOWHERE and _is_given_in_test(module, candidate, seen):
         basis = where.habit("test-parameter", "a test makes what it works on, and names no device here")
         cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
-    chain = _with_own_data(chain_of(candidate.receiver), seen)
     if cpu is None and grad is False and _is_given_labels(candidate, seen):
         basis = where.habit("label-name", "what is called a label is on the CPU, too")
         cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
-    tensor = _sole_tensor(seen.receiver) or Tensor()
-    return Conversion(
-        candidate,
-        chain,
-        certainty,
-        cpu,
-        grad,
-        seen.grad_mode,
-        _data_of_tensor(chain, seen),
-        tensor.dtype,
-        tensor.layout,
-        tensor.bit,
-        tensor.is_item,
-        copies_in(chain, candidate.receiver, dict(seen.links)),
-        is_sent=sent is Sent.BY_CHOICE,
-        evidence=evidence,
-    )
+    return cpu, grad, evidence
 
 
 def _learnt(
