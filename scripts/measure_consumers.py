@@ -239,7 +239,7 @@ def _place(slot: int | str, parameters: list[tuple[str, inspect._ParameterKind]]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="name the functions that differ, exit 1 if there are any")
-    parser.add_argument("--only", default="", help="check the functions of this library only")
+    parser.add_argument("--only", default="", help="measure only functions whose names begin so")
     arguments = parser.parse_args()
     if arguments.check:
         table = json.loads(TARGET.read_text(encoding="utf-8"))
@@ -248,7 +248,9 @@ def main() -> int:
         differing = [name for name in sorted({*known, *measured}) if known.get(name) != measured.get(name)]
         print("\n".join(differing))
         return 1 if differing else 0
-    table = {**_kept(), **measure()}
+    table = json.loads(TARGET.read_text(encoding="utf-8")) if arguments.only else {}
+    others = {name: entry for name, entry in table.items() if not name.startswith(arguments.only)}
+    table = {**others, **_kept(arguments.only), **measure(arguments.only)}
     rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(table.items()))
     TARGET.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
     return 0

@@ -1,0 +1,88 @@
+"""The recipes of CONTRIBUTING.md, followed to the letter in a copy of the source."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+_STEP = re.compile(r"^<!-- recipe: (\w+) (\w+) ?(\S*) -->\n(`{3,})\w+\n(.*?)^\4$", flags=re.MULTILINE | re.DOTALL)
+STEPS = _STEP.findall((ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for folder in ("src", "scripts"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    return tmp_path
+
+
+def follow(recipe: str, copy: Path) -> list[str]:
+    """Do what the recipe says; the files that it touches."""
+    touched = []
+    for name, step, place, _, block in STEPS:
+        if name != recipe:
+            continue
+        if step == "run":
+            for line in block.splitlines():
+                done = run(copy, *shlex.split(line)[1:])
+                assert done.returncode == 0, done.stderr
+            continue
+        touched.append(place)
+        path = copy / place
+        if step == "write":
+            assert not path.exists()
+            path.write_text(block, "utf-8")
+        else:
+            lines = block.splitlines()
+            before = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("+"))
+            after = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("-"))
+            text = path.read_text("utf-8")
+            assert text.count(before) == 1, f"{place} has not, or not once:\n{before}"
+            path.write_text(text.replace(before, after), "utf-8")
+    return touched
+
+
+def run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
+    return subprocess.run([sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True)
+
+
+def check(copy: Path, code: str, *options: str) -> list[str]:
+    (copy / "example.py").write_text(code, "utf-8")
+    done = run(copy, "-m", "tonumpy", "check", "--isolated", "--output-format=concise", *options, "example.py")
+    assert done.returncode in (0, 1), done.stderr
+    return re.findall(r"TNP\d+", done.stdout)
+
+
+def test_a_habit(copy: Path) -> None:
+    imports = "import torch\nfrom helpers import to_picture\n"
+    example = f"{imports}\n\ndef show(image):\n    return to_picture(image).cpu().numpy()\n"
+    assert check(copy, example) == ["TNP102"]
+    assert len(set(follow("habit", copy))) == 2
+    assert check(copy, example) == []
+    assert check(copy, example, "--confidence=low") == ["TNP102"]
+    page = run(copy, "-m", "tonumpy", "explain", "habit/picture-function").stdout
+    assert page.startswith("# What a function makes a picture of requires no grad")
+
+
+def test_a_sink(copy: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("numpy")
+    example = (
+        "import numpy as np\nimport torch\n\n\ndef f():\n"
+        "    return np.vander(torch.zeros(3, requires_grad=True)), np.vander(torch.zeros(3))\n"
+    )
+    assert check(copy, example) == []
+    table = (copy / "src/tonumpy/sinks/consumers.json").read_text("utf-8")
+    assert follow("sink", copy) == ["scripts/consumer_trials.py"]
+    assert check(copy, example) == ["TNP104"]
+    measured = (copy / "src/tonumpy/sinks/consumers.json").read_text("utf-8")
+    assert {line.rstrip(",") for line in table.splitlines()} < {line.rstrip(",") for line in measured.splitlines()}
