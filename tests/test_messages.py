@@ -17,6 +17,7 @@ device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 def f(x: torch.Tensor, unknown, w: torch.Tensor, path: str):
 """
+DOUBTED = "`.numpy()` on a tensor that may require grad and may be on an accelerator"
 PLOTS = "`plt.plot` makes an array of "
 SHARES = "`.numpy()` shares memory with the tensor: "
 
@@ -34,6 +35,12 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "unknown.numpy()",
             "TNP101",
             "`.numpy()` on what may be a tensor that may require grad and may be on an accelerator",
+            "Add `.detach().cpu()`",
+        ),
+        (
+            "loss = torch.tensor(x.numpy().mean(), requires_grad=True)\nloss.backward()",
+            "TNP101",
+            f"{DOUBTED}; line 9 trains on a loss made of its array alone, which has no gradient",
             "Add `.detach().cpu()`",
         ),
         (

@@ -50,6 +50,7 @@ class Conversion(NamedTuple):
     `dtype`, `layout`, `bit` and `is_item` are those of `Tensor` in lattice/values.py, known only where proved.
     `evidence` is what `on_cpu` and `requires_grad` rest on, and `is_sent`: it has been moved to an accelerator, or to a
     device chosen at run time, on one path at least.
+    `trained_in` is the line where torch trains on a loss that is made of its array alone.
     `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
     PackedSequence has a tensor under that name and no `.detach()`.
     """
@@ -70,6 +71,7 @@ class Conversion(NamedTuple):
     array_written: Overwritten | None = None
     is_sent: bool = False
     evidence: AllEvidence = PROVED
+    trained_in: int | None = None
 
     @property
     def confidence(self) -> Confidence:
@@ -127,6 +129,14 @@ class Conversion(NamedTuple):
         device = "is on an accelerator" if self.on_cpu is False else "may be on an accelerator"
         reasons = ((grad, self.may_raise_by_grad), (device, self.may_raise_by_device))
         return " and ".join(text for text, may_raise in reasons if may_raise)
+
+
+    @property
+    def aftermath(self) -> str:
+        """What a repair alone would hide, in words that go behind a message; mostly nothing."""
+        if self.trained_in is None or self.grad_is_proved:
+            return ""
+        return f"; line {self.trained_in} trains on a loss made of its array alone, which has no gradient"
 
 
 class ImplicitConversion(NamedTuple):

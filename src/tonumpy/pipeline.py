@@ -9,6 +9,7 @@ from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.inference.index.module import Module
+from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -180,7 +181,7 @@ def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:
     """Nothing is inferred about conversions that are complete as they stand and of no concern to a selected rule."""
 
     def concerned(among: list[Candidate]) -> set[int]:
-        complete = Complete(among, module.source, sharing)
+        complete = Complete(among, module.source, sharing, partial(loses_gradient, module))
         return {id(each) for rule in rules for each in rule.concerns(complete)} if among else set()
 
     candidates = [each for each in find_candidates(module.source) if not is_shown_to_raise(each)]
@@ -215,7 +216,8 @@ def _judgements(
                 is_unbound = isinstance(conversion, Conversion) and conversion.candidate.is_unbound
                 operations = () if is_unbound else compose(rule.repair(judged, settings.style))
                 fix = plan_fix(judged, operations, source)
-                if fix and fix.applicability == "safe" and rule.fix_is_unsafe:
+                is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
+                if fix and fix.applicability == "safe" and (rule.fix_is_unsafe or is_trained_on):
                     fix = fix._replace(applicability="unsafe")
                 span = _span(conversion, source)
                 grounds = grounds_of(conversion)

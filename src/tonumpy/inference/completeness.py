@@ -23,11 +23,15 @@ _INFERENCE_MODE_WITH_ARGUMENT = r"inference_mode\([^)]"
 
 
 class Complete(NamedTuple):
-    """Some of the complete candidates of a file; `sharing` tells what all its candidates share, and is asked last."""
+    """Some of the complete candidates of a file; `sharing` tells what all its candidates share, and is asked last.
+
+    `loses_gradient` tells where a loss that is made of the array of one alone is trained on.
+    """
 
     candidates: list[Candidate]
     source: Source
     sharing: Callable[[], Sharing]
+    loses_gradient: Callable[[Candidate], int | None]
 
 
 def complete_candidates(source: Source, candidates: list[Candidate]) -> list[Candidate]:

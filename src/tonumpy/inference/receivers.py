@@ -34,6 +34,7 @@ from tonumpy.inference.lattice.values import (
     most_sent,
     weaker,
 )
+from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.copies import copies_in
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS
@@ -97,7 +98,10 @@ def infer(
         return _Outcome(found, cannot_raise and not may_concern(concerned))
 
     found = conversions(candidates, observe(module, candidates, outcome=outcome))
-    return _with_sharing(module, sharing, [conversion for conversion in found if conversion is not None])
+    torch_tensors = [
+        each._replace(trained_in=loses_gradient(module, each.candidate)) for each in found if each is not None
+    ]
+    return _with_sharing(module, sharing, torch_tensors)
 
 
 def _with_sharing(module: Module, sharing: Callable[[], Sharing], conversions: list[Conversion]) -> list[Conversion]:

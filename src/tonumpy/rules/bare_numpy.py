@@ -52,4 +52,4 @@ def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
     if conversion.candidate.is_forced or chain.detach or chain.cpu or not conversion.unproved:
         return None
-    return f"`.numpy()` on {conversion.subject} that {conversion.unproved}"
+    return f"`.numpy()` on {conversion.subject} that {conversion.unproved}{conversion.aftermath}"

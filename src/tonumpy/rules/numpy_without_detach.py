@@ -52,4 +52,5 @@ def check(conversion: Conversion) -> str | None:
         return None
     undone = chain.undoes_detach
     place = f"after `{undone.words}`" if undone else "before `.numpy()`"
-    return f"`{chain.cpu.words}` without `.detach()` {place} on {conversion.subject} that {conversion.unproved}"
+    what = f"`{chain.cpu.words}` without `.detach()` {place} on {conversion.subject} that {conversion.unproved}"
+    return what + conversion.aftermath

@@ -1,0 +1,180 @@
+"""A conversion in; the line where torch trains on a loss that is made of its array alone out: nothing is learnt there.
+
+By names alone, and in the order of no statement: an array comes from a conversion where an expression holds one or the
+other, and a loss from an array where `torch.tensor(array)` or the like does. A loss that anything else has a part in,
+but for labels and constants, may well have a gradient.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.habits import label_name
+from tonumpy.inference.index.bindings import Import
+from tonumpy.inference.index.references import class_around, references_to
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.inference.index.module import Module
+    from tonumpy.text.candidates import Candidate, Scope
+
+_INTO_TORCH = frozenset("from_numpy tensor as_tensor asarray Tensor FloatTensor DoubleTensor new_tensor".split())
+# What has no gradient to lose: positions, counts, truths.
+_OF_INTEGERS = frozenset(
+    "argmax argmin argsort argwhere nonzero where searchsorted digitize bincount len range shape size ndim dtype device"
+    " linear_sum_assignment isnan isfinite any all int bool int64 int32 long".split()
+)
+_OF_LOSSES = ("Loss", "Criterion")
+MAX_PASSES = 8  # over the assignments of one function
+
+
+def loses_gradient(module: Module, candidate: Candidate) -> int | None:
+    """The row of the call of `backward`, or of the `return` of a loss; None where there is none in sight."""
+    text = module.source.text
+    trains = "backward(" in text or any(f"{word}(" in text for word in _OF_LOSSES)
+    if not trains or not any(f"{word}(" in text for word in _INTO_TORCH):
+        return None
+    scopes = candidate.scopes
+    names = _Names(module, scopes[-1])
+    arrays = names.made_of({id(candidate.call)})
+    returned = {id(each) for each in names.calls if _brings_back(each, {id(candidate.call)}, arrays)}
+    if not returned:
+        return None
+    tensors = names.made_of(returned)
+    for loss, row in _trained(names.calls):
+        if names.is_made_alone(loss, returned, tensors):
+            return row
+    for value in names.returned:
+        if names.is_made_alone(value, returned, tensors) and (_is_loss(scopes) or _is_trained(module, scopes)):
+            return value.lineno
+    return None
+
+
+class _Names:
+    """The expressions of a function, or of a module's own body, and what its names are made of."""
+
+    def __init__(self, module: Module, scope: Scope) -> None:
+        self._module = module
+        statements = [each for each in statements_of(scope.body) if not isinstance(each, SCOPES)]
+        self._parts: dict[str, list[ast.expr]] = {}
+        self.returned: list[ast.expr] = []
+        self.calls: list[ast.Call] = []
+        for statement in statements:
+            for name, value in _bound(statement):
+                self._parts.setdefault(name, []).append(value)
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                self.returned.append(statement.value)
+            for part in own_expressions(statement):
+                self.calls += [node for node in walk(part) if isinstance(node, ast.Call)]
+
+    def made_of(self, nodes: set[int]) -> set[str]:
+        """The names that are bound to what holds one of the nodes, or one of these names again."""
+        found: set[str] = set()
+        for _ in range(MAX_PASSES):
+            more = {
+                name
+                for name, values in self._parts.items()
+                if name not in found and any(_holds(value, nodes, found) for value in values)
+            }
+            if not more:
+                break
+            found |= more
+        return found
+
+    def is_made_alone(self, value: ast.expr, nodes: set[int], names: set[str]) -> bool:
+        """Whether a value is made of the nodes, by these names, and of nothing else that may have a gradient."""
+        return _holds(value, nodes, names) and not any(map(self._may_learn, self._roots(value, nodes, set())))
+
+    def _roots(self, value: ast.expr, nodes: set[int], seen: set[str]) -> Iterator[ast.Name]:
+        """The names that a value is made of, and that the function does not bind; what is in the nodes is not gone
+        into."""
+        waiting: list[ast.AST] = [value]
+        while waiting:
+            node = waiting.pop()
+            if id(node) in nodes:
+                continue
+            if not isinstance(node, ast.Name):
+                waiting += children_of(node)
+            elif node.id not in self._parts:
+                yield node
+            elif node.id not in seen:
+                seen.add(node.id)
+                waiting += self._parts[node.id]
+
+    def _may_learn(self, node: ast.Name) -> bool:
+        """Not what is imported or defined, nor what is called a label."""
+        bound = self._module.names.bindings.get(node.id)
+        if bound:
+            return not all(isinstance(each, (Import, *SCOPES)) for each in bound)
+        return not label_name.is_meant(node.id) and node.id not in self._module.names.imports_in_functions
+
+
+def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(statement, ast.Assign):
+        targets, value = statement.targets, statement.value
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
+        targets, value = [statement.target], statement.value
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        targets, value = [statement.target], statement.iter
+    else:
+        return
+    for target in targets:
+        elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        values = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(elements) else None
+        for position, element in enumerate(elements):
+            if isinstance(element, ast.Name):
+                yield element.id, value if values is None or len(elements) == 1 else values[position]
+
+
+def _holds(value: ast.expr, nodes: set[int], names: set[str]) -> bool:
+    """Whether a value is made of a node, or of a name: not by a comparison, as an index, or by what gives integers."""
+    waiting: list[ast.AST] = [value]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in nodes or (isinstance(node, ast.Name) and node.id in names):
+            return True
+        if isinstance(node, ast.Subscript):
+            waiting.append(node.value)
+        elif isinstance(node, ast.Call) and last_name(node.func) in _OF_INTEGERS:
+            continue
+        elif not isinstance(node, ast.Compare) and not (isinstance(node, ast.Attribute) and node.attr in _OF_INTEGERS):
+            waiting += children_of(node)
+    return False
+
+
+def _brings_back(call: ast.Call, nodes: set[int], names: set[str]) -> bool:
+    if last_name(call.func) not in _INTO_TORCH or not call.args or not _holds(call.args[0], nodes, names):
+        return False
+    dtypes = [last_name(keyword.value) for keyword in call.keywords if keyword.arg == "dtype"]
+    return not any(dtype in _OF_INTEGERS for dtype in dtypes)
+
+
+def _trained(calls: list[ast.Call]) -> Iterator[tuple[ast.expr, int]]:
+    """What gradients are asked of: `loss.backward()`, `accelerator.backward(loss)`."""
+    for call in calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "manual_backward"):
+            yield (call.args[0] if call.args else call.func.value), call.lineno
+
+
+def _is_loss(scopes: tuple[Scope, ...]) -> bool:
+    """Whether it is the forward of a module that computes a loss."""
+    owner = class_around(scopes)
+    return owner is not None and owner.name.endswith(_OF_LOSSES) and getattr(scopes[-1], "name", "") == "forward"
+
+
+def _is_trained(module: Module, scopes: tuple[Scope, ...]) -> bool:
+    """Whether the module trains on what a function of it returns."""
+    if not isinstance(scopes[-1], FUNCTIONS):
+        return False
+    for reference in references_to(module, scopes):
+        if reference.call is not None and isinstance(reference.scopes[-1], (ast.Module, *FUNCTIONS)):
+            names = _Names(module, reference.scopes[-1])
+            nodes = {id(reference.call)}
+            made = names.made_of(nodes)
+            if any(_holds(loss, nodes, made) for loss, _ in _trained(names.calls)):
+                return True
+    return False

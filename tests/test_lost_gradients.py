@@ -1,0 +1,48 @@
+"""What TNP203 says, held against real torch: what it reports trains nothing, and what it leaves alone does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fixture_format import FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+torch = pytest.importorskip("torch")
+
+
+def functions_of(name: str) -> dict[str, Any]:
+    path = FOLDER / "TNP203" / f"{name}.py"
+    namespace: dict[str, Any] = {"__name__": "fixture"}
+    exec(compile(path.read_bytes(), str(path), "exec"), namespace)
+    return namespace
+
+
+def is_learnt(train: Callable[[Any], object]) -> bool:
+    """Whether a parameter gets a gradient."""
+    torch.manual_seed(0)
+    net = torch.nn.Linear(3, 3)
+    train(net)
+    return net.weight.grad is not None and bool(net.weight.grad.any())
+
+
+X, TARGET = torch.arange(9.0).reshape(3, 3) / 9, torch.eye(3)
+
+
+@pytest.mark.parametrize("name", ["made_to_require_grad", "added_up", "train"])
+def test_what_is_reported_trains_nothing(name: str) -> None:
+    lost = functions_of("lost")
+    assert not is_learnt(lambda net: lost[name](net, X, TARGET))
+
+
+def test_a_loss_of_arrays_trains_nothing() -> None:
+    assert not functions_of("lost")["SpectralLoss"]()(torch.nn.Linear(3, 3)(X), TARGET).requires_grad
+
+
+def test_what_is_left_alone_trains() -> None:
+    clean = functions_of("clean_kept")
+    assert is_learnt(lambda net: clean["measured"](net, X, TARGET))
+    assert is_learnt(lambda policy: clean["weighted"](torch.nn.Linear(3, 3), policy, X, X.numpy()))
+    assert clean["adversarial"](torch.nn.Linear(3, 3), X).any()
