@@ -1,4 +1,4 @@
-"""Globs and a path in; whether one of them covers the path out. No file is touched."""
+"""Whether one of some globs covers a path. No file is touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`[[tool.tonumpy.promises]]` in; what is promised of the functions of one's own code out, or what is wrong with it."""
+"""Reads `[[tool.tonumpy.promises]]`: what functions of one's own code give, or what is wrong with a row."""
 
 from __future__ import annotations
 

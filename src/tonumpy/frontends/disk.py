@@ -1,4 +1,4 @@
-"""A path in, its bytes out. What goes wrong is a SourceError that names the file."""
+"""Reads files. What goes wrong is a SourceError that names the file."""
 
 from __future__ import annotations
 

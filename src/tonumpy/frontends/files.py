@@ -1,4 +1,4 @@
-"""The paths of a command line in; the Python files they stand for out, and an error for each that leads nowhere."""
+"""Finds the Python files that the paths of a command line stand for, and an error for each that leads nowhere."""
 
 from __future__ import annotations
 

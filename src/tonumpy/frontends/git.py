@@ -1,7 +1,7 @@
 """A folder of a git repository in; what git's ignore rules leave of it out, and no program of the repository's run.
 
 A repository's configuration names programs (a file system monitor, hooks, filters, the transport of a remote from which
-missing objects are fetched), and whoever made the repository wrote it. So git is never told of the repository: it is
+missing objects are fetched), and the author of the repository wrote it. So git is never told of the repository: it is
 given an empty one that ships with this package, the index and the exclude file of the real one, and the folder as
 its work tree. What is left of the configuration is the user's own.
 """

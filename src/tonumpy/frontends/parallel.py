@@ -1,4 +1,4 @@
-"""Tasks in, their outcomes out in the same order, whether one process does them or several."""
+"""Does tasks in one process or several; their outcomes come in the order of the tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items in, the same items out; once it takes long, a bar on stderr shows how far they are."""
+"""Hands items on as they are; once it takes long, a bar on stderr shows how far they are."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _refuse_out_of_tree(path: str, arguments: Sequence[str]) -> None:
 
 
 def write(path: str, old: bytes, new: bytes) -> None:
-    """Replace the content `old` of a file by `new`; whoever reads meanwhile sees the one or the other, never a part.
+    """Replace the content `old` of a file by `new`; a reader meanwhile sees the one or the other, never a part.
 
     A link is written through to its target. The target keeps its mode, owner and extended attributes. A file that is
     not `old` any more is left alone, and so is one that its owner has made read-only, and one with several names (hard

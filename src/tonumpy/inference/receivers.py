@@ -1,4 +1,4 @@
-"""Candidates in; conversions out: what is known of each receiver, and only of receivers that may be torch tensors."""
+"""Works out what each candidate's receiver is: a conversion for each that may be of a torch tensor."""
 
 from __future__ import annotations
 

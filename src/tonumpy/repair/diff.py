@@ -1,4 +1,4 @@
-"""The old and the new bytes of a file in; the difference as a patch out, every line in the encoding of the file."""
+"""The difference of a file's old and new bytes as a patch, every line in the encoding of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repair in; its fix out: the text edits that perform it where its nodes stand, keeping the layout."""
+"""The text edits that perform a repair where its nodes stand, keeping the layout."""
 
 from __future__ import annotations
 

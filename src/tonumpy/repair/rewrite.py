@@ -1,4 +1,4 @@
-"""A source and the repairs of its conversions in; the new text out, verified against the old tree."""
+"""Makes the new text that repairs ask for, verified against the old tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run's findings and errors in, its report out: one file a format, found by its name."""
+"""Renders one run's findings and errors as a report: one file a format, found by its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that may convert their arguments in; implicit conversions out: only of what is, or reads as, a torch tensor."""
+"""Judges calls that may convert their arguments: only of what is, or reads as, a torch tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call and what its module has imported in; whether it may convert a tensor, as far as the call itself says, out."""
+"""Whether a call may convert a tensor, as far as the call itself and the imports of its module say."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """A repository as the manifest names it, where it is found, and what of it is asked for."""
+    """A repository as the manifest names it, where it is found, and which revision and folder of it are asked for."""
 
     repository: str
     source: str  # a clone URL, or the absolute path of a working or bare repository

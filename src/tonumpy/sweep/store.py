@@ -5,7 +5,7 @@
     OUT/failures/run=RUN/KEY.parquet      a row a file that could not be read or parsed, or a repository
 
 A run is what one version of this program finds with the same settings. The key stands for a repository, a commit and a
-folder, so whoever does the work again, be it at the same time, writes the same file; each appears in one step.
+folder, so a process that does the work again, be it at the same time, writes the same file; each appears in one step.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Store:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Whoever reads meanwhile sees the old file or the new one, never a part."""
+    """A reader meanwhile sees the old file or the new one, never a part."""
     temporary = f"{path}.{secrets.token_hex(4)}.part"
     try:
         with open(temporary, "xb") as stream:

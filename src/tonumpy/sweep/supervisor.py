@@ -56,11 +56,11 @@ def main() -> None:
     finally:
         for place in all_places(scratch) if scratch is not None else ():
             with contextlib.suppress(OSError):
-                os.rmdir(place)  # whoever is last leaves nothing behind
+                os.rmdir(place)  # the last one leaves nothing behind
 
 
 def supervise(request: Request, parent: BinaryIO) -> Reply:
-    """Run the task; it is stopped when it exceeds a limit, or when whoever asked for it is gone."""
+    """Run the task; it is stopped when it exceeds a limit, or when the process that asked for it is gone."""
     reply = Reply()
     for place in places(request.orders.scratch):
         reply = _supervise(request._replace(orders=request.orders._replace(scratch=place)), parent)

@@ -120,7 +120,7 @@ def shared_folder(request: Request, commit: str) -> str:
 
 
 def _share(work: str, folder: str) -> None:
-    """Whoever is first gives it its name, in one step; the others keep theirs to themselves."""
+    """The first process to be done gives it its name, in one step; what others made is not used."""
     with contextlib.suppress(OSError):
         os.rename(work, folder)
     if not os.path.isdir(folder):

@@ -1,4 +1,4 @@
-"""A source in; the calls `receiver.numpy(...)` out, each with its chain of links and the scopes that enclose it."""
+"""Finds the calls `receiver.numpy(...)` of a source, each with its chain of links and the scopes that enclose it."""
 
 from __future__ import annotations
 

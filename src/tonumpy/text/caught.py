@@ -38,7 +38,7 @@ def errors_caught(candidate: Candidate) -> frozenset[str]:
 
 def is_shown_to_raise(place: Candidate | Site) -> bool:
     """Whether a call stands in a lambda that a loop calls only where every error is caught: `for job in (lambda: ...,)`
-    with `try: job()` and `except Exception`. Whoever writes that wants to see what raises."""
+    with `try: job()` and `except Exception`. Such code means to see what raises."""
     loop = place.statement
     if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
         return False

@@ -1,4 +1,4 @@
-"""A text in; its syntax tree out, whose long functions and classes are parsed when they are first looked into.
+"""Parses a text, but the long functions and classes in it only when they are first looked into.
 
 Most of a file says nothing of a conversion, and to parse it costs more than all else that is done with it. The tree is
 the one that `ast.parse` gives, node for node and place for place; only an error inside a function shows no earlier than

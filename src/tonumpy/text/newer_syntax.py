@@ -1,4 +1,4 @@
-"""A line at which Python's parser gave up in; the construct of a newer Python that stands there out, if one does."""
+"""Which construct of a newer Python stands at the line at which the parser gave up, if one does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings in; those that no `# noqa` comment of the source suppresses out, judged by flake8's own code."""
+"""Which findings a `# noqa` comment of the source suppresses, judged by flake8's own code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source in; its `# noqa: CODE` comments and the rows that each of them speaks for out, as flake8 joins rows."""
+"""The `# noqa: CODE` comments of a source and the rows that each of them speaks for, as flake8 joins rows."""
 
 from __future__ import annotations
 

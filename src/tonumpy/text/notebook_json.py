@@ -156,7 +156,7 @@ class _Reader:
         return Piece(text, start, self.at)
 
     def members(self) -> Iterator[str]:
-        """The keys of an object; whoever takes one also takes its value."""
+        """The keys of an object; after each, its value must be read as well."""
         for _ in self._listed("{", "}"):
             key = self.string().text
             self._skip_space()
@@ -165,7 +165,7 @@ class _Reader:
             yield key
 
     def items(self) -> Iterator[None]:
-        """The items of an array; whoever takes one also takes its value."""
+        """The items of an array; for each, its value must be read as well."""
         return self._listed("[", "]")
 
     def end(self) -> None:

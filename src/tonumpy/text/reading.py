@@ -1,4 +1,4 @@
-"""A path in; the bytes of the regular file there out. A pipe would be waited for, and a device may have no end."""
+"""Reads the bytes of a regular file. A pipe would be waited for, and a device may have no end."""
 
 from __future__ import annotations
 

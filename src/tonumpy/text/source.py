@@ -1,4 +1,4 @@
-"""Bytes in; text, lines and syntax tree out, with the one place that turns ast's byte columns into positions."""
+"""A text with its lines and syntax tree, and the one place that turns ast's byte columns into positions."""
 
 from __future__ import annotations
 

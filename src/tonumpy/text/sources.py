@@ -1,4 +1,4 @@
-"""The bytes or the text of a file and its name in; its Source out, that of a module or of a notebook."""
+"""Makes the Source of a file from its name and its bytes or text: that of a module or of a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text of somebody else's in; one that shows what it holds out, on one line and without commands to a terminal."""
+"""Shows what a text of somebody else's holds, on one line and without commands to a terminal."""
 
 from __future__ import annotations
 

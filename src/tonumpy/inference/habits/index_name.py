@@ -2,7 +2,7 @@
 
 ## What it believes
 
-What is called `id`, `idx`, `index`, `kept_inds` and the like, whoever made it, does not require grad.
+What is called `id`, `idx`, `index`, `kept_inds` and the like, wherever it comes from, does not require grad.
 
 ## Why
 

@@ -1,4 +1,4 @@
-"""Syntax in; the names that expressions read and that statements bind or change out."""
+"""The names that expressions read and that statements bind, as the syntax shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The body of a class in; what its text alone says out: what it defines, and what its methods do with `self`."""
+"""What the text of a class body alone says: what it defines, and what its methods do with `self`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A constructor in; the attributes of its object that are a parameter as it was given, whatever else it does, out."""
+"""The attributes that a constructor sets to a parameter as it was given, whatever else it does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The body of a function, class or module in; how its names depend on each other out, in whatever order it runs."""
+"""How the names of a body depend on each other, in whatever order it runs."""
 
 from __future__ import annotations
 

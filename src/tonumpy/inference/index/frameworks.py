@@ -1,4 +1,4 @@
-"""A module's text in; which array frameworks it imports, or names, out."""
+"""Which array frameworks a module's text imports, or names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A class, function or loop in; whether it leaves the parameters of a module frozen, as its text alone says, out."""
+"""Whether a class, function or loop leaves the parameters of a module frozen, as its text alone says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File names and import statements in; the modules of the same repository out, each read at most once."""
+"""Finds and reads the modules of a repository, each at most once."""
 
 from __future__ import annotations
 

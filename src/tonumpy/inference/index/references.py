@@ -1,4 +1,4 @@
-"""A module, and a name or a function in it in; the places that name it, or may mean the function, out."""
+"""The places of a module that name something, or that may mean one of its functions."""
 
 from __future__ import annotations
 

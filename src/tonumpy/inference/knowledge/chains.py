@@ -1,4 +1,4 @@
-"""A receiver in; the links of its chain out: which of them detach, which bring the tensor to the CPU."""
+"""The links of a receiver's chain: which of them detach, which bring the tensor to the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A public torch name in; what calling it, or reading it from a tensor, returns out: torch_api.json with types."""
+"""What calling a public function of torch returns, or reading it from a tensor: torch_api.json with types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value in; the names and arguments that may hold the same tensors, and what a change of one does to it, out."""
+"""Which names and arguments may hold the same tensors as a value, and what a change of one does to the others."""
 
 from __future__ import annotations
 

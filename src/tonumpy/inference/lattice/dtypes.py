@@ -1,4 +1,4 @@
-"""The names of dtypes in; which of them are integral, real or complex out."""
+"""Which dtypes are integral, real or complex."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two descriptions of a value in; one that is true of both out."""
+"""The join of values: what is true of both, where two ways through the code meet."""
 
 from __future__ import annotations
 

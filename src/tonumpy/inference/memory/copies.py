@@ -1,4 +1,4 @@
-"""The chain of a receiver and the values of its parts in; the parts that certainly make a copy out."""
+"""The parts of a receiver's chain that certainly make a copy."""
 
 from __future__ import annotations
 

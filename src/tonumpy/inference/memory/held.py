@@ -1,4 +1,4 @@
-"""Bindings and writes in; what each place of a function refers to, and what was overwritten before it was read, out."""
+"""What each place of a function refers to, and what was overwritten before it was read."""
 
 from __future__ import annotations
 

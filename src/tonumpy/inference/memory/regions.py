@@ -1,4 +1,4 @@
-"""An expression's steps in; which memory it refers to, and whether two such may be the same, out.
+"""Which memory an expression refers to, by its steps, and whether two such may be the same.
 
 Memory is named by what holds it and by what is selected there in turn: `x[0]`, each item of `batches`, `model.weight`.
 Nothing is known of values: what may be the same counts as the same, but for what the steps themselves tell apart.

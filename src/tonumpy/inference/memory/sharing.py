@@ -1,4 +1,4 @@
-"""A function and its conversions in; where memory that an array and a tensor share is written, and the other read, out.
+"""Where memory that an array and a tensor share is written, and the other read later, for a file's conversions.
 
 The function is run over in order (walk.py) with nothing known but which names may refer to the same memory
 (regions.py): by assignment, by views, and by `.numpy()` and `torch.from_numpy` on the CPU. What a function of the

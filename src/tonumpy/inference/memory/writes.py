@@ -1,4 +1,4 @@
-"""A call in; which of its arguments it writes in place, or what it does to all parameters or their grads, out."""
+"""Which of its arguments a call writes in place, or what it does to all parameters or their grads."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class AttributeWrites:
     def _left_by_inner(
         self, owner: Class, writer: FunctionNode, functions: tuple[FunctionNode, ...], name: str
     ) -> Value:
-        """The same of a function in a method, the last one, whoever calls it: a hook."""
+        """The same of a function in a method, the last of `functions`, called from anywhere: a hook."""
         scopes = (owner.module.tree, owner.node, writer, *functions)
         path = f"{owner_name(writer)}.{name}"
         return self._analysis.entries.frame(owner.module, scopes, NO_TARGETS, (path,)).bound.get(path, NOTHING)

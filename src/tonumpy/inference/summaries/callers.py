@@ -1,4 +1,4 @@
-"""A function whose every call is in sight in; what its parameters are given, and grad mode at its calls, out."""
+"""The call graph upwards: what the callers of a function give its parameters, and grad mode at its calls."""
 
 from __future__ import annotations
 

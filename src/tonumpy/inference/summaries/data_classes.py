@@ -1,4 +1,4 @@
-"""The body of a data class in; which fields its constructor takes, and what they hold that are not given, out."""
+"""Which fields the constructor of a data class takes, and what those hold that are not given."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Questions as they are worked out and asked again in; out: no answer is kept that was given too early.
+"""The fixpoint of answers that depend on themselves: none is kept that was given too early.
 
-What a function returns may depend on itself, and so may what an attribute holds. Whoever asks a question that is being
-worked out gets what there is so far, nothing at first. An answer that was worked out with that is short of something as
-soon as there is more, and is forgotten then: it has to be worked out once more, if ever.
+What a function returns may depend on itself, and so may what an attribute holds. To ask for an answer that is being
+worked out gives what there is so far: bottom (`Nothing`) at first. An answer that was made with that is out of date as
+soon as there is more, and is forgotten then: it is worked out once more when it is asked for again.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Unfinished:
         self._forget(self._questions[-1].kept)
 
     def must_repeat(self, answer: Value) -> bool:
-        """Whether the innermost question has to be worked out again, now with this answer for whoever asks for it.
+        """Whether the innermost question has to be worked out again, with this answer where it is asked for meanwhile.
 
         Where it has asked for one around it, that one will be repeated, and this one with it.
         """

@@ -92,8 +92,7 @@ class ModuleObjects:
         return held_by_dataset(value, self._analysis.class_scope(instance.cls))
 
     def as_held(self, instance: Instance, value: Value, *, is_held: bool) -> Value:
-        """An attribute between two calls: whoever has the object may have moved the modules and parameters in it, and
-        has frozen these where the object is frozen."""
+        """An attribute between two calls: what an object holds may have been moved with it, and is frozen if it is."""
         if isinstance(value, Union):
             return join_all(self.as_held(instance, member, is_held=is_held) for member in value.members)
         kept = self.kept(instance, value)

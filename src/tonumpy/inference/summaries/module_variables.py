@@ -1,4 +1,4 @@
-"""A module of the repository and a name in; what the name holds there, through imports and star imports, out."""
+"""What a name of a module holds, through imports and star imports: the summaries of module variables."""
 
 from __future__ import annotations
 

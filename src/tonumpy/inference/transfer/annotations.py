@@ -1,4 +1,4 @@
-"""An annotation in; the value that it promises out."""
+"""The value that an annotation promises."""
 
 from __future__ import annotations
 

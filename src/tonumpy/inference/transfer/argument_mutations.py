@@ -1,4 +1,4 @@
-"""A call and a place in it in; what the function that is called leaves in what it is given there, out."""
+"""What a function of the repository leaves in an argument that it is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A target and a value in; the frame's variables changed: assignment, unpacking, augmented ones, `with ... as`."""
+"""The transfer functions of assignments: unpacking, augmented ones, `with ... as`."""
 
 from __future__ import annotations
 

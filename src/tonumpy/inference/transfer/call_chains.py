@@ -1,4 +1,4 @@
-"""A chain of calls, attributes and subscripts in; its value out. What calls change is left to mutations.py."""
+"""The value of a chain of calls, attributes and subscripts. What calls change is left to mutations.py."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
 def _as_what_has(frame: Frame, receiver: Value, method: str) -> Value:
     """A value as what has this method. An object of a class that extends torch's Tensor is a tensor where the class has
     none of its own; of a value that may be several things, objects of the repository's own classes that have no such
-    method are left out: whoever calls it means one of the others."""
+    method are left out: the call is meant for one of the others."""
     classes = frame.analysis.classes
     if isinstance(receiver, Instance):
         is_tensor = frame.analysis.kinds.makes_tensors(receiver.cls) and classes.method(receiver.cls, method) is None

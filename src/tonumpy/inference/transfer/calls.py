@@ -1,4 +1,4 @@
-"""A function, class or method, and its arguments in; what calling it gives out."""
+"""The transfer functions of calls: what calling a function, class or method gives for its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A condition in; whether it is known to hold, or not to, out."""
+"""Whether a condition is known to hold, or not to."""
 
 from __future__ import annotations
 

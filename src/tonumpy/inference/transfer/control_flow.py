@@ -1,4 +1,4 @@
-"""Statements in; their effect on a frame out: branches, loops, `with`, `try`, `match`, and the others in between."""
+"""The transfer functions of statements with blocks: branches, loops, `with`, `try`, `match`."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _if(frame: Frame, statement: ast.If) -> Continues:
     taken, other, passed_over = (then, otherwise, statement.orelse) if known else (otherwise, then, statement.body)
     targets = frame.targets.statements
     if targets and any(id(each) in targets for each in statements_of(passed_over)):
-        # Whoever wrote a conversion there means it to be run some day; nothing that follows comes from there.
+        # A conversion there is meant to be run some day; nothing that follows comes from there.
         base = frame.env
         frame.env = Environment(base)
         other()

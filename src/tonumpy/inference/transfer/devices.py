@@ -1,4 +1,4 @@
-"""A tensor and where it is sent in; where it is then, and of what dtype, out: `.to(...)`, `.cpu()`, `.type(...)`."""
+"""Where a tensor is, and of what dtype, once it was sent there: `.to(...)`, `.cpu()`, `.type(...)`."""
 
 from __future__ import annotations
 

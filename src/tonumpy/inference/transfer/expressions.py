@@ -1,4 +1,4 @@
-"""An expression and a frame in; what is known of the expression's value out."""
+"""The transfer functions of expressions: what is known of the value of each."""
 
 from __future__ import annotations
 

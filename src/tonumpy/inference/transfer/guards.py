@@ -1,6 +1,6 @@
 """A condition in; whether it says that an accelerator is in use out, and what a branch brings to the CPU because it is.
 
-`if use_cuda: x = x.cpu()`: whoever writes this knows that x is on the CPU where the flag says no.
+`if use_cuda: x = x.cpu()`: where the flag says no, x is on the CPU already, or the call would be needed there, too.
 """
 
 from __future__ import annotations

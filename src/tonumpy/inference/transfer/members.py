@@ -1,4 +1,4 @@
-"""A value in; its attributes, its items and what iterating over it yields out."""
+"""The attributes and items of a value, and what iterating over it yields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A container of modules in; what it holds, what its modules make of an argument, and itself filled, out."""
+"""Containers of modules: what they hold, what their modules make of an argument, and how they are filled."""
 
 from __future__ import annotations
 

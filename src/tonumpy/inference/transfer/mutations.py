@@ -1,4 +1,4 @@
-"""A call in; what it does to its receiver and arguments left in the frame: `items.append(x)`, `t.detach_()`."""
+"""What a call changes in place, of its receiver and its arguments: `items.append(x)`, `t.detach_()`."""
 
 from __future__ import annotations
 

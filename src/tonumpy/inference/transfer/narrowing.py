@@ -1,4 +1,4 @@
-"""A condition and whether it holds in; what it shows of the names in it written to the frame."""
+"""What a test shows of the names in it, where it holds and where it does not, written to the frame."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value
                 member = member._replace(is_no_tensor=True)
             kept.append(member)
     if not holds and not kept and may_be(value, Tensor):
-        kept = [Plain("what no tensor is")]  # whoever asks expects others, whatever is declared
+        kept = [Plain("what no tensor is")]  # the test expects others, whatever is declared
     if holds and not kept:
         kept = [_as_instance(frame, Unknown("isinstance"), cls) for cls in classes]
     _keep(frame, path, kept)

@@ -1,4 +1,4 @@
-"""What nobody reads in; run no further than it takes to see the calls of interest in it."""
+"""Runs what nobody reads no further than it takes to see the calls of interest in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call and what pyproject.toml promises of functions in; what the call gives, if a promise is about it, out."""
+"""What a call gives that a promise in pyproject.toml is about."""
 
 from __future__ import annotations
 

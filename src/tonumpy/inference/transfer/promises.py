@@ -1,4 +1,4 @@
-"""A promise and the arguments of a call in; the value that it describes out."""
+"""The value that a promise about a library describes, for the arguments of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python's own functions and containers: arguments in, result out."""
+"""The transfer functions of Python's own functions and containers."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tonumpy.text.names import last_name
 if TYPE_CHECKING:
     import ast
 
-# Where a tensor is sent: whoever says so may say an accelerator.
+# Where a tensor is sent: that may be an accelerator.
 _DEVICES = frozenset(("device", "dev"))
 # What learns, and what compares its answers with the right ones, by what it is called as.
 _MODELS = frozenset("model net network".split())

@@ -1,4 +1,4 @@
-"""A statement without blocks in; its effect on a frame out: assignments, calls, returns, definitions, imports."""
+"""The transfer functions of statements without blocks: calls, returns, definitions, imports."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def _binds_by_walrus(frame: Frame, node: ast.expr) -> bool:
 
 
 def _set_grad_mode(frame: Frame, call: ast.Call) -> None:
-    """`torch.set_grad_enabled(flag)` as a statement holds from there on, and for whoever catches what comes after.
+    """`torch.set_grad_enabled(flag)` as a statement holds from there on, and in the handlers of what is raised after.
 
     So does, until its stack is left, `stack.enter_context(torch.no_grad())`.
     """

@@ -1,4 +1,4 @@
-"""Operands in; the result of a torch operator, method or attribute out, as torch_api.json says."""
+"""The transfer functions of torch's operators, methods and attributes, as torch_api.json says."""
 
 from __future__ import annotations
 

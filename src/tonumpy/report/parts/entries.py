@@ -1,4 +1,4 @@
-"""A report in; its findings and its errors, as most formats for machines have them, in one list out."""
+"""The findings and the errors of a report as most formats for machines have them, in one list."""
 
 from __future__ import annotations
 

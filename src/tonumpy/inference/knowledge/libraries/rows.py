@@ -1,4 +1,4 @@
-"""A library's TOML file in; its rows, and those about one name, out: of a class those of its bases too."""
+"""Reads the libraries' TOML files, and finds the rows about a name: of a class those of its bases too."""
 
 from __future__ import annotations
 
