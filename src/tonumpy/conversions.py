@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tonumpy.facts import Certainty, Fact
     from tonumpy.findings import Confidence
-    from tonumpy.inference.knowledge.chains import Chain
+    from tonumpy.inference.knowledge.chains import Chain, Link
     from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.text.candidates import Candidate, Site
@@ -121,6 +121,11 @@ class Conversion(NamedTuple):
         return {"tensor": "a tensor", "likely": "what reads as a tensor", "possible": "what may be a tensor"}[
             self.certainty
         ]
+
+    def without_link(self, present: Link, missing: str, undone: Link | None) -> str:
+        """The message about a chain that has one of the two links and not the other, or takes its effect back later."""
+        place = f"after `{undone.words}`" if undone else "before `.numpy()`"
+        return f"`{present.words}` without `{missing}` {place} on {self.subject} that {self.unproved}"
 
     @property
     def unproved(self) -> str:

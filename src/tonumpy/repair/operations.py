@@ -127,6 +127,11 @@ def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
     return (RemoveLink(detach.node), AddLinks(cpu.attribute, ("detach",)))
 
 
+def copy_array(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+    """What ends the sharing of memory between an array and the tensor that it is made of."""
+    return (CopyArray(conversion.candidate.call),)
+
+
 def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
     """What makes an array of an argument before it is given away."""
     argument, chain, cast = conversion.argument, conversion.chain, conversion.links

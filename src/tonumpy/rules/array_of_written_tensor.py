@@ -56,19 +56,18 @@ from __future__ import annotations
 from operator import attrgetter
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repair.operations import CopyArray
+from tonumpy.repair.operations import copy_array
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
-    from tonumpy.findings import Style
     from tonumpy.inference.completeness import Complete
-    from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
 
 CODE = "TNP201"
 ON_BY_DEFAULT = True
 confidence = attrgetter("confidence_of_sharing")
 FIX_IS_UNSAFE = True
+repair = copy_array
 
 
 def concerns(complete: Complete) -> list[Candidate]:
@@ -84,9 +83,4 @@ def check(conversion: Conversion) -> str | None:
     comes_round = shared.write < call.lineno  # the loop around both of them has brought the flow back there
     when = " in the next round of the loop" if comes_round else ""
     later = f"and `{shared.kept_in}` still holds" if shared.kept_in else f"then line {shared.read} reads"
-    what = f"`.numpy()` shares memory with {shared.tensor}"
-    return f"{what}: line {shared.write} writes the tensor{when}, {later} the array"
-
-
-def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
-    return (CopyArray(conversion.candidate.call),)
+    return f"{shared.words}: line {shared.write} writes the tensor{when}, {later} the array"

@@ -48,6 +48,4 @@ def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
     if conversion.candidate.is_forced or not chain.detach or not conversion.may_raise_by_device:
         return None
-    undone = chain.undoes_cpu
-    place = f"after `{undone.words}`" if undone else "before `.numpy()`"
-    return f"`{chain.detach.words}` without `.cpu()` {place} on {conversion.subject} that {conversion.unproved}"
+    return conversion.without_link(chain.detach, ".cpu()", chain.undoes_cpu)

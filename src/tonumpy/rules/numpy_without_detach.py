@@ -50,7 +50,4 @@ def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
     if conversion.candidate.is_forced or not chain.cpu or not conversion.may_raise_by_grad:
         return None
-    undone = chain.undoes_detach
-    place = f"after `{undone.words}`" if undone else "before `.numpy()`"
-    what = f"`{chain.cpu.words}` without `.detach()` {place} on {conversion.subject} that {conversion.unproved}"
-    return what + conversion.aftermath
+    return conversion.without_link(chain.cpu, ".detach()", chain.undoes_detach) + conversion.aftermath

@@ -47,19 +47,18 @@ from __future__ import annotations
 from operator import attrgetter
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repair.operations import CopyArray
+from tonumpy.repair.operations import copy_array
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
-    from tonumpy.findings import Style
     from tonumpy.inference.completeness import Complete
-    from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
 
 CODE = "TNP202"
 ON_BY_DEFAULT = False
 confidence = attrgetter("confidence_of_sharing")
 FIX_IS_UNSAFE = True
+repair = copy_array
 
 
 def concerns(complete: Complete) -> list[Candidate]:
@@ -71,9 +70,4 @@ def check(conversion: Conversion) -> str | None:
     shared = conversion.array_written
     if shared is None:
         return None
-    what = f"`.numpy()` shares memory with {shared.tensor}"
-    return f"{what}: line {shared.write} writes the array, then line {shared.read} reads the tensor"
-
-
-def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
-    return (CopyArray(conversion.candidate.call),)
+    return f"{shared.words}: line {shared.write} writes the array, then line {shared.read} reads the tensor"

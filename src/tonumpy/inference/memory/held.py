@@ -43,6 +43,11 @@ class Overwritten(NamedTuple):
         """As a message names it."""
         return "the tensor" if self.through is None else f"the tensor of line {self.through.lineno}"
 
+    @property
+    def words(self) -> str:
+        """How a message about it begins."""
+        return f"`.numpy()` shares memory with {self.tensor}"
+
 
 class HeldMemory:
     """What the places of one function hold, at the statement at hand; it is told in order what is bound and written."""
