@@ -21,6 +21,10 @@ from tonumpy.inference.lattice.values import (
     members,
     parts_of,
 )
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def unless_it_requires_grad(
@@ -116,14 +120,24 @@ def after_part_changed(value: Value, part: LibraryObject | Instance) -> Value:
     return mapped(value, lambda inner: loosened(inner) if _is_like(inner, part) else after_part_changed(inner, part))
 
 
-def after_container_changed(value: Value, before: Sequence | Mapping, after: Value) -> Value:
-    """A container after a list or dict that may be in it, or was taken out of it, has been changed."""
-    if isinstance(value, Sequence) and value.element is before:
-        return Sequence(None, join(before, after))  # one of its items, and nobody knows which
-    return mapped(
-        value,
-        lambda part: join(part, after) if part is before else after_container_changed(part, before, after),
-    )
+def change_of_container(before: Sequence | Mapping, after: Value) -> Callable[[Value], Value]:
+    """What becomes of a container when a list or dict has been changed that may be in it, or was taken out of it.
+
+    Each value is gone into once, however many names and containers hold it.
+    """
+    done: dict[int, tuple[Value, Value]] = {}  # the value, too, so that no other gets its id meanwhile
+
+    def changed(value: Value) -> Value:
+        if id(value) not in done:
+            done[id(value)] = value, of_parts(value)
+        return done[id(value)][1]
+
+    def of_parts(value: Value) -> Value:
+        if isinstance(value, Sequence) and value.element is before:
+            return Sequence(None, join(before, after))  # one of its items, and nobody knows which
+        return mapped(value, lambda part: join(part, after) if part is before else changed(part))
+
+    return changed
 
 
 def _is_like(value: Value, part: LibraryObject | Instance) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.habits import default_device
-from tonumpy.inference.lattice.aliases import after_change, after_container_changed, after_part_changed, with_origin
+from tonumpy.inference.lattice.aliases import after_change, after_part_changed, change_of_container, with_origin
 from tonumpy.inference.lattice.environment import (
     AUTOCAST,
     DEFAULT_DEVICE,
@@ -342,6 +342,7 @@ class Frame:
 
     def change_others(self, before: Value, after: Value, path: str | None = None) -> None:
         """What other names than `path` hold of an object that has been changed."""
+        in_container = change_of_container(before, after) if isinstance(before, (Sequence, Mapping)) else None
         for name, value in self.env.items():
             if value is before and name != path:
                 self.change(name, join(value, after))
@@ -350,8 +351,8 @@ class Frame:
                 changed = after_part_changed(value, before)
                 if changed is not value:
                     self.change(name, changed)
-            elif isinstance(before, (Sequence, Mapping)) and name != path and isinstance(value, (Sequence, Mapping)):
-                changed = after_container_changed(value, before, after)
+            elif in_container is not None and name != path and isinstance(value, (Sequence, Mapping)):
+                changed = in_container(value)
                 if changed is not value:
                     self.change(name, changed)
 
