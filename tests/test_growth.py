@@ -1,11 +1,14 @@
 """A check's work grows no faster than the code: twice as much code costs about twice as many calls inside tonumpy."""
 
+import itertools
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
 import pytest
+from growth_shapes import CUBE, LINEAR, SQUARE
 
 from tonumpy import check_source, pipeline
 from tonumpy.config import Settings
@@ -270,6 +273,62 @@ def test_what_only_a_main_guard_calls_is_run_once() -> None:
 def test_the_work_grows_with_the_code(shape: Callable[[int], str]) -> None:
     work_for(shape(2))  # what is read and compiled once a process
     assert work_for(shape(80)) < 2.5 * work_for(shape(40))
+
+
+def works_for(shape: Callable[[int], str], n: int) -> list[int]:
+    """For n, 2n, 4n and 8n."""
+    work_for(shape(2))  # what is read and compiled once a process
+    return [work_for(shape(n << times)) for times in range(4)]
+
+
+@pytest.mark.parametrize("shape", LINEAR)
+def test_each_doubling_costs_twice_as_much(shape: Callable[[int], str]) -> None:
+    works = works_for(shape, 6)
+    assert all(more < 2.5 * less for less, more in itertools.pairwise(works)), works
+
+
+@pytest.mark.parametrize(("shape", "most"), [*((shape, 4.3) for shape in SQUARE), *((shape, 7.3) for shape in CUBE)])
+def test_nothing_multiplies_with_each_more(shape: Callable[[int], str], most: float) -> None:
+    works = works_for(shape, 4)
+    assert all(more < most * less for less, more in itertools.pairwise(works)), works
+
+
+def test_the_work_grows_with_the_cells_of_a_notebook() -> None:
+    def notebook(n: int) -> str:
+        cells = ["import torch\n\nx = torch.zeros(3, requires_grad=True)"]
+        cells += [f"y{i} = x + {i}\ny{i}.numpy()" for i in range(n)]
+        rest = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+        made = [rest | {"source": cell} for cell in cells]
+        return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+    def work_of(n: int) -> int:
+        text = notebook(n)
+        return calls_of(lambda: check_source(text, "a.ipynb"))
+
+    work_of(2)
+    works = [work_of(n) for n in (10, 20, 40, 80)]
+    assert all(more < 2.5 * less for less, more in itertools.pairwise(works)), works
+
+
+def test_the_work_grows_with_the_files_that_call_a_function(tmp_path: Path) -> None:
+    def work_of(n: int) -> int:
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        (folder / "made.py").write_text("import torch\n\n\ndef shown(x):\n    return x.cpu().numpy()\n")
+        for i in range(n):
+            text = f"import torch\nfrom made import shown\n\n\ndef f(x: torch.Tensor):\n    return shown(x + {i})\n"
+            (folder / f"m{i}.py").write_text(text)
+
+        def check_all() -> None:
+            project = Project()
+            for path in sorted(folder.glob("*.py")):
+                pipeline.check(Source(path.read_bytes(), str(path)), Settings(), project)
+
+        return calls_of(check_all)
+
+    work_of(3)
+    works = [work_of(n) for n in (8, 16, 32, 64)]
+    assert all(more < 2.5 * less for less, more in itertools.pairwise(works)), works
 
 
 @pytest.mark.parametrize(("shape", "most"), [(nested_loops, 18), (nested_branches, 80)])
