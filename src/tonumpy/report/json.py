@@ -63,7 +63,7 @@ def _ground(ground: Ground) -> dict[str, object]:
     return {
         "about": ground.about,
         "cell": ground.cell,
-        "filename": absolute(ground.filename),
+        "filename": absolute(ground.filename) if ground.filename else None,
         "id": ground.id,
         "kind": ground.kind,
         "location": _location(Position(ground.row, 1)) if ground.row else None,
