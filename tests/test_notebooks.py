@@ -487,6 +487,18 @@ def test_all_calls_of_a_function_are_in_sight() -> None:
     assert (finding.code, finding.cell and finding.cell.number) == ("TNP103", 2)
 
 
+def test_a_notebook_that_names_no_device_keeps_to_the_cpu(tmp_path: Path) -> None:
+    """What it imports may be used on another, as long as it does not choose one."""
+    (tmp_path / "parts.py").write_text("def made(x, cuda=False):\n    return x.cuda() if cuda else registry.get(x)\n")
+    path = tmp_path / "a.ipynb"
+    path.write_text(notebook("import gpytorch\nfrom parts import made", "made(x).detach().numpy()"))
+    assert check_paths([path], isolated=True).findings == []
+    chosen = "'cuda' if torch.cuda.is_available() else 'cpu'"
+    (tmp_path / "parts.py").write_text(f"def made(x):\n    return x.to({chosen})\n")
+    (finding,) = check_paths([path], isolated=True).findings
+    assert finding.code == "TNP103"
+
+
 # copies
 
 

@@ -39,6 +39,7 @@ from tonumpy.inference.index.bindings import Import, imports_of
 from tonumpy.inference.index.frameworks import imported_roots
 from tonumpy.inference.index.module_names import names_stored
 from tonumpy.inference.index.module_words import names_other_devices
+from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, statements_of
 
@@ -55,9 +56,12 @@ APPLIES_TO = ("parameter", "call result")
 _CHOOSING_FOR_ALL = r"set_default_(?:device|tensor_type)\("
 _CHOOSING_DEVICES = rf"is_available\(|{_CHOOSING_FOR_ALL}"
 _ANY_CUDA = "cuda"
-# Calls: what json and yaml load holds no tensors.
+# Calls: what json, yaml and NumPy load holds no tensors, nor does a table of numbers or a set of data.
 # The bracket behind a word is looked for first: else a long one would be gone through once for each "load" in it.
-_LOADING = r"\b(?<!def )(?<!json\.)(?<!yaml\.)(?=\w+\()\w*load(?!_state|er)\w*\(|pickle"
+_LOADING = (
+    r"\b(?<!def )(?<!json\.)(?<!yaml\.)(?<!\bnp\.)(?<!numpy\.)(?=\w+\()\w*load(?!_state|er|txt\(|_dataset\()"
+    r"\w*\(|pickle"
+)
 _SAVING = r"\b(?<!def )(?=\w+\()\w*(?:save|dump)\w*\("
 # Libraries that may be out of sight: the others might choose a device by themselves.
 _CHOOSE_NO_DEVICE = (
@@ -65,6 +69,10 @@ _CHOOSE_NO_DEVICE = (
     | frozenset("torch torchvision torchaudio pytest hypothesis parameterized absl gym gymnasium tqdm yaml".split())
     | frozenset("numpy scipy sklearn pandas matplotlib seaborn PIL cv2 skimage networkx sympy joblib omegaconf".split())
     | frozenset("einops onnx onnxruntime librosa soundfile h5py nibabel shapely ase rdkit pydantic attr click".split())
+)
+# What lays out models and leaves the device to whoever uses it, who in a notebook is in sight.
+_OF_MODELS = frozenset(
+    "gpytorch linear_operator botorch pyro torchmetrics torchdiffeq kornia timm torch_geometric".split()
 )
 # The parts of such a library that do not, though others may.
 _PARTS_THAT_CHOOSE_NONE = frozenset(
@@ -149,7 +157,11 @@ class CpuOnly:
 
     def _is_out_of_sight(self, root: str, imports: Items[Import]) -> bool:
         """Whether a package is neither in the repository nor known to choose no device."""
-        if root in _CHOOSE_NO_DEVICE or self._module.project.find(root, self._module.folder) is not None:
+        if root in _CHOOSE_NO_DEVICE or gives_plain_values(root):
+            return False
+        if root in _OF_MODELS and self._module.source.cell_rows is not None:
+            return False
+        if self._module.project.find(root, self._module.folder) is not None:
             return False
         parts = {".".join(each.module.split(".")[:2]) for each in imports if each.module.partition(".")[0] == root}
         return not parts or not parts <= _PARTS_THAT_CHOOSE_NONE
@@ -159,7 +171,9 @@ class CpuOnly:
         module = importing.resolve(imported)
         if module is None:
             return bool(imported.level)
-        chooses = _CHOOSING_DEVICES if self._module.use.holds_tests else _ANY_CUDA
+        # A test, as a notebook, says by itself what it wants of a device; a program may leave that to its parts.
+        is_complete = self._module.use.holds_tests or self._module.source.cell_rows is not None
+        chooses = _CHOOSING_DEVICES if is_complete else _ANY_CUDA
         submodule = module.submodule(imported.name) if imported.name is not None else None
         if submodule is not None and re.search(chooses, submodule.source.text):
             return True

@@ -9,7 +9,7 @@ from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 
 _DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]{0,200}cuda"""
 # Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
-_OTHER_DEVICES = r"""device(?!\s*[=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b"""
+_OTHER_DEVICES = r"""device(?!["']?\s*[:=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b"""
 _THAWS = r"\.requires_grad[ \t]*=(?!=)(?![ \t]*False\b)|\.requires_grad_\((?!(?:requires_grad=)?False\b)"
 _SINCE_TENSORS_ARE_VARIABLES = r"\btorch\.tensor\(|\bno_grad\(|\btorch\.device\("  # torch 0.4
 _SETS_DEFAULT_DTYPE = "set_default_dtype("
@@ -47,7 +47,7 @@ class Words:
     def speaks_of_variables(self) -> bool:
         """Whether it was written for torch before 0.4, when a GPU was chosen by the default tensor type."""
         text = self._text
-        return "Variable(" in text and re.search(_SINCE_TENSORS_ARE_VARIABLES, text) is None
+        return re.search(r"\bVariable\(", text) is not None and re.search(_SINCE_TENSORS_ARE_VARIABLES, text) is None
 
     @cached_property
     def speaks_of_grad(self) -> bool:

@@ -80,7 +80,8 @@ _PLAIN_ROOTS = frozenset(
     " soundfile librosa resampy pyroomacoustics mir_eval pesq pystoi pycocotools lvis shapely trimesh lmdb msgpack"
     " ujson orjson toml tomllib tomli omegaconf wandb mlflow comet_ml neptune click typer rich tabulate prettytable"
     " termcolor colorama editdistance Levenshtein sacrebleu rouge_score seqeval sentencepiece tokenizers"
-    " tiktoken jieba xgboost lightgbm catboost umap hdbscan optuna mujoco pybullet unittest mock".split()
+    " tiktoken jieba xgboost lightgbm catboost umap hdbscan optuna mujoco pybullet unittest mock IPython ipywidgets"
+    " mpl_toolkits matplotlib_inline six".split()
 )
 
 
