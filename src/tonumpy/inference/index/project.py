@@ -7,26 +7,24 @@ import sys
 from errno import EFBIG
 
 from tonumpy.findings import SourceError
+from tonumpy.inference.index.folders import Folders, Roots
 from tonumpy.inference.index.frameworks import (
     FOREIGN,
     imported_roots,
 )
 from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.module_use import is_package
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_regular
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 MAX_KEPT = 3_000_000  # bytes of the text that a process keeps parsed, in some 25 times the memory
 MAX_FOLLOWED = 1_500_000  # of the text of other modules for one file: some packages import all of themselves
 MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
 MAX_ROOTS = 10_000
 MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what frameworks are spoken there
-MAX_ANCESTORS = 7
-SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
 
@@ -40,8 +38,9 @@ class Project:
 
     def __init__(self, opened: Mapping[str, str] | None = None) -> None:
         self._opened = {} if opened is None else opened
+        self._folders = Folders()
         self._modules: dict[str, Module | None] = {}
-        self._roots: dict[tuple[str, str], _Roots] = {}
+        self._roots: dict[tuple[str, str], Roots] = {}
         self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
         self._followed: set[str] = set()  # the modules that the file at hand has asked for, and the size of their text
         self._size_followed = 0
@@ -100,7 +99,7 @@ class Project:
         """What the modules of a folder import, so far as a few of them show it."""
         self._has_looked_at_files = True
         if folder not in self._roots_around:
-            names = sorted(name for name in _names_in(folder) if name.endswith(".py"))[:MAX_NEIGHBOURS]
+            names = sorted(name for name in self._folders.names_in(folder) if name.endswith(".py"))[:MAX_NEIGHBOURS]
             texts = (_text_of(os.path.join(folder, name)) for name in names)
             self._roots_around[folder] = frozenset[str]().union(*map(imported_roots, texts))
         return self._roots_around[folder]
@@ -111,9 +110,11 @@ class Project:
         if not root or root in _NEVER_OURS:
             return None
         roots = self._root_folders(root, folder)
-        bases = roots.holding
+        bases: Sequence[str] = roots.holding
         if not bases and rest:
-            bases = [base for base in roots.of_folders if _holds_module(os.path.join(base, root, *rest[:-1]), rest[-1])]
+            *between, name = rest
+            holds = self._folders.holds_module
+            bases = [base for base in roots.of_folders if holds(os.path.join(base, root, *between), name)]
         found = (self.module_at(os.path.join(base, root, *rest)) for base in bases)
         module = next((module for module in found if module is not None), None)
         if module is None:
@@ -128,40 +129,14 @@ class Project:
 
     def modules_above(self, name: str, folder: str) -> Iterator[Module]:
         """The modules of this name in a folder and in those above it, the nearest first."""
-        found = (self.module_at(os.path.join(base, name)) for base in _folders_above(folder))
+        found = (self.module_at(os.path.join(base, name)) for base in self._folders.above(folder))
         return (module for module in found if module is not None)
 
-    def _root_folders(self, root: str, folder: str) -> _Roots:
-        """The folders above the file (or their `src` or `lib`) that hold the package or module `root`, nearest first.
-
-        What lies in a package is called after it: `garage` is not what `tests/garage` is in the package `tests`.
-        """
+    def _root_folders(self, root: str, folder: str) -> Roots:
         key = (root, folder)
         if key not in self._roots:
-            holding: list[str] = []
-            of_folders: list[str] = []
-            for base in _search_folders(folder):
-                if _holds_module(base, root):
-                    holding.append(base)
-                elif os.path.isdir(os.path.join(base, root)):
-                    of_folders.append(base)
-            holding.sort(key=lambda base: base != os.path.abspath(folder) and is_package(base))
-            self._roots[key] = _Roots(holding, of_folders)
+            self._roots[key] = self._folders.roots(root, folder)
         return self._roots[key]
-
-
-class _Roots(NamedTuple):
-    """Where the first part of a dotted name is found."""
-
-    holding: list[str]  # the folders that hold it as a module or package
-    of_folders: list[str]  # those in which it holds no Python itself, as `src` may: not a module without a further part
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _text_of(filename: str) -> str:
@@ -169,29 +144,3 @@ def _text_of(filename: str) -> str:
         return read_regular(filename, MAX_BYTES).decode("latin-1")
     except OSError:
         return ""
-
-
-def _search_folders(folder: str) -> list[str]:
-    found = []
-    for base in _folders_above(folder):
-        found += [base, *(os.path.join(base, name) for name in SOURCE_FOLDERS)]
-    return found
-
-
-def _folders_above(folder: str) -> Iterator[str]:
-    """A folder and those above it, up to that of the repository."""
-    current = os.path.abspath(folder)
-    for _ in range(MAX_ANCESTORS):
-        yield current
-        parent = os.path.dirname(current)
-        if parent == current or os.path.exists(os.path.join(current, ".git")):
-            break
-        current = parent
-
-
-def _holds_module(folder: str, name: str) -> bool:
-    path = os.path.join(folder, name)
-    if os.path.isfile(f"{path}.py") or is_package(path):
-        return True
-    # A namespace package counts only where it holds Python itself: any folder may share a package's name.
-    return any(entry.endswith(".py") for entry in _names_in(path))

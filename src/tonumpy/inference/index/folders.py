@@ -1,0 +1,82 @@
+"""A dotted name's first part and a folder in; the folders of the repository that hold it out. Nothing is read."""
+
+from __future__ import annotations
+
+import os
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_ANCESTORS = 7
+SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
+
+
+class Roots(NamedTuple):
+    """Where the first part of a dotted name is found."""
+
+    holding: tuple[str, ...]  # the folders that hold it as a module or package
+    of_folders: tuple[str, ...]  # where it holds no Python itself, as `src` may: no module without a further part
+
+
+class Folders:
+    """What there is on the disk, asked anew each time."""
+
+    def is_file(self, path: str) -> bool:
+        return os.path.isfile(path)
+
+    def is_folder(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def names_in(self, folder: str) -> list[str]:
+        """No name where it is no folder, or one that cannot be read."""
+        try:
+            return os.listdir(folder)
+        except OSError:
+            return []
+
+    def is_package(self, folder: str) -> bool:
+        return self.is_file(os.path.join(folder, "__init__.py"))
+
+    def holds_module(self, folder: str, name: str) -> bool:
+        path = os.path.join(folder, name)
+        if self.is_file(f"{path}.py") or self.is_package(path):
+            return True
+        # A namespace package counts only where it holds Python itself: any folder may share a package's name.
+        return any(entry.endswith(".py") for entry in self.names_in(path))
+
+    def above(self, folder: str) -> Iterator[str]:
+        """A folder and those above it, up to that of the repository."""
+        current = os.path.abspath(folder)
+        for _ in range(MAX_ANCESTORS):
+            yield current
+            parent = os.path.dirname(current)
+            if parent == current or self.exists(os.path.join(current, ".git")):
+                break
+            current = parent
+
+    def searched(self, folder: str) -> list[str]:
+        """Those in which an import of a file in this folder may find its module."""
+        found = []
+        for base in self.above(folder):
+            found += [base, *(os.path.join(base, name) for name in SOURCE_FOLDERS)]
+        return found
+
+    def roots(self, root: str, folder: str) -> Roots:
+        """The folders above the file (or their `src` or `lib`) that hold the package or module `root`, nearest first.
+
+        What lies in a package is called after it: `garage` is not what `tests/garage` is in the package `tests`.
+        """
+        holding: list[str] = []
+        of_folders: list[str] = []
+        for base in self.searched(folder):
+            if self.holds_module(base, root):
+                holding.append(base)
+            elif self.is_folder(os.path.join(base, root)):
+                of_folders.append(base)
+        holding.sort(key=lambda base: base != os.path.abspath(folder) and self.is_package(base))
+        return Roots(tuple(holding), tuple(of_folders))
