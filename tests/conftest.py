@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# What a test is about is done each time, unless it is about what is kept; nothing is kept in the folders of the user.
+os.environ["TONUMPY_NO_CACHE"] = "1"
+
+
 class Result(NamedTuple):
     """What a finished command leaves behind."""
 

@@ -11,6 +11,7 @@ import pytest
 from tonumpy.config import Settings
 from tonumpy.findings import Position, SourceError
 from tonumpy.frontends import cli, parallel, run
+from tonumpy.frontends.outcomes import Outcome, Task
 from tonumpy.inference.index.project import Project
 from tonumpy.text.newer_syntax import newer_construct
 from tonumpy.text.source import parse
@@ -183,8 +184,8 @@ def test_deep_nesting_is_an_answer_or_an_error_and_no_crash(run_tonumpy: RunTonu
     assert "x.detach().cpu().numpy()" in (tmp_path / "good.py").read_text()
 
 
-def task(name: str = "a.py") -> run.Task:
-    return run.Task(name, GOOD.encode(), Settings())
+def task(name: str = "a.py") -> Task:
+    return Task(name, GOOD.encode(), Settings())
 
 
 @pytest.mark.parametrize(
@@ -228,10 +229,10 @@ def test_a_defect_of_ours_is_named_with_its_place_and_stops_nothing(
     assert out.startswith("b.py:5:14: TNP101")
 
 
-def die(task: run.Task, _project: Project) -> run.Outcome:
+def die(task: Task, _project: Project) -> Outcome:
     if task.filename == "7.py":
         os._exit(1)
-    return run.Outcome(task, None, [], [], None)
+    return Outcome(task, None, [], [], None)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

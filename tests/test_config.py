@@ -318,7 +318,7 @@ def test_what_cannot_be_followed_is_refused(table: object, message: str) -> None
 
 
 def test_an_unknown_key_without_a_likeness_gets_the_list() -> None:
-    with pytest.raises(ConfigError, match="has no key `zzz`; there are `baseline`, `confidence`, `disable-habits`, "):
+    with pytest.raises(ConfigError, match="has no key `zzz`; there are `baseline`, `cache-dir`, `confidence`, "):
         read_table({"zzz": 1}, "p.toml")
 
 
@@ -338,6 +338,7 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         "confidence": "high",
         "disable-habits": ["label-name"],
         "baseline": "known.json",
+        "cache-dir": "kept",
         "promises": [{"function": "mylib.load", "returns": "tensor", "device": "cpu", "grad": False}],
     }
     choices = read_table(table, str(tmp_path / "pyproject.toml"))
@@ -356,6 +357,7 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         confidence="high",
         disable_habits=("label-name",),
         baseline=os.path.relpath(tmp_path / "known.json"),
+        cache_dir=os.path.relpath(tmp_path / "kept"),
         promises=(OwnPromise("mylib.load", ("tensor",), "cpu", "never"),),
     )
 

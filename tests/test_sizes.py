@@ -9,6 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src/tonumpy"
 MAX_LINES, MAX_METHODS, MAX_LINES_OF_FUNCTION = 450, 15, 60
 
 WHOLE = {
+    "config.py": "all settings, each with its reader",
     "inference/lattice/values.py": "all kinds of values on one page, with the questions that all of them answer",
     "inference/transfer/frame.py: Frame": "one state, whose changes must keep its maps in step; called everywhere",
     "text/source.py: Source": "a text and its places, in all the units in which hosts and syntax trees give them",

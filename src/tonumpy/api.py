@@ -13,6 +13,7 @@ from tonumpy.findings import SourceError
 from tonumpy.frontends import run
 from tonumpy.frontends.disk import read
 from tonumpy.frontends.files import find_files, nothing_in
+from tonumpy.frontends.outcomes import Task
 from tonumpy.frontends.parallel import outcomes_of
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -99,7 +100,7 @@ def check_paths(
             errors.append(error)
             continue
         if may_have_findings(data, partial(configuration.settings_of, path)):
-            tasks.append(run.Task(path, None, configuration.settings_of(path)))
+            tasks.append(Task(path, None, configuration.settings_of(path)))
     outcomes = list(outcomes_of(run.check, tasks, jobs))
     errors += [error for outcome in outcomes for error in outcome.errors]
     findings = [finding for outcome in outcomes for finding in outcome.findings]

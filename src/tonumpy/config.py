@@ -72,6 +72,7 @@ class Settings(NamedTuple):
     disable_habits: tuple[str, ...] = ()
     baseline: str | None = None
     promises: tuple[OwnPromise, ...] = ()
+    cache_dir: str | None = None
 
     def selects(self, rule: Rule) -> bool:
         """The longest beginning of the rule's code wins, and `ignore` wins over a selection of the same length.
@@ -141,6 +142,7 @@ class Choices(NamedTuple):
     disable_habits: tuple[str, ...] | None = None
     baseline: str | None = None
     promises: tuple[OwnPromise, ...] | None = None
+    cache_dir: str | None = None
 
 
 _SILENT = Choices()
@@ -193,6 +195,7 @@ def combine(file: Choices, line: Choices) -> Settings:
         promises=said.promises or (),
         confidence=said.confidence or "medium",
         disable_habits=said.disable_habits or (),
+        cache_dir=said.cache_dir,
     )
 
 
@@ -384,6 +387,15 @@ def _read_path(value: object, root: str) -> str:
     return os.path.relpath(os.path.join(root, os.path.expanduser(value)))
 
 
+def _read_cache_dir(value: object, root: str) -> str:
+    """A folder in that of the file: whoever wrote a repository has no say over the others of the user's."""
+    path = _read_path(value, root)
+    inside, outside = os.path.realpath(path), os.path.realpath(root)
+    if not inside.startswith(os.path.join(outside, "")):
+        raise ValueError(f"expected a folder in {outside}; `--cache-dir` and TONUMPY_CACHE_DIR may name any other")
+    return path
+
+
 def _read_style(value: object, _root: str) -> Style:
     for style in STYLES:
         if value == style:
@@ -439,6 +451,7 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "disable-habits": _read_habits,
     "baseline": _read_path,
     "promises": _read_promises,
+    "cache-dir": _read_cache_dir,
 }
 
 

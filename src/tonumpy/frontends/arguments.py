@@ -167,6 +167,12 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
     _add_colour(parser)
 
 
+def _add_clean(parser: argparse.ArgumentParser) -> None:
+    group = _add_configuration(parser)
+    group.add_argument("--cache-dir", metavar="FOLDER", help="the folder that is removed (default: .tonumpy_cache)")
+    group.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+
+
 def _add_server(parser: argparse.ArgumentParser) -> None:
     # What many an editor gives to every server.
     parser.add_argument("--stdio", action="store_true", help="talk on standard input and output, as it always does")
@@ -191,6 +197,7 @@ _COMMANDS = {
     "rules": ("list all rules", _add_rules),
     "habits": ("list the habits of the field that are believed where nothing is proved", _add_rules),
     "why": ("say of one conversion, reported or not, what is known of it and what that rests on", _add_why),
+    "clean": ("remove what was kept of former runs", _add_clean),
     "server": ("answer an editor by the Language Server Protocol", _add_server),
 }
 
@@ -243,6 +250,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", help="how many processes (default: auto, one for each core)"
     )
+    group.add_argument("--no-cache", action="store_true", help="neither use nor keep what former runs have found")
+    group.add_argument("--cache-dir", metavar="FOLDER", help="where that is kept (default: .tonumpy_cache)")
     volume = group.add_mutually_exclusive_group()
     volume.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
     volume.add_argument("-v", "--verbose", action="store_true", help="say on standard error what is done")

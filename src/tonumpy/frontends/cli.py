@@ -12,11 +12,13 @@ from tonumpy.frontends import streams
 from tonumpy.frontends.arguments import parse_arguments, read_cell, read_place
 from tonumpy.frontends.disk import read, write_report
 from tonumpy.frontends.files import find_files, nothing_in
+from tonumpy.frontends.outcomes import Task
 from tonumpy.frontends.streams import StreamError
 from tonumpy.frontends.streams import write as _write
 from tonumpy.frontends.streams import write_bytes as _write_bytes
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.report import Report, format_named
+from tonumpy.frontends.work import Run, in_order
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report import format_named
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
@@ -24,11 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TextIO, TypeVar
 
-    from tonumpy.frontends.run import Change, Outcome
-    from tonumpy.report import Format
+    from tonumpy.frontends.keeping import Keeper
+    from tonumpy.frontends.outcomes import Change, Outcome
+    from tonumpy.report import Format, Report
 
     _T = TypeVar("_T")
 
+MANY = 8  # files: to ask what former runs have found takes 10 ms, as long as to look at a few files
 CLEAN, FINDINGS, ERRORS, SIGNALLED = 0, 1, 2, 128  # and the number of the signal
 
 
@@ -65,6 +69,7 @@ def _main(argv: Sequence[str] | None) -> int:
         "baseline": _baseline,
         "sweep": _sweep,
         "why": _why,
+        "clean": _clean,
         "explain": _explain,
         "rules": _rules,
         "habits": _habits,
@@ -267,6 +272,15 @@ def _why(arguments: argparse.Namespace) -> int:
     return CLEAN
 
 
+def _clean(arguments: argparse.Namespace) -> int:
+    from tonumpy.frontends.keeping import clean_cache  # only here: start-up
+
+    told = clean_cache(arguments.cache_dir, configuration_of(arguments))
+    if not arguments.quiet:
+        _write(told, sys.stdout)
+    return CLEAN
+
+
 def _server(_: argparse.Namespace) -> int:
     try:
         from tonumpy.frontends.language_server import serve  # with libraries that cost more than the rest at start-up
@@ -276,66 +290,38 @@ def _server(_: argparse.Namespace) -> int:
     return CLEAN
 
 
-class Run(NamedTuple):
-    """What was done: one outcome for each file that may hold a candidate, in the order of the files.
-
-    `looked_at` are all files, also those of which a search showed that they hold none.
-    """
-
-    outcomes: list[Outcome]
-    errors: list[SourceError]
-    stdin: bytes | None
-    looked_at: list[str]
-
-    @property
-    def changes(self) -> list[tuple[str, Change]]:
-        """Each file that changes, by its name."""
-        return [(each.task.filename, each.change) for each in self.outcomes if each.change is not None]
-
-    def report(self) -> Report:
-        findings = [finding for outcome in self.outcomes for finding in outcome.findings]
-        unsafe = frozenset(each.task.filename for each in self.outcomes if each.task.settings.unsafe_fixes)
-        return Report(findings, sorted(self.errors, key=lambda error: error.filename), unsafe, read=self.read)
-
-    def read(self, filename: str) -> bytes:
-        """What the findings of a file speak of: what it holds after the change, if there is one."""
-        changed = dict(self.changes).get(filename)
-        if changed is not None or self.stdin is not None:
-            return changed.new if changed is not None else self.stdin or b""
-        return read(filename)
-
-    def written(self, arguments: Sequence[str]) -> Run:
-        """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""
-        from tonumpy.frontends.writing import write_all  # here for a quick start-up of check
-
-        errors = write_all(self.changes, arguments)
-        failed = {error.filename for error in errors}
-        kept = [outcome for outcome in self.outcomes if outcome.task.filename not in failed]
-        return self._replace(outcomes=kept, errors=[*self.errors, *errors])
-
-
 def process_files(arguments: argparse.Namespace, command: str) -> Run:
     """Read every file, and hand those that may hold a candidate to the analysis, which else is not even imported."""
     configuration = configuration_of(arguments)
     errors: list[SourceError] = []
-    stdin = None
+    stdin = keeper = None
+    known: dict[str, Outcome] = {}
     if _reads_stdin(arguments):
         stdin = streams.read_stdin()
         files = candidates = [arguments.stdin_filename or "-"]
     else:
         files = named_files(arguments, configuration, errors)
-        candidates = list(candidate_files(files, arguments, configuration, errors))
+        keeper = _keeper(arguments, configuration, command) if len(files) >= MANY else None
+        candidates = list(candidate_files(files, arguments, configuration, errors, keeper, known))
     outcomes = []
     if candidates:
-        from tonumpy.frontends import run  # with the whole analysis, which a clean file does not need at start-up
-        from tonumpy.frontends.parallel import outcomes_of  # the same: start-up
-
-        tasks = [run.Task(path, stdin, configuration.settings_of(path)) for path in candidates]
-        work = {"check": run.check, "fix": run.fix, "add-noqa": run.add_noqa}[command]
-        done = outcomes_of(work, tasks, configuration.settings_in("").jobs)
+        tasks = [Task(path, stdin, configuration.settings_of(path)) for path in candidates]
+        done = in_order(command, tasks, configuration.settings_in("").jobs, known, keeper)
         outcomes = list(_told_of(_with_progress(done, len(tasks), arguments), arguments))
         errors += [error for outcome in outcomes for error in outcome.errors]
+    if keeper is not None:
+        _tell(arguments, f"files that have not changed since a former run: {keeper.taken}")
+        keeper.save()
     return Run(outcomes, errors, stdin, files)
+
+
+def _keeper(arguments: argparse.Namespace, configuration: Configuration, command: str) -> Keeper | None:
+    """What former runs have found, where it is wanted."""
+    if arguments.no_cache or os.environ.get("TONUMPY_NO_CACHE") or command == "add-noqa":
+        return None
+    from tonumpy.frontends.keeping import open_keeper  # not for a few files: start-up
+
+    return open_keeper(arguments.cache_dir, configuration, repairs=command == "fix")
 
 
 def configuration_of(arguments: argparse.Namespace) -> Configuration:
@@ -379,9 +365,25 @@ def _tell(arguments: argparse.Namespace, what: str) -> None:
 
 
 def candidate_files(
-    files: list[str], arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]
+    files: list[str],
+    arguments: argparse.Namespace,
+    configuration: Configuration,
+    errors: list[SourceError],
+    keeper: Keeper | None = None,
+    known: dict[str, Outcome] | None = None,
 ) -> Iterator[str]:
+    """Those that may hold a candidate; the outcomes that `keeper` has of them go to `known`."""
     for path in _with_progress(files, len(files), arguments):
+        stamp = None
+        if keeper is not None and known is not None:
+            settings = configuration.settings_of(path)
+            outcome = keeper.known(path, settings)
+            if outcome is not None:
+                known[path] = outcome
+                yield path
+            if outcome is not None or keeper.holds_nothing(path):
+                continue
+            stamp = keeper.stamp(path)
         try:
             data = read(path)
         except SourceError as error:
@@ -389,6 +391,8 @@ def candidate_files(
             continue
         if may_have_findings(data, partial(configuration.settings_of, path)):
             yield path
+        elif keeper is not None:
+            keeper.keep_nothing(path, settings, stamp)
 
 
 def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespace) -> Iterable[_T]:

@@ -9,8 +9,9 @@ import os
 from weakref import WeakKeyDictionary
 
 from tonumpy import pipeline
-from tonumpy.inference.index.module_use import folder_of, is_package
+from tonumpy.inference.index.module_use import folder_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.recursion import cuts
 
 if TYPE_CHECKING:
     from tonumpy.config import Settings
@@ -34,14 +35,15 @@ def check(source: Source, settings: Settings, project: Project) -> list[Finding]
     """What `pipeline.check` finds."""
     if source.cell_rows is None:
         return pipeline.check(source, settings, project)
-    key = (source.text, source.cell_rows, settings, is_package(folder_of(source.filename)))
+    key = (source.text, source.cell_rows, settings, project.is_package(folder_of(source.filename)))
     among = _known.setdefault(project, {}).setdefault(key, [])
     for known in among:
         if all(project.find(name, folder_of(source.filename)) is None for name in known.missed):
             return [_in_file(finding, known.filename, source.filename) for finding in known.findings]
+    before = cuts()
     findings = pipeline.check(source, settings, project)
     missed = project.looked_for_in_vain
-    if missed is not None and not source.skipped and not _is_named(source.filename, findings):
+    if missed is not None and cuts() == before and not source.skipped and not _is_named(source.filename, findings):
         among.append(_Known(source.filename, findings, missed))
     return findings
 

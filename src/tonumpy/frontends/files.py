@@ -22,8 +22,9 @@ _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
 
 # Skipped outside a git repository; inside one, git's own rules say what is not source.
 USUAL_FOLDERS = frozenset(
-    ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pytest_cache .pytype .ruff_cache .svn .tox .venv"
-    " .vscode CVS __pycache__ __pypackages__ _build build dist node_modules site-packages venv".split()
+    ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pytest_cache .pytype .ruff_cache .svn"
+    " .tonumpy_cache .tox .venv .vscode CVS __pycache__ __pypackages__ _build build dist node_modules site-packages"
+    " venv".split()
 )
 
 

@@ -16,7 +16,8 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tonumpy.frontends.run import Outcome, Task, Work
+    from tonumpy.frontends.outcomes import Outcome, Task
+    from tonumpy.frontends.run import Work
 
 # Below this many files with candidates a pool costs more than it saves: it takes some 50 ms to import and start, and
 # each of its processes reads the imported modules of the repository anew.
@@ -25,16 +26,19 @@ TOO_MANY_OBJECTS = 4_000_000  # made since the last collection and not freed
 _CHUNK = 8  # enough to make the transport cheap, few enough to keep every process busy to the end
 
 
-def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
-    """`jobs` is the number of processes, 0 for as many as there are cores. ChildProcessError where one of them dies."""
+def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int, *, records: bool = False) -> Iterator[Outcome]:
+    """`jobs` is the number of processes, 0 for as many as there are cores. ChildProcessError where one of them dies.
+
+    With `records`, outcomes have a basis.
+    """
     processes = min(jobs or _cores(), len(tasks) // _CHUNK)
     if processes <= 1 or len(tasks) < POOL_FROM or not _is_pool_safe():
-        return _in_turn(work, tasks)
-    return _pooled(work, tasks, processes)
+        return _in_turn(work, tasks, records)
+    return _pooled(work, tasks, processes, records)
 
 
-def _in_turn(work: Work, tasks: Sequence[Task]) -> Iterator[Outcome]:
-    project = Project()
+def _in_turn(work: Work, tasks: Sequence[Task], records: bool) -> Iterator[Outcome]:
+    project = _project(records)
     with Paused():
         try:
             for task in tasks:
@@ -74,13 +78,13 @@ def _safe_path() -> Iterator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
-def _pooled(work: Work, tasks: Sequence[Task], processes: int) -> Iterator[Outcome]:
+def _pooled(work: Work, tasks: Sequence[Task], processes: int, records: bool) -> Iterator[Outcome]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
     with _safe_path(), ProcessPoolExecutor(processes, initializer=_start_worker) as pool:
         try:
-            yield from pool.map(partial(_work_here, work), tasks, chunksize=_CHUNK)
+            yield from pool.map(partial(_work_here, work, records), tasks, chunksize=_CHUNK)
         except BrokenProcessPool as error:
             raise ChildProcessError("a worker process ended unexpectedly; `--jobs 1` shows at which file") from error
         except BaseException:
@@ -88,14 +92,22 @@ def _pooled(work: Work, tasks: Sequence[Task], processes: int) -> Iterator[Outco
             raise
 
 
-def _work_here(work: Work, task: Task) -> Outcome:
-    return _do(work, task, _project_of_this_process())
+def _work_here(work: Work, records: bool, task: Task) -> Outcome:
+    return _do(work, task, _project_of_this_process(records))
 
 
 @cache
-def _project_of_this_process() -> Project:
+def _project_of_this_process(records: bool) -> Project:
     """A worker keeps what it has read of the repository from one task to the next."""
-    return Project()
+    return _project(records)
+
+
+def _project(records: bool) -> Project:
+    if not records:
+        return Project()
+    from tonumpy.inference.index.recorded import RecordedProject  # start-up
+
+    return RecordedProject()
 
 
 def _start_worker() -> None:

@@ -6,54 +6,21 @@ import os
 from collections.abc import Callable
 
 from tonumpy import pipeline
-from tonumpy.findings import Finding, Position, SourceError
+from tonumpy.findings import Position, SourceError
 from tonumpy.frontends import copies
-from tonumpy.frontends.disk import read
+from tonumpy.frontends.disk import os_error
+from tonumpy.frontends.outcomes import Basis, Change, Outcome, Task
 from tonumpy.inference.index.project import Project
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
+from tonumpy.text.reading import read_looked_at
+from tonumpy.text.recursion import cuts
 from tonumpy.text.source import Source
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
-    from tonumpy.config import Settings
-
-
-class Task(NamedTuple):
-    """`data` is None where the file itself is to be read: a run over many files holds the bytes of one at a time."""
-
-    filename: str
-    data: bytes | None
-    settings: Settings
-
-    def read(self) -> bytes:
-        return read(self.filename) if self.data is None else self.data
-
-
-class Change(NamedTuple):
-    """What a file held, and what it should hold."""
-
-    old: bytes
-    new: bytes
-
-
-class Outcome(NamedTuple):
-    """`findings` are those left after the change, if there is one; `fixed` are those that it repairs.
-
-    `error` is that of a file of which nothing was done, `skipped` are those of the cells of a notebook that were not.
-    """
-
-    task: Task
-    change: Change | None
-    findings: list[Finding]
-    fixed: list[Finding]
-    error: SourceError | None
-    skipped: tuple[SourceError, ...] = ()
-
-    @property
-    def errors(self) -> tuple[SourceError, ...]:
-        return self.skipped if self.error is None else (self.error, *self.skipped)
+    from tonumpy.inference.index.lookups import Content
 
 
 Work = Callable[[Task, Project], Outcome]
@@ -72,13 +39,15 @@ def add_noqa(task: Task, project: Project) -> Outcome:
 
 
 def _check(task: Task, project: Project) -> Outcome:
-    source = source_of(task.read(), task.filename)
+    reading = _Reading(task, project)
+    source = source_of(reading.data, task.filename)
     findings = source.placed(suppress(source, copies.check(source, task.settings, project)))
-    return Outcome(task, None, findings, [], None, source.skipped)
+    return Outcome(task, None, findings, [], None, source.skipped, reading.basis())
 
 
 def _fix(task: Task, project: Project) -> Outcome:
-    old = task.read()
+    reading = _Reading(task, project)
+    old = reading.data
     source = source_of(old, task.filename)
     fixed = pipeline.fix(source, task.settings, project, unsafe=task.settings.unsafe_fixes)
     change = Change(old, source.encode(fixed.text)) if fixed.applied else None
@@ -86,7 +55,8 @@ def _fix(task: Task, project: Project) -> Outcome:
     if not fixed.is_settled:  # what was repaired is right, and is written
         reason = f"has more to repair after {pipeline.MAX_PASSES} rounds, a defect of tonumpy (please report it)"
         unsettled = SourceError(task.filename, reason, Position(1, 1))
-    return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped)
+    basis = reading.basis() if change is None and unsettled is None else None
+    return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped, basis)
 
 
 def _add_noqa(task: Task, project: Project) -> Outcome:
@@ -108,6 +78,32 @@ def _add_noqa(task: Task, project: Project) -> Outcome:
     if loud:
         raise SourceError(task.filename, f"no comments are added: one in row {loud[0].start.row} would have no effect")
     return Outcome(task, Change(old, source.encode(after.text)), left, silenced, None)
+
+
+class _Reading:
+    """The bytes of a file, and afterwards what the findings in them rest on, if the project records it."""
+
+    def __init__(self, task: Task, project: Project) -> None:
+        self._task, self._project = task, project
+        self._cuts = cuts()
+        self._own: Content | None = None
+        if task.data is not None or not project.records:
+            self.data = task.read()
+            return
+        from tonumpy.inference.index.lookups import content_of  # start-up
+
+        project.lookups(task.filename)  # those of a file that was given up
+        try:
+            self.data, found = read_looked_at(task.filename)
+        except OSError as error:
+            raise os_error(task.filename, error) from error
+        self._own = content_of(task.filename, self.data, found)
+
+    def basis(self) -> Basis | None:
+        lookups = None if self._own is None else self._project.lookups(self._task.filename)
+        if self._own is None or lookups is None or cuts() != self._cuts:
+            return None
+        return Basis(self._own, lookups)
 
 
 def _guarded(work: Work, task: Task, project: Project) -> Outcome:

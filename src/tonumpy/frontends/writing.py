@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import FrameType
 
-    from tonumpy.frontends.run import Change
+    from tonumpy.frontends.outcomes import Change
 
 _PREFIX = ".tonumpy-"  # and eight random digits, those of the new content and those of the old: a temporary file
 _LENGTH = len(_PREFIX) + 24

@@ -42,6 +42,7 @@ from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_all_
 from tonumpy.inference.transfer.targets import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
+from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ def _observe_group(
         # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.
         return observed(None, limit // 2)
     except RecursionError:
+        note_cut()
         return {id(candidate.call): _TOO_DEEP for candidate in group}
 
 

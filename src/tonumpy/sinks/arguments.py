@@ -26,6 +26,7 @@ from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments
 from tonumpy.text.candidates import handed_over
+from tonumpy.text.recursion import note_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,6 +130,7 @@ def _spelt(function: ast.expr) -> str:
     try:
         return ast.unparse(function)
     except RecursionError:  # a chain of hundreds of calls
+        note_cut()
         return function.attr if isinstance(function, ast.Attribute) else "a function"
 
 

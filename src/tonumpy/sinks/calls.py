@@ -21,6 +21,7 @@ from tonumpy.sinks.shapes import Names, given_away, may_convert
 from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.prefilter import CONSUMERS
+from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, statements_of
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def _is_given_plain_values(
     try:
         return all(map(scopes[scope].is_plain, given_away(site.call, names)))
     except RecursionError:  # a chain of hundreds of calls
+        note_cut()
         return False
 
 

@@ -153,7 +153,7 @@ def _candidates(request: Request) -> tuple[list[str], list[Entry]]:
 
 def _analysed(request: Request, commit: str, paths: list[str]) -> Reply:
     orders = request.orders
-    arguments = parse_arguments(["check", *orders.check, "--jobs=1", "--quiet", "--", *paths])
+    arguments = parse_arguments(["check", *orders.check, "--jobs=1", "--quiet", "--no-cache", "--", *paths])
     report = cli.process_files(arguments, "check").report()
     findings = _entries(json_report.render(report._replace(errors=[]), colour=False))
     errors = _entries(json_report.render(report._replace(findings=[]), colour=False))
@@ -164,7 +164,8 @@ def _analysed(request: Request, commit: str, paths: list[str]) -> Reply:
 def _changes(options: tuple[str, ...] | None, paths: list[str]) -> tuple[Changed, ...]:
     if options is None or not paths:
         return ()
-    run = cli.process_files(parse_arguments(["fix", *options, "--jobs=1", "--quiet", "--", *paths]), "fix")
+    arguments = parse_arguments(["fix", *options, "--jobs=1", "--quiet", "--no-cache", "--", *paths])
+    run = cli.process_files(arguments, "fix")
     return tuple(Changed(os.fsencode(os.path.normpath(path)), change.new) for path, change in run.changes)
 
 

@@ -12,6 +12,8 @@ import ast
 import re
 import warnings
 
+from tonumpy.text.recursion import note_cut_file
+
 # The cell magics whose cell is Python, as ruff has them; what another runs is its own affair.
 _OF_PYTHON = frozenset("capture debug ipytest prun pypy python python3 time timeit".split())
 
@@ -126,6 +128,9 @@ def _is_python(code: str) -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (RecursionError, MemoryError):
+        note_cut_file(None)
+        return False
+    except (SyntaxError, ValueError):
         return False
     return True

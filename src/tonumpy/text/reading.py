@@ -12,10 +12,16 @@ _WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | g
 
 def read_regular(path: str, most: int = MAX_BYTES) -> bytes:
     """OSError where there is no such file, it cannot be read or has more bytes than `most`."""
+    return read_looked_at(path, most)[0]
+
+
+def read_looked_at(path: str, most: int = MAX_BYTES) -> tuple[bytes, os.stat_result]:
+    """The bytes, and what the system said of the file just before they were read."""
     _look_at(os.stat(path), most)  # opening a device may already do something
     with open(os.open(path, os.O_RDONLY | _WITHOUT_WAITING), "rb") as stream:
-        _look_at(os.fstat(stream.fileno()), most)  # it may be another by now
-        return stream.read()
+        found = os.fstat(stream.fileno())
+        _look_at(found, most)  # it may be another by now
+        return stream.read(), found
 
 
 def _look_at(found: os.stat_result, most: int) -> None:

@@ -15,6 +15,7 @@ from tonumpy.findings import Position, SourceError
 from tonumpy.garbage import Paused
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.deferred import parse_on_demand
+from tonumpy.text.recursion import note_cut_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -257,6 +258,7 @@ def parse(text: str, filename: str) -> ast.Module:
     except ValueError as error:  # a lone surrogate, which a text that was never bytes may hold
         raise SourceError(filename, f"cannot be parsed: {error}", Position(1, 1)) from error
     except (RecursionError, MemoryError) as error:
+        note_cut_file(filename)
         reason = "cannot be parsed: nested too deeply for Python's parser"
         raise SourceError(filename, reason, Position(1, 1)) from error
 

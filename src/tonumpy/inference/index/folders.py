@@ -9,6 +9,8 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
+MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what frameworks are spoken there
 MAX_ANCESTORS = 7
 SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         def find(self, dotted: str, folder: str) -> Module | None: ...
         def modules_above(self, name: str, folder: str) -> Iterator[Module]: ...
         def roots_around(self, folder: str) -> frozenset[str]: ...
+        def is_package(self, folder: str) -> bool: ...
 
 
 class Module:
@@ -53,7 +54,7 @@ class Module:
         self.project = project
         self.words = Words(source.text)
         self.names = Names(source)
-        self.use = Use(source, self.names, self.words)
+        self.use = Use(source, self.names, self.words, project)
         self.frameworks = Frameworks(source, project)
         self._derived: dict[tuple[object, int], Any] = {}
 

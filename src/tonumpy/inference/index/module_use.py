@@ -12,9 +12,17 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from tonumpy.inference.index.module_names import Names
     from tonumpy.inference.index.module_words import Words
     from tonumpy.text.source import Source
+
+    class Packages(Protocol):
+        """What it asks about its folder; project.py answers."""
+
+        def is_package(self, folder: str) -> bool: ...
+
 
 _MAIN_GUARD = r"\nif\s+(?:\(\s*)?__name__\s*=="
 _READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
@@ -23,10 +31,11 @@ _READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
 class Use:
     """Answers about a module, each worked out once."""
 
-    def __init__(self, source: Source, names: Names, words: Words) -> None:
+    def __init__(self, source: Source, names: Names, words: Words, packages: Packages) -> None:
         self._source = source
         self._names = names
         self._words = words
+        self._packages = packages
 
     @cached_property
     def is_test(self) -> bool:
@@ -47,14 +56,14 @@ class Use:
 
     @cached_property
     def is_in_package(self) -> bool:
-        return is_package(folder_of(self._source.filename))
+        return self._packages.is_package(folder_of(self._source.filename))
 
     @cached_property
     def names_around(self) -> tuple[str, ...]:
         """The module's own name, and those of the packages that it is in."""
         names = [os.path.splitext(os.path.basename(self._source.filename))[0]]
         folder = folder_of(self._source.filename)
-        while is_package(folder):
+        while self._packages.is_package(folder):
             folder, name = os.path.split(folder)
             names.append(name)
         return tuple(names)
@@ -84,7 +93,3 @@ class Use:
 def folder_of(filename: str) -> str:
     """Absolute, so that each module has one path however it was come by."""
     return os.path.dirname(os.path.abspath(filename))
-
-
-def is_package(folder: str) -> bool:
-    return os.path.isfile(os.path.join(folder, "__init__.py"))

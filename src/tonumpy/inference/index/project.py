@@ -7,24 +7,25 @@ import sys
 from errno import EFBIG
 
 from tonumpy.findings import SourceError
-from tonumpy.inference.index.folders import Folders, Roots
+from tonumpy.inference.index.folders import MAX_BYTES, MAX_NEIGHBOURS, Folders, Roots
 from tonumpy.inference.index.frameworks import (
     FOREIGN,
     imported_roots,
 )
 from tonumpy.inference.index.module import Module
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
 from tonumpy.text.reading import read_regular
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tonumpy.inference.index.lookups import Lookup
 
 MAX_KEPT = 3_000_000  # bytes of the text that a process keeps parsed, in some 25 times the memory
 MAX_FOLLOWED = 1_500_000  # of the text of other modules for one file: some packages import all of themselves
-MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
 MAX_ROOTS = 10_000
-MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what frameworks are spoken there
 
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
 
@@ -36,12 +37,16 @@ class Project:
     `opened` are the texts of files as an editor has them, by their absolute paths; they count over those on the disk.
     """
 
+    records = False  # whether `lookups` tells anything
+
     def __init__(self, opened: Mapping[str, str] | None = None) -> None:
         self._opened = {} if opened is None else opened
         self._folders = Folders()
         self._modules: dict[str, Module | None] = {}
         self._roots: dict[tuple[str, str], Roots] = {}
         self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
+        self._packages: dict[str, bool] = {}  # the folders, and whether they are packages
+        self._above: dict[str, tuple[str, ...]] = {}  # the folders, and those above them in the repository
         self._followed: set[str] = set()  # the modules that the file at hand has asked for, and the size of their text
         self._size_followed = 0
         self._missed: set[str] = set()  # what it has asked for, and is not there
@@ -59,6 +64,13 @@ class Project:
             self._followed.add(path)
             self._size_followed += 0 if module is None else len(module.source.text)
         return module
+
+    def note(self, kind: str, about: tuple[str, ...], answer: object) -> None:
+        """The file at hand has asked something of the disk and was answered (see lookups.py); recorded.py keeps it."""
+
+    def lookups(self, filename: str) -> tuple[Lookup, ...] | None:  # noqa: ARG002
+        """All that the file at hand has asked; None where that is not recorded, or where nothing may rest on it."""
+        return None
 
     def forget(self, filename: str) -> None:
         """Drop a module whose text is another now."""
@@ -78,7 +90,6 @@ class Project:
                 del self._modules[path]
         if len(self._roots) > MAX_ROOTS:
             self._roots.clear()
-            self._roots_around.clear()
 
     def _read(self, path: str) -> Module | None:
         for filename in (os.path.join(path, "__init__.py"), f"{path}.py", f"{path}.ipynb"):
@@ -86,7 +97,7 @@ class Project:
                 return Module(source_of(self._opened[filename], filename, followed=True), self)
             try:
                 # The outputs of a notebook may be large.
-                data = read_regular(filename) if filename.endswith(".ipynb") else read_regular(filename, MAX_BYTES)
+                data = self._load(filename, NO_LIMIT if filename.endswith(".ipynb") else MAX_BYTES)
                 return Module(source_of(data, filename, followed=True), self)
             except OSError as error:
                 if error.errno == EFBIG:
@@ -100,7 +111,7 @@ class Project:
         self._has_looked_at_files = True
         if folder not in self._roots_around:
             names = sorted(name for name in self._folders.names_in(folder) if name.endswith(".py"))[:MAX_NEIGHBOURS]
-            texts = (_text_of(os.path.join(folder, name)) for name in names)
+            texts = (_text_of(self._load, os.path.join(folder, name)) for name in names)
             self._roots_around[folder] = frozenset[str]().union(*map(imported_roots, texts))
         return self._roots_around[folder]
 
@@ -113,8 +124,8 @@ class Project:
         bases: Sequence[str] = roots.holding
         if not bases and rest:
             *between, name = rest
-            holds = self._folders.holds_module
-            bases = [base for base in roots.of_folders if holds(os.path.join(base, root, *between), name)]
+            inner = ((base, os.path.join(base, root, *between)) for base in roots.of_folders)
+            bases = [base for base, folder in inner if self._holds_module(folder, name)]
         found = (self.module_at(os.path.join(base, root, *rest)) for base in bases)
         module = next((module for module in found if module is not None), None)
         if module is None:
@@ -129,8 +140,21 @@ class Project:
 
     def modules_above(self, name: str, folder: str) -> Iterator[Module]:
         """The modules of this name in a folder and in those above it, the nearest first."""
-        found = (self.module_at(os.path.join(base, name)) for base in self._folders.above(folder))
+        if folder not in self._above:
+            self._above[folder] = tuple(self._folders.above(folder))
+        found = (self.module_at(os.path.join(base, name)) for base in self._above[folder])
         return (module for module in found if module is not None)
+
+    def is_package(self, folder: str) -> bool:
+        if folder not in self._packages:
+            self._packages[folder] = self._folders.is_package(folder)
+        return self._packages[folder]
+
+    def _holds_module(self, folder: str, name: str) -> bool:
+        return self._folders.holds_module(folder, name)
+
+    def _load(self, filename: str, most: int) -> bytes:
+        return read_regular(filename, most)
 
     def _root_folders(self, root: str, folder: str) -> Roots:
         key = (root, folder)
@@ -139,8 +163,8 @@ class Project:
         return self._roots[key]
 
 
-def _text_of(filename: str) -> str:
+def _text_of(load: Callable[[str, int], bytes], filename: str) -> str:
     try:
-        return read_regular(filename, MAX_BYTES).decode("latin-1")
+        return load(filename, MAX_BYTES).decode("latin-1")
     except OSError:
         return ""

@@ -26,6 +26,7 @@ from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import last_name
+from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import SCOPES
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def _sharing_of(functions: Functions, candidates: Sequence[Candidate], source: S
             try:
                 walk = functions.walk(node, owner, 0)
             except RecursionError:
+                note_cut()
                 continue  # nested too deeply: nothing is said of it
             _add(walk.memory.of_tensors, whole.of_tensors)
             _add(walk.memory.of_arrays, whole.of_arrays)

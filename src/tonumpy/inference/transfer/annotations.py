@@ -27,6 +27,7 @@ from tonumpy.inference.lattice.values import (
     Value,
 )
 from tonumpy.text.names import last_name
+from tonumpy.text.recursion import note_cut
 
 _PLAIN = frozenset("int float bool str bytes complex slice range bytearray object_".split())
 _SEQUENCES = frozenset(
@@ -74,7 +75,10 @@ def value_of_annotation(node: ast.expr | None, resolve: Resolve) -> Value:
         if isinstance(node.value, str):
             try:
                 return value_of_annotation(ast.parse(node.value.strip(), mode="eval").body, resolve)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
+            except (RecursionError, MemoryError):
+                note_cut()
+                return Unknown("annotation that cannot be read")
+            except (SyntaxError, ValueError):
                 return Unknown("annotation that cannot be read")
         return Unknown("annotation")
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):

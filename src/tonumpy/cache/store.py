@@ -1,0 +1,155 @@
+"""A file's path and settings in; what was found in it before out, while nothing has changed that it was found by."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from tonumpy.cache.answers import Answers
+from tonumpy.cache.entries import Kept, packed_error, packed_finding, unpacked_error, unpacked_finding
+from tonumpy.cache.identity import settings_key
+from tonumpy.inference.index.lookups import Lookup, Stamp, digest_of, settled, stamp_of
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tonumpy.cache.folder import CacheFolder
+    from tonumpy.cache.seal import Seal
+    from tonumpy.config import Settings
+
+_NOTHING_TO_JUDGE = 1  # the length of an entry that says so
+
+
+class Store:
+    """What is kept of the files of each folder under some settings is one file of the cache; it is read when the first
+    of them is asked for, and written by `save`.
+
+    `by_stamp` is False where the stamps of files mean nothing: all are read then, and only what is costly is kept.
+    """
+
+    def __init__(self, folder: CacheFolder, seal: Seal, *, by_stamp: bool) -> None:
+        self._folder = folder
+        self._seal = seal
+        self._by_stamp = by_stamp
+        self._answers = Answers(by_stamp=by_stamp)
+        self._shards: dict[tuple[str, bytes], _Shard] = {}
+        self._keys: dict[int, tuple[Settings, bytes]] = {}
+
+    def known(self, path: str, settings: Settings) -> Kept | None:
+        shard, name = self._shard(path, settings)
+        entry = shard.entries.get(name)
+        if entry is None:
+            return None
+        try:
+            kept = self._still_true(path, shard, name, entry)
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError):  # not of this shape
+            kept = None
+        if kept is None:
+            del shard.entries[name]
+            shard.is_changed = True
+        return kept
+
+    def keep(self, path: str, settings: Settings, kept: Kept) -> None:
+        """Not what is cheaper found out again."""
+        if kept.lookups is None and (kept.stamp is None or not self._by_stamp):
+            return
+        shard, name = self._shard(path, settings)
+        if kept.lookups is None:
+            shard.entries[name] = [kept.stamp]
+        else:
+            findings = list(map(packed_finding, kept.findings))
+            skipped = list(map(packed_error, kept.skipped))
+            shard.entries[name] = [kept.stamp, kept.digest, list(map(list, kept.lookups)), findings, skipped]
+        shard.is_changed = True
+
+    def stamp(self, path: str) -> Stamp | None:
+        """Of a file that is about to be read."""
+        import time
+
+        try:
+            return settled(stamp_of(os.stat(path)), time.time_ns()) if self._by_stamp else None
+        except OSError:
+            return None
+
+    def save(self) -> bool:
+        """Whether all could be written."""
+        written = [self._written(shard) for shard in self._shards.values() if shard.is_changed]
+        return all(written)
+
+    def _written(self, shard: _Shard) -> bool:
+        lookups: dict[str, int] = {}
+        entries = {}
+        for name, entry in shard.entries.items():
+            if not os.path.lexists(os.path.join(shard.folder, name)):
+                continue
+            if len(entry) > _NOTHING_TO_JUDGE:
+                texts = (json.dumps(each, separators=(",", ":")) for each in entry[2])
+                entry = [*entry[:2], [lookups.setdefault(text, len(lookups)) for text in texts], *entry[3:]]
+            entries[name] = entry
+        rest = json.dumps(entries, separators=(",", ":"))
+        content = f"[[{','.join(lookups)}],{rest}]".encode()
+        return self._folder.write(shard.name, self._seal.closed(content, shard.name.encode()))
+
+    def _shard(self, path: str, settings: Settings) -> tuple[_Shard, str]:
+        known = self._keys.get(id(settings))
+        if known is None:
+            known = self._keys[id(settings)] = (settings, settings_key(settings))  # held, so that the id stays its own
+        folder, name = os.path.split(path)
+        key = (folder, known[1])
+        shard = self._shards.get(key)
+        if shard is None:
+            shard = self._shards[key] = self._opened(folder, known[1])
+        return shard, name
+
+    def _opened(self, folder: str, settings: bytes) -> _Shard:
+        parts = (os.fsencode(os.path.abspath(folder)), os.fsencode(folder), settings)
+        shard = _Shard(folder, digest_of(parts))
+        data = self._folder.read(shard.name)
+        content = None if data is None else self._seal.opened(data, shard.name.encode())
+        if content is not None:
+            try:
+                lookups, entries = json.loads(content)
+                for entry in entries.values():
+                    if len(entry) > _NOTHING_TO_JUDGE:
+                        entry[2] = [lookups[number] for number in entry[2]]
+                shard.entries.update(entries)
+            except (ValueError, TypeError, IndexError, AttributeError, RecursionError):
+                pass
+        return shard
+
+    def _still_true(self, path: str, shard: _Shard, name: str, entry: list[Any]) -> Kept | None:
+        stamp, *rest = entry
+        if not rest:
+            same = self._by_stamp and self._answers.has_stamp(path, stamp)
+            return Kept(Stamp(*stamp), "", None) if same else None
+        digest, lookups, findings, skipped = rest
+        own = self._answers.content((path, stamp, digest))
+        if own is None:
+            return None
+        renewed = []
+        for kind, about, answer in lookups:
+            now = self._answers.renewed(kind, about, answer)
+            if now is None:
+                return None
+            renewed.append([kind, about, now])
+        if self._by_stamp and ((own.stamp and list(own.stamp)) != stamp or renewed != lookups):
+            shard.entries[name] = [own.stamp and list(own.stamp), digest, renewed, findings, skipped]
+            shard.is_changed = True
+        return Kept(
+            own.stamp,
+            digest,
+            tuple(Lookup(*each) for each in renewed),
+            tuple(unpacked_finding(each, path) for each in findings),
+            tuple(unpacked_error(each, path) for each in skipped),
+        )
+
+
+class _Shard:
+    """What is kept of the files of one folder, by their names."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.folder = folder
+        self.name = name
+        self.entries: dict[str, list[Any]] = {}
+        self.is_changed = False

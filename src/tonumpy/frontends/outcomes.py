@@ -1,0 +1,57 @@
+"""The values that travel between the command and the work on one file; imports nothing of the analysis."""
+
+from __future__ import annotations
+
+from tonumpy.frontends.disk import read
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tonumpy.config import Settings
+    from tonumpy.findings import Finding, SourceError
+    from tonumpy.inference.index.lookups import Content, Lookup
+
+
+class Task(NamedTuple):
+    """`data` is None where the file itself is to be read: a run over many files holds the bytes of one at a time."""
+
+    filename: str
+    data: bytes | None
+    settings: Settings
+
+    def read(self) -> bytes:
+        return read(self.filename) if self.data is None else self.data
+
+
+class Basis(NamedTuple):
+    """What the findings of a file rest on: its own content, and what was asked of the disk. As long as that stays, and
+    the settings and the tool, they stay."""
+
+    own: Content
+    lookups: tuple[Lookup, ...]
+
+
+class Change(NamedTuple):
+    """What a file held, and what it should hold."""
+
+    old: bytes
+    new: bytes
+
+
+class Outcome(NamedTuple):
+    """`findings` are those left after the change, if there is one; `fixed` are those that it repairs.
+
+    `error` is that of a file of which nothing was done, `skipped` are those of the cells of a notebook that were not.
+    `basis` is that of findings that may be kept.
+    """
+
+    task: Task
+    change: Change | None
+    findings: list[Finding]
+    fixed: list[Finding]
+    error: SourceError | None
+    skipped: tuple[SourceError, ...] = ()
+    basis: Basis | None = None
+
+    @property
+    def errors(self) -> tuple[SourceError, ...]:
+        return self.skipped if self.error is None else (self.error, *self.skipped)

@@ -1,0 +1,74 @@
+"""Tasks in; their outcomes out in the same order, be they known from former runs or made now."""
+
+from __future__ import annotations
+
+from tonumpy.frontends.disk import read
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tonumpy.findings import SourceError
+    from tonumpy.frontends.keeping import Keeper
+    from tonumpy.frontends.outcomes import Change, Outcome, Task
+
+
+class Run(NamedTuple):
+    """What was done: one outcome for each file that may hold a candidate, in the order of the files.
+
+    `looked_at` are all files, also those of which a search showed that they hold none.
+    """
+
+    outcomes: list[Outcome]
+    errors: list[SourceError]
+    stdin: bytes | None
+    looked_at: list[str]
+
+    @property
+    def changes(self) -> list[tuple[str, Change]]:
+        """Each file that changes, by its name."""
+        return [(each.task.filename, each.change) for each in self.outcomes if each.change is not None]
+
+    def report(self) -> Report:
+        findings = [finding for outcome in self.outcomes for finding in outcome.findings]
+        unsafe = frozenset(each.task.filename for each in self.outcomes if each.task.settings.unsafe_fixes)
+        return Report(findings, sorted(self.errors, key=lambda error: error.filename), unsafe, read=self.read)
+
+    def read(self, filename: str) -> bytes:
+        """What the findings of a file speak of: what it holds after the change, if there is one."""
+        changed = dict(self.changes).get(filename)
+        if changed is not None or self.stdin is not None:
+            return changed.new if changed is not None else self.stdin or b""
+        return read(filename)
+
+    def written(self, arguments: Sequence[str]) -> Run:
+        """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""
+        from tonumpy.frontends.writing import write_all  # here for a quick start-up of check
+
+        errors = write_all(self.changes, arguments)
+        failed = {error.filename for error in errors}
+        kept = [outcome for outcome in self.outcomes if outcome.task.filename not in failed]
+        return self._replace(outcomes=kept, errors=[*self.errors, *errors])
+
+
+def in_order(
+    command: str, tasks: Sequence[Task], jobs: int, known: dict[str, Outcome], keeper: Keeper | None
+) -> Iterator[Outcome]:
+    """`known` are outcomes by the names of their files; what is made goes to `keeper`."""
+    left = [task for task in tasks if task.filename not in known]
+    made = _made(command, left, jobs, keeper) if left else iter(())
+    for task in tasks:
+        yield known[task.filename] if task.filename in known else next(made)
+    yield from made  # which has come to its end, and shall know
+
+
+def _made(command: str, tasks: Sequence[Task], jobs: int, keeper: Keeper | None) -> Iterator[Outcome]:
+    from tonumpy.frontends import run  # with the whole analysis, which is not needed where all is known: start-up
+    from tonumpy.frontends.parallel import outcomes_of  # the same: start-up
+
+    work = {"check": run.check, "fix": run.fix, "add-noqa": run.add_noqa}[command]
+    for outcome in outcomes_of(work, tasks, jobs, records=keeper is not None):
+        if keeper is not None:
+            keeper.keep(outcome)
+        yield outcome

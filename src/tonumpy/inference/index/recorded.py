@@ -1,0 +1,122 @@
+"""A project that remembers what was asked of the disk for the file at hand, and the answers: what findings rest on.
+
+An answer that is worked out once for all files counts for each of them, also where a module that several files share
+knows it already and does not ask again: what a module may have asked is noted for each file that follows it.
+"""
+
+from __future__ import annotations
+
+import os
+from errno import EFBIG
+
+from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Lookup, as_answer, content_of
+from tonumpy.inference.index.project import Project
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.reading import read_looked_at
+from tonumpy.text.recursion import is_cut
+
+if TYPE_CHECKING:
+    from tonumpy.inference.index.folders import Roots
+    from tonumpy.inference.index.module import Module
+
+_TESTS_SET_UP = "conftest"  # the module that is asked for in all folders above
+
+
+class RecordedProject(Project):
+    """As a project answers; `lookups` are for one file what it was asked since they were last taken."""
+
+    records = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._noted: dict[tuple[str, ...], object] = {}
+        self._asked: set[str] = set()  # the paths at which the file at hand wanted modules
+        self._answers: dict[str, list[object]] = {}  # what was found there when it was last read
+        self._contents: dict[str, list[Content]] = {}  # of a folder's neighbours
+        self._neighbours: list[Content] = []  # what was read since a folder was last gone through
+        self._loaded: Content | str | None = None  # what the last file was that was to be read
+        self._is_torn = False
+
+    def note(self, kind: str, about: tuple[str, ...], answer: object) -> None:
+        self._noted[(kind, *about)] = answer
+
+    def lookups(self, filename: str) -> tuple[Lookup, ...] | None:
+        """What the file has asked; None where the answers do not go together, as a file was changed meanwhile, or where
+        one depended on how deep the stack was."""
+        self._asked |= self._followed
+        self._followed.clear()
+        noted, asked, is_torn = self._noted, self._asked, self._is_torn
+        self._noted, self._asked, self._is_torn = {}, set(), False
+        folders, done = [os.path.dirname(os.path.abspath(filename)), *map(self._folder_of, asked)], set[str]()
+        while folders:
+            folder = folders.pop()
+            if folder in done:
+                continue
+            done.add(folder)
+            if folder in self._packages:
+                noted["package", folder] = [self._packages[folder]]
+                if self._packages[folder]:
+                    folders.append(os.path.dirname(folder))
+            if folder in self._contents:
+                neighbours = list(map(as_answer, self._contents[folder]))
+                noted["around", folder] = [sorted(self._roots_around[folder]), neighbours]
+            if folder in self._above:
+                noted["above", folder] = list(self._above[folder])
+                folders += self._above[folder]
+                asked |= self._answers.keys() & {os.path.join(each, _TESTS_SET_UP) for each in self._above[folder]}
+        if is_torn or any(is_cut(self._filename_at(path)) for path in asked):
+            return None
+        found = [Lookup("module", (path,), self._answers[path]) for path in asked]
+        return (*found, *(Lookup(kind, tuple(about), answer) for (kind, *about), answer in noted.items()))
+
+    def begin_file(self) -> None:
+        self._asked |= self._followed  # one file may be gone through several times
+        super().begin_file()
+
+    def roots_around(self, folder: str) -> frozenset[str]:
+        is_new = folder not in self._roots_around
+        self._neighbours = []
+        found = super().roots_around(folder)
+        if is_new:
+            self._contents[folder], self._neighbours = self._neighbours, []
+        return found
+
+    def _read(self, path: str) -> Module | None:
+        self._loaded = None
+        module = super()._read(path)
+        if isinstance(self._loaded, Content):
+            answer = as_answer(self._loaded)
+        else:
+            answer = list[object]([FOLDER if self._loaded is None and module is not None else self._loaded])
+        if path in self._asked or path in self._followed:
+            self._is_torn |= self._answers.get(path) != answer
+        self._answers[path] = answer
+        return module
+
+    def _load(self, filename: str, most: int) -> bytes:
+        try:
+            data, found = read_looked_at(filename, most)
+        except OSError as error:
+            self._loaded = TOO_LARGE if error.errno == EFBIG else None
+            self._neighbours.append(Content(filename, None, ""))
+            raise
+        self._loaded = content_of(filename, data, found)
+        self._neighbours.append(self._loaded)
+        return data
+
+    def _root_folders(self, root: str, folder: str) -> Roots:
+        roots = super()._root_folders(root, folder)
+        self._noted["roots", root, folder] = [list(roots.holding), list(roots.of_folders)]
+        return roots
+
+    def _holds_module(self, folder: str, name: str) -> bool:
+        holds = super()._holds_module(folder, name)
+        self._noted["holds", folder, name] = [holds]
+        return holds
+
+    def _folder_of(self, path: str) -> str:
+        return path if self._answers[path] == [FOLDER] else os.path.dirname(self._filename_at(path) or path)
+
+    def _filename_at(self, path: str) -> str:
+        filename, *rest = self._answers[path]
+        return str(filename) if rest else ""
