@@ -50,6 +50,7 @@ class ModuleNames:
     def __init__(self, analysis: Parts) -> None:
         self._analysis = analysis
         self._globals: dict[tuple[str, str], Value] = {}
+        self._before: dict[tuple[str, str, int], Value] = {}
         self._starred: dict[tuple[str, str], Value | None] = {}
         self._module_frames: dict[str, list[Frame]] = {}
 
@@ -63,6 +64,22 @@ class ModuleNames:
         # What a class or function sees that was defined beside the import, and is asked about from elsewhere.
         imported = module.names.imports_in_functions.get(name)
         return Unknown(f"name {name}") if imported is None else self.import_value(module, imported)
+
+    def value_before(self, module: Module, name: str, row: int) -> Value:
+        """What a module-level name holds where the module's own body has been run up to a row."""
+        bindings = module.names.bindings.get(name, [])
+        later = [each for each in bindings if isinstance(each, ast.stmt) and each.lineno > row]
+        if not later or len(later) == len(bindings) or self._analysis.budget.is_exhausted:
+            return self.global_value(module, name)
+        key = (module.filename, name, row)
+        if key not in self._before:
+            self._before[key] = Unknown(f"name {name} that depends on itself")
+            flow = module.derived(flow_of_module, module.tree)
+            asked = Slice(flow.sources_of((name,)))
+            frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
+            execute(frame, [statement for statement in module.tree.body if statement.lineno < row])
+            self._before[key] = frame.env.get(name) or frame.bound.get(name) or Unknown(f"name {name}")
+        return self._before[key]
 
     def member_of_module(self, module: Module, name: str) -> Value:
         """`module.name` for a module of the repository."""

@@ -150,12 +150,18 @@ class Parameters:
         if not arguments.has_star or hidden:
             for name, default in defaults_of(node.args):
                 if name not in given:
-                    given[name] = join(evaluate(frame, default), hidden.pop(name, NOTHING))
+                    given[name] = join(self._default(frame, function, default), hidden.pop(name, NOTHING))
             given.update(hidden)
         for name, value in given.items():
             if name in values:
                 values[name] = self.combine_annotation(value, values[name])
         return values
+
+    def _default(self, frame: Frame, function: Function, default: ast.expr) -> Value:
+        """What a default is; a variable of the module is so as it was where the function is defined."""
+        if isinstance(default, ast.Name) and function.owner is None and function.closure is None:
+            return self._analysis.names.value_before(function.module, default.id, function.node.lineno)
+        return evaluate(frame, default)
 
     def annotated(self, frame: Frame, annotation: ast.expr | None) -> Value:
         """What an annotation in the scope of a frame promises."""
