@@ -12,8 +12,10 @@ from tonumpy.inference.lattice.values import (
     NOTHING,
     Annotation,
     Arguments,
+    BoundMethod,
     Class,
     Constant,
+    Function,
     Instance,
     LibraryObject,
     Mapping,
@@ -100,7 +102,8 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                     return _UNREAD
             called = Symbol(f"{receiver.name}.{link.func.attr}") if isinstance(receiver, Symbol) else receiver
             give_away_modules(frame, link, called)
-            change_arguments(frame, link, _method_of(frame, receiver, link.func.attr), arguments)
+            method = _method_of(frame, receiver, link.func.attr)
+            change_arguments(frame, link, method, arguments)
             stored = _stored(frame, path, link)
             if stored is not None:
                 value = stored
@@ -111,7 +114,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 if inner is link.func.value and is_super(inner) and _gives_itself(receiver, link.func.attr, value):
                     value = _moved_itself(frame, value, link.func.attr, arguments)
                 value = learnt_from_function(value, link.func, arguments, frame)
-                value = _made_by_model(frame, value, link.func, arguments)
+                value = _made_by_model(frame, value, link.func, arguments, method)
                 change_receiver(frame, link, receiver, path, arguments, value)
             if known is not None or not _gives_itself(receiver, link.func.attr, value):
                 path = None
@@ -229,16 +232,19 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         if id(call) in frame.not_followed:
             return _UNREAD
     result = learnt_from_function(call_value(frame, function, arguments), call.func, arguments, frame)
-    result = _made_by_model(frame, result, call.func, arguments)
+    result = _made_by_model(frame, result, call.func, arguments, function)
     give_away_modules(frame, call, function)
     change_arguments(frame, call, function, arguments)
     return result
 
 
-def _made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Arguments) -> Value:
+def _made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Arguments, called: Value) -> Value:
+    """A function in sight is no model, whatever it is called: `train_model(model)`, `run_network(x)`."""
     if frame.grad_mode is False or not frame.module.frameworks.only_torch_says:
         return result
-    return made_by_model(result, function, arguments)
+    if isinstance(called, (Function, BoundMethod)):
+        return result
+    return made_by_model(result, function, arguments, is_imported=isinstance(called, Symbol))
 
 
 def _method_of(frame: Frame, receiver: Value, name: str) -> Value:

@@ -64,7 +64,7 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
         known = first.dtype if isinstance(first, Tensor) else None
         dtype = known if dtype == "first" or is_real(known) else None
     evidence = _rests_on(frame, promise, owner, arguments, cpu, grad)
-    learns = grad is not False and _do_learn(promise, owner, arguments, frame.grad_mode)
+    learns = grad is not False and _do_learn(frame, promise, owner, arguments)
     tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, sent=sent, evidence=evidence, learns=learns)
     kept = [_returned(frame, kind, tensor, owner, arguments) for kind in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
@@ -102,18 +102,23 @@ def _derived(
     return said | frozenset(each for each in joined(parts) if each.about == about)
 
 
-def _do_learn(promise: Promise, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> bool:
+def _do_learn(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> bool:
     """Whether what is promised is, or may be made of, parameters, while grad mode may be on."""
-    if grad_mode is False and promise.grad != "own":
+    if frame.grad_mode is False and promise.grad != "own":
         return False
     if promise.grad == "own" and promise.returns == ("unknown",):
         return False  # the parts of a module, which are modules
-    if promise.grad in _OF_ITSELF and isinstance(owner, (Instance, LibraryObject)) and owner.requires_grad is not False:
-        names = [owner.name] if isinstance(owner, LibraryObject) else ["torch.nn.Module"]
-        if is_module(names):
-            return True
+    if promise.grad in _OF_ITSELF and _is_module(frame, owner):
+        return True
     operands = _operands(promise.grad, None, arguments)
     return operands is not None and do_learn(operands)
+
+
+def _is_module(frame: Frame, owner: Value | None) -> bool:
+    """Whether it is a module whose parameters are not all frozen."""
+    if not isinstance(owner, (Instance, LibraryObject)) or owner.requires_grad is False:
+        return False
+    return is_module([owner.name]) if isinstance(owner, LibraryObject) else frame.analysis.kinds.is_module(owner.cls)
 
 
 # Words of `promise.grad` that speak of what the object holds.

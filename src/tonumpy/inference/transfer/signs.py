@@ -29,9 +29,12 @@ def counts_or_names(name: str) -> bool:
     return _COUNTS.search(name) is not None
 
 
-def made_by_model(result: Value, function: ast.expr, arguments: Arguments) -> Value:
+def made_by_model(result: Value, function: ast.expr, arguments: Arguments, *, is_imported: bool) -> Value:
     """What something that is called a model makes while grad mode may be on, and what a loss makes of that, where
-    nothing better is known of it: its parameters, and all that is made of them, require grad."""
+    nothing better is known of it: its parameters, and all that is made of them, require grad.
+
+    What is imported is a function, as `train_model`, if it is called anything beside.
+    """
     if not isinstance(result, Unknown) or result.requires_grad is not None:
         return result
     if arguments.named_value("output_type") is not None:
@@ -39,6 +42,6 @@ def made_by_model(result: Value, function: ast.expr, arguments: Arguments) -> Va
     name = (last_name(function) or "").lower()
     given = tuple(arguments.values())
     sent = max(result.sent, most_sent(given))
-    if name.rpartition("_")[2] in _MODELS:
+    if name in _MODELS or (name.rpartition("_")[2] in _MODELS and not is_imported):
         return result._replace(learns=True, sent=sent)
     return result._replace(learns=do_learn(given), sent=sent) if _LOSSES.search(name) else result
