@@ -62,9 +62,10 @@ AST_GREP = "ast-grep-cli==0.30.0"
 FLAKE8 = "flake8==7.1.1"
 
 TOOLS = (
-    Tool("tonumpy check", (OURS,), _call("tonumpy", "check", "--isolated", "--jobs=1"), version_of="tonumpy"),
-    Tool("tonumpy check --jobs 2", (OURS,), _call("tonumpy", "check", "--isolated", "--jobs=2")),
-    Tool("tonumpy fix --diff", (OURS,), _call("tonumpy", "fix", "--isolated", "--jobs=1", "--diff")),
+    Tool("tonumpy check", (OURS,), _call("tonumpy", "check", "--isolated", "--no-cache", "--jobs=1"),
+         version_of="tonumpy"),
+    Tool("tonumpy check --jobs 2", (OURS,), _call("tonumpy", "check", "--isolated", "--no-cache", "--jobs=2")),
+    Tool("tonumpy fix --diff", (OURS,), _call("tonumpy", "fix", "--isolated", "--no-cache", "--jobs=1", "--diff")),
     Tool("grep -rl", (), _grep),
     Tool("Python: read every file", (OURS,), _python(READ)),
     Tool("Python: ... and ast.parse those with `.numpy(`", (OURS,), _python(PARSE_CANDIDATES)),
