@@ -20,6 +20,8 @@ environment that they ran in, in the words of that run.
   raised and the repaired code gives the value.
 - functions of all fixtures: after the repair none raises one of the two exceptions that a repair does away with, and
   none gives another value. Functions of tensors on which `tonumpy` is silent are held to the same.
+- random programs: no exception, one fixed point, and no change outside of repairs. A flaw that a run found is mended
+  since, and has a test.
 
 The device `toy` is a test device on torch's PrivateUse1 key with host memory behind it.
 """
