@@ -43,7 +43,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def said(folder: Path, *arguments: str, python: str = sys.executable, **environment: str) -> bytes:
     command = [python, "-m", "tonumpy", *OPTIONS, *arguments]
-    done = subprocess.run(command, cwd=folder, env=os.environ | environment, capture_output=True)
+    if not any(each.startswith("--cache-dir") for each in arguments):
+        command.append("--no-cache")
+    inherited = {name: value for name, value in os.environ.items() if name != "TONUMPY_NO_CACHE"}
+    done = subprocess.run(command, cwd=folder, env=inherited | environment, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout
 
@@ -63,6 +66,15 @@ def test_hash_seeds(seed: str, folder: Path, expected: bytes) -> None:
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_jobs(jobs: int, folder: Path, expected: bytes) -> None:
     assert said(folder, f"--jobs={jobs}") == expected
+
+
+def test_the_cache(folder: Path, expected: bytes) -> None:
+    """Filled, and used; see test_cache.py for more."""
+    try:
+        assert [said(folder, "--jobs=1", "--cache-dir=kept") for _ in range(2)] == [expected] * 2
+        assert (folder / "kept").is_dir()
+    finally:
+        shutil.rmtree(folder / "kept", ignore_errors=True)
 
 
 def test_the_order_and_the_overlap_of_paths(folder: Path, expected: bytes) -> None:
