@@ -44,6 +44,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import FUNCTIONS, walk
+from tonumpy.text.uncommented import uncommented
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -333,7 +334,7 @@ def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -
     function = candidate.scopes[-1]
     if not module.use.holds_tests or not isinstance(function, FUNCTIONS) or function.name.startswith("test"):
         return False
-    text = module.source.text_of(function)
+    text = uncommented(module.source.text_of(function))
     if "device" in text or names_other_devices(text) or module.words.speaks_of_variables:
         return False
     named = {node.id for node in walk(candidate.receiver) if isinstance(node, ast.Name)} - module.names.bindings.keys()

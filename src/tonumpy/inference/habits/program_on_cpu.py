@@ -42,6 +42,7 @@ from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, statements_of
+from tonumpy.text.uncommented import shows, uncommented
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,9 +129,10 @@ class CpuOnly:
         if module.words.speaks_of_variables:
             return False
         if len(place) == 1:
-            text, roots, imports = module.source.text, module.frameworks.roots, [each for _, each in _imports(module)]
+            text, roots = uncommented(module.source.text), module.frameworks.roots
+            imports = [each for _, each in _imports(module)]
         else:
-            text = "\n".join(_texts_run_for(module, place))
+            text = uncommented("\n".join(_texts_run_for(module, place)))
             imports = _imports_named(module, text)
             roots = imported_roots(text) | {each.module.partition(".")[0] for each in imports if not each.level}
         return (
@@ -148,7 +150,7 @@ class CpuOnly:
 
     def _may_move(self, given: Module, text: str) -> bool:
         """Whether a conftest.py brings what is run to another device: all that is, or what this text asks it for."""
-        if given.words.speaks_of_variables or re.search(_CHOOSING_FOR_ALL, given.source.text):
+        if given.words.speaks_of_variables or shows(_CHOOSING_FOR_ALL, given.source.text):
             return True
         _, *reached = _texts_reached(given, text)  # the text itself is the first
         return any(map(names_other_devices, reached)) or any(
@@ -175,13 +177,13 @@ class CpuOnly:
         is_complete = self._module.use.holds_tests or self._module.source.cell_rows is not None
         chooses = _CHOOSING_DEVICES if is_complete else _ANY_CUDA
         submodule = module.submodule(imported.name) if imported.name is not None else None
-        if submodule is not None and re.search(chooses, submodule.source.text):
+        if submodule is not None and shows(chooses, submodule.source.text):
             return True
-        if not re.search(chooses, module.source.text):
+        if not shows(chooses, module.source.text):
             return False
         if not self._module.use.holds_tests or imported.name not in _parts_of(module).by_name:
             return True
-        return any(re.search(chooses, text) for text in _texts_reached(module, imported.name))
+        return any(shows(chooses, text) for text in _texts_reached(module, imported.name))
 
 
 def _imports(module: Module) -> Iterator[tuple[str, Import]]:

@@ -15,6 +15,7 @@ from tonumpy.inference.index.frameworks import (
 )
 from tonumpy.inference.index.module_use import folder_of
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.uncommented import uncommented
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -36,7 +37,9 @@ class Frameworks:
 
     @cached_property
     def roots(self) -> frozenset[str]:
-        return imported_roots(self._source.text)
+        roots = imported_roots(self._source.text)
+        # An example in a docstring imports nothing; to see that counts only where a rival would be imported.
+        return imported_roots(uncommented(self._source.text)) if has_rivals(roots) else roots
 
     @cached_property
     def speaks_of_torch(self) -> bool:

@@ -6,6 +6,7 @@ import re
 from functools import cached_property
 
 from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
+from tonumpy.text.uncommented import uncommented
 
 _DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]{0,200}cuda"""
 # Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
@@ -16,6 +17,11 @@ _SETS_DEFAULT_DTYPE = "set_default_dtype("
 
 
 def names_other_devices(text: str) -> bool:
+    """Whether code names any device but the CPU; a comment or a docstring may."""
+    return _names_other_devices(text) and _names_other_devices(uncommented(text))
+
+
+def _names_other_devices(text: str) -> bool:
     return "cuda" in text or re.search(_OTHER_DEVICES, text.lower()) is not None  # the word is found far sooner
 
 
@@ -26,17 +32,27 @@ class Words:
         self._text = text
 
     @cached_property
+    def _code(self) -> str:
+        """Asked only where the text holds the word already: to look into that is far quicker than to make it."""
+        return uncommented(self._text)
+
+    def _says(self, *words: str) -> bool:
+        return any(word in self._text and word in self._code for word in words)
+
+    def _shows(self, pattern: str) -> bool:
+        return re.search(pattern, self._text) is not None and re.search(pattern, self._code) is not None
+
+    @cached_property
     def changes_default_device(self) -> bool:
-        text = self._text
-        return "set_default_" in text and re.search(_DEFAULT_DEVICE, text) is not None  # the word is found far sooner
+        return "set_default_" in self._text and self._shows(_DEFAULT_DEVICE)  # the word is found far sooner
 
     @cached_property
     def sets_default_dtype(self) -> bool:
-        return _SETS_DEFAULT_DTYPE in self._text
+        return self._says(_SETS_DEFAULT_DTYPE)
 
     @cached_property
     def sets_one_default_dtype(self) -> bool:
-        return self._text.count(_SETS_DEFAULT_DTYPE) == 1
+        return self.sets_default_dtype and self._code.count(_SETS_DEFAULT_DTYPE) == 1
 
     @cached_property
     def names_other_devices(self) -> bool:
@@ -46,33 +62,32 @@ class Words:
     @cached_property
     def speaks_of_variables(self) -> bool:
         """Whether it was written for torch before 0.4, when a GPU was chosen by the default tensor type."""
-        text = self._text
-        return re.search(r"\bVariable\(", text) is not None and re.search(_SINCE_TENSORS_ARE_VARIABLES, text) is None
+        return self._shows(r"\bVariable\(") and not self._shows(_SINCE_TENSORS_ARE_VARIABLES)
 
     @cached_property
     def speaks_of_grad(self) -> bool:
-        return "requires_grad" in self._text
+        return self._says("requires_grad")
 
     @cached_property
     def may_thaw(self) -> bool:
         """Whether it sets anything that exists already to what may require grad."""
-        return re.search(_THAWS, self._text) is not None
+        return self._shows(_THAWS)
 
     @cached_property
     def speaks_of_grad_mode(self) -> bool:
         """Whether it may turn grad mode off, or on."""
-        return any(word in self._text for word in GRAD_CONTEXTS)
+        return self._says(*GRAD_CONTEXTS)
 
     @cached_property
     def may_leave_grad_mode_off(self) -> bool:
         """Whether it may turn grad mode off for good."""
-        return "set_grad_enabled(False)" in self._text and "set_grad_enabled(True)" not in self._text
+        return self._says("set_grad_enabled(False)") and not self._says("set_grad_enabled(True)")
 
     @cached_property
     def makes_graphs_of_gradients(self) -> bool:
         """Whether `create_graph=True` asks somewhere for gradients that have a graph of their own."""
-        return "create_graph" in self._text
+        return self._says("create_graph")
 
     @cached_property
     def has_walrus(self) -> bool:
-        return ":=" in self._text
+        return ":=" in self._text  # where a comment has one, a little more is looked into

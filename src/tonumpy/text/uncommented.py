@@ -1,0 +1,34 @@
+"""A text without its comments and docstrings: what these say is no evidence of what the code does."""
+
+from __future__ import annotations
+
+import re
+
+# A comment, a string in three quotes, or one in one, which may hold what looks like the first two.
+_PARTS = re.compile(
+    r"""
+    \#[^\n]*
+    | (?P<long>[rRuU]?(?P<quotes>\"{3}|'{3}).*?(?<!\\)(?P=quotes))
+    | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def uncommented(text: str) -> str:
+    """Of a text that Python can parse, or a statement's; its rows stay what they are but for those of docstrings."""
+    return _PARTS.sub(_kept, text)
+
+
+def shows(pattern: str, text: str) -> bool:
+    """Whether code, and no comment or docstring, holds something: the search is far quicker than to take these out."""
+    return re.search(pattern, text) is not None and re.search(pattern, uncommented(text)) is not None
+
+
+def _kept(match: re.Match[str]) -> str:
+    if match[0].startswith("#"):
+        return ""
+    if match["long"] is None:
+        return match[0]
+    before = match.string[max(0, match.start() - 200) : match.start()]
+    return '""' if not before.rpartition("\n")[2].strip(" \t") else match[0]
