@@ -527,3 +527,31 @@ def test_what_a_shared_module_knows_already_counts_for_each_file(keeping: Path) 
         seen.append({each[:2] for each in outcome.basis.lookups})
     assert seen[0] == seen[1]
     assert ("module", (str(keeping / "pkg" / "plain"),)) in seen[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ask", "edit"),
+    [
+        ("package", lambda project, here: project.is_package(f"{here}/space"), "space/__init__.py"),
+        ("around", lambda project, here: project.roots_around(f"{here}/pkg"), "pkg/another.py"),
+        ("above", lambda project, here: list(project.modules_above("conftest", f"{here}/space/a")), "space/.git"),
+        ("module", lambda project, here: list(project.modules_above("conftest", f"{here}/space/a")), "conftest.py"),
+        ("holds", lambda project, here: project.find("space.late", f"{here}/space"), "space/late.py"),
+        ("roots", lambda project, here: project.find("late", f"{here}/space"), "lib/late.py"),
+    ],
+)
+def test_each_question_is_asked_again(
+    keeping: Path, kind: str, ask: Callable[[RecordedProject, Path], object], edit: str
+) -> None:
+    (keeping / "space" / "a").mkdir(parents=True)
+    (keeping / "lib").mkdir()
+    project = RecordedProject()
+    ask(project, keeping)
+    asked = project.lookups(str(keeping / ("pkg" if kind == "around" else "space") / "of_this_file.py")) or ()
+    answers = [json.loads(json.dumps(each)) for each in asked if each.kind == kind]
+    assert answers
+    before = Answers(by_stamp=True)
+    assert all(before.renewed(*each) is not None for each in answers)
+    (keeping / edit).write_text("import jax\n")
+    after = Answers(by_stamp=True)
+    assert any(after.renewed(*each) is None for each in answers)
