@@ -401,7 +401,7 @@ def _flaws(text: str, settings: Settings, traits: set[str]) -> Iterator[Flaw]:
     cells = _cells_of(text)
     if cells is not None:
         traits.add("notebook")
-        yield from _flaws_of_notebook(cells, found, fixed, settings)
+        yield from _flaws_of_notebook(cells, settings)
 
 
 def _checked(data: str, filename: str, settings: Settings) -> tuple[Source, list[Finding]]:
@@ -500,15 +500,16 @@ def _cells_of(text: str) -> list[str] | None:
     return ["".join(lines[first:last]).removesuffix("\n") for first, last in itertools.pairwise(bounds)]
 
 
-def _flaws_of_notebook(
-    cells: Sequence[str], found: list[Finding], fixed: Fixed, settings: Settings
-) -> Iterator[Flaw]:
-    document = notebook_of(cells)
-    source, of_cells = _checked(document, "program.ipynb", settings)
-    if [*map(_said, of_cells)] != [*map(_said, found)]:
-        yield Flaw("a notebook is judged otherwise", f"{[*map(_said, of_cells)]}\n{[*map(_said, found)]}\n{document}")
-        return
+def _flaws_of_notebook(cells: Sequence[str], settings: Settings) -> Iterator[Flaw]:
+    """A notebook is believed more than a module, so it is held to itself alone."""
+    source, _ = _checked(notebook_of(cells), "program.ipynb", settings)
     after = fix(source, settings, Project(), unsafe=True)
-    joined = "\n".join(cell["source"] for cell in json.loads(after.text)["cells"])
-    if joined.rstrip("\n") != fixed.text.rstrip("\n"):
-        yield Flaw("a notebook is repaired otherwise", joined)
+    if fix(source_of(after.text, "program.ipynb"), settings, Project(), unsafe=True).text != after.text:
+        yield Flaw("a second fix of a notebook changes something", after.text)
+    before, repaired = _parsed("\n".join(cells)), _parsed(_text_of(after.text))
+    if before is not None and (repaired is None or _erased(before) != _erased(repaired)):
+        yield Flaw("the tree of a notebook differs outside of conversions", after.text)
+
+
+def _text_of(document: str) -> str:
+    return "\n".join(cell["source"] for cell in json.loads(document)["cells"])

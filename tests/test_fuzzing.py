@@ -65,10 +65,10 @@ def test_a_fix_that_is_wrong_is_a_flaw(old: str, new: str, what: str, monkeypatc
     assert what in [flaw.what for flaw in fuzzing.examine(SOURCE, NUMBER).flaws]
 
 
-def test_a_notebook_that_is_judged_otherwise_is_a_flaw(monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = fuzzing.notebook_of
-    monkeypatch.setattr(fuzzing, "notebook_of", lambda cells: cell([each.replace("x.numpy()", "x") for each in cells]))
-    assert [flaw.what for flaw in fuzzing.examine(SOURCE, NUMBER).flaws] == ["a notebook is judged otherwise"]
+def test_a_notebook_that_is_repaired_wrongly_is_a_flaw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzzing, "_text_of", lambda _: "y = 1")
+    found = [flaw.what for flaw in fuzzing.examine(SOURCE, NUMBER).flaws]
+    assert found == ["the tree of a notebook differs outside of conversions"]
 
 
 def test_an_exception_is_a_flaw(monkeypatch: pytest.MonkeyPatch) -> None:
