@@ -419,7 +419,7 @@ def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
     function = node.func if isinstance(node, ast.Call) else node
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return "unchanged"
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and frame.module.words.speaks_of_grad_mode):
         mode = mode_of_objects(frame.evaluator.expression(frame, node))
         if mode != "unchanged":
             return mode
