@@ -131,7 +131,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output-format", type=_format, metavar="FORMAT", help=_FORMATS)
+    parser.add_argument("--output-format", type=_format, metavar="FORMAT", help=_formats())
     parser.add_argument("-o", "--output-file", metavar="FILE", help="write the report there, not to standard output")
 
 
@@ -201,12 +201,13 @@ _COMMANDS = {
     "server": ("answer an editor by the Language Server Protocol", _add_server),
 }
 
-_FORMATS = (
-    "full (the default on a terminal), concise (elsewhere), grouped, json, json-lines, sarif, github, gitlab, junit,"
-    " azure, pylint, rdjson or html (one page for a team)"
-)
 _CONFIDENCE = "report only what is as sure as this: high, medium (the default) or low, which is all there is"
 _UNSAFE = "also repair where nothing is known of the value but that torch is the only array framework in the file"
+
+
+def _formats() -> str:
+    others = [name for name in format_names() if name not in ("full", "concise")]
+    return f"full (the default on a terminal), concise (elsewhere), {', '.join(others)}"
 
 
 # How each shell completes the names of files, in shtab's words.
