@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from conftest import RunTonumpy
+
+from tonumpy import check_source
 
 MODULE = """\
 import torch
@@ -108,3 +111,20 @@ def test_what_is_made_of_parameters(run_tonumpy: RunTonumpy, tmp_path: Path) -> 
     out = run_tonumpy("why", "m.py:6").out
     assert "made of parameters" in out
     assert "nothing in sight says whether it requires grad" not in out
+
+
+@pytest.mark.parametrize(
+    ("code", "confidence"),
+    [
+        ("def f():\n    return nn.Parameter(torch.ones(3)).cpu().numpy()\n", "high"),
+        ("def f(x, device):\n    return x.to(device).detach().numpy()\n", "high"),
+        ("def f(x):\n    return x.cuda().detach().numpy()\n", "high"),
+        ("net = nn.Linear(3, 3)\nprint(net(torch.ones(3)).cpu().numpy())\n", "high"),
+        ("def f(net: nn.Linear, x):\n    return net(x).cpu().numpy()\n", "medium"),  # its caller may turn grad off
+        ("def f(x: torch.Tensor):\n    return x.detach().numpy()\n", "medium"),
+        ("def f():\n    return torch.zeros(3).numpy()\n", "low"),
+    ],
+)
+def test_how_sure_it_is(code: str, confidence: str) -> None:
+    found = check_source(f"import torch\nfrom torch import nn\n\n\n{code}", "m.py", confidence="low")
+    assert [finding.confidence for finding in found] == [confidence]

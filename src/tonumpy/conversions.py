@@ -49,7 +49,8 @@ class Conversion(NamedTuple):
     `copies` are the parts of the receiver that certainly put their result into new memory.
     `dtype`, `layout`, `bit` and `is_item` are those of `Tensor` in lattice/values.py, known only where proved.
     `evidence` is what `on_cpu` and `requires_grad` rest on, and `is_sent`: it has been moved to an accelerator, or to a
-    device chosen at run time, on one path at least.
+    device chosen at run time or told from elsewhere, on one path at least.
+    `learns`: it is made of parameters, on one path at least.
     `trained_in` is the line where torch trains on a loss that is made of its array alone.
     `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
     PackedSequence has a tensor under that name and no `.detach()`.
@@ -72,11 +73,14 @@ class Conversion(NamedTuple):
     is_sent: bool = False
     evidence: AllEvidence = PROVED
     trained_in: int | None = None
+    learns: bool = False
 
     @property
     def confidence(self) -> Confidence:
         """Of what it may raise for: high where something in sight speaks for it."""
-        speaks_of_grad = self.may_raise_by_grad and self.requires_grad is True and self.grad_mode is True
+        requires_grad = self.requires_grad is True and self.grad_mode is not False
+        is_made_by_model = self.learns and self.grad_mode is True
+        speaks_of_grad = self.may_raise_by_grad and (requires_grad or is_made_by_model)
         speaks_of_device = self.may_raise_by_device and (self.on_cpu is False or self.is_sent)
         return "high" if speaks_of_grad or speaks_of_device else "medium"
 

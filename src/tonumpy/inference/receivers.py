@@ -240,7 +240,8 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         tensor.bit,
         tensor.is_item,
         copies_in(chain, candidate.receiver, dict(seen.links)),
-        is_sent=most_sent(members(seen.receiver)) is Sent.BY_CHOICE,
+        is_sent=most_sent(members(seen.receiver)) >= Sent.AS_TOLD,
+        learns=do_learn(members(seen.receiver)),
         evidence=evidence,
     )
 
