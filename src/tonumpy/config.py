@@ -9,12 +9,11 @@ import sys
 from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.globs import Exclude, excludes, expand_braces, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.suggestions import suggestion
 from tonumpy.text.prefilter import may_hold_candidates, may_hold_comments, may_hold_consumers
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar
 
     from tonumpy.findings import Confidence, Style
@@ -306,7 +305,7 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
     for key, value in table.items():
         if key not in _READERS:
             known = sorted((*_READERS, "extend"))
-            raise ConfigError(f"{path}: [tool.tonumpy] has no key `{key}`{suggestion(key, known)}")
+            raise ConfigError(f"{path}: [tool.tonumpy] has no key `{key}`{_suggestion(key, known)}")
         try:
             choices[key.replace("-", "_")] = _READERS[key](value, os.path.dirname(os.path.abspath(path)))
         except ValueError as error:
@@ -341,8 +340,8 @@ def _read_code(word: str) -> str:
     if code == EVERY_CODE or (code and any(rule.code.startswith(code) for rule in all_rules())):
         return code
     if "-" in word:
-        raise ValueError(f"no rule has the name `{word}`{suggestion(word, [rule.name for rule in all_rules()])}")
-    raise ValueError(f"no rule has the code `{word}`{suggestion(word, [rule.code for rule in all_rules()])}")
+        raise ValueError(f"no rule has the name `{word}`{_suggestion(word, [rule.name for rule in all_rules()])}")
+    raise ValueError(f"no rule has the code `{word}`{_suggestion(word, [rule.code for rule in all_rules()])}")
 
 
 def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
@@ -377,7 +376,7 @@ def _read_promises(value: object, _root: str) -> tuple[OwnPromise, ...]:
     from tonumpy.inference.lattice.dtypes import is_dtype_name  # only where there are promises: start-up
     from tonumpy.promises import KEYS, read_promises  # the same: start-up
 
-    return read_promises(value, is_dtype_name, lambda word: suggestion(word, KEYS))
+    return read_promises(value, is_dtype_name, lambda word: _suggestion(word, KEYS))
 
 
 def _read_path(value: object, root: str) -> str:
@@ -419,7 +418,7 @@ def _read_habits(value: object, _root: str) -> tuple[str, ...]:
         known = habit_ids()
         for habit in habits:
             if habit not in known:
-                raise ValueError(f"there is no habit `{habit}`{suggestion(habit, known)}")
+                raise ValueError(f"there is no habit `{habit}`{_suggestion(habit, known)}")
     return habits
 
 
@@ -460,3 +459,9 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _suggestion(word: str, known: Sequence[str]) -> str:
+    from tonumpy.suggestions import suggestion  # only where something is wrong: start-up
+
+    return suggestion(word, known)

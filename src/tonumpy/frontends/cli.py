@@ -12,14 +12,12 @@ from tonumpy.frontends import streams
 from tonumpy.frontends.arguments import parse_arguments, read_cell, read_place
 from tonumpy.frontends.disk import read, write_report
 from tonumpy.frontends.files import find_files, nothing_in
-from tonumpy.frontends.outcomes import Task
 from tonumpy.frontends.streams import StreamError
 from tonumpy.frontends.streams import write as _write
 from tonumpy.frontends.streams import write_bytes as _write_bytes
 from tonumpy.frontends.work import Run, in_order
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import format_named
-from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     import argparse
@@ -44,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             streams.flush()
     except (ConfigError, ChildProcessError, StreamError) as error:
-        _write(f"tonumpy: error: {visible(str(error))}\n", sys.stderr)
+        _write(f"tonumpy: error: {_visible(str(error))}\n", sys.stderr)
         return ERRORS
     except KeyboardInterrupt as interrupt:
         if str(interrupt):
@@ -305,6 +303,8 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
         candidates = list(candidate_files(files, arguments, configuration, errors, keeper, known))
     outcomes = []
     if candidates:
+        from tonumpy.frontends.outcomes import Task  # only where there are candidates: start-up
+
         tasks = [Task(path, stdin, configuration.settings_of(path)) for path in candidates]
         done = in_order(command, tasks, configuration.settings_in("").jobs, known, keeper)
         outcomes = list(_told_of(_with_progress(done, len(tasks), arguments), arguments))
@@ -331,7 +331,7 @@ def configuration_of(arguments: argparse.Namespace) -> Configuration:
 def named_files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
     found = find_files(arguments.paths or [os.curdir], configuration)
     errors += found.errors
-    _write("".join(f"tonumpy: warning: {visible(warning)}\n" for warning in found.warnings), sys.stderr)
+    _write("".join(f"tonumpy: warning: {_visible(warning)}\n" for warning in found.warnings), sys.stderr)
     if found.is_nothing():
         if not arguments.paths or getattr(arguments, "exit_zero", False):
             _write("tonumpy: warning: no Python files found under the given paths\n", sys.stderr)
@@ -420,10 +420,16 @@ def _choices(arguments: argparse.Namespace) -> Choices:
     return Choices(**said)
 
 
+def _visible(text: str) -> str:
+    from tonumpy.text.visible import visible  # only where there is something to complain of: start-up
+
+    return visible(text)
+
+
 def _write_errors(errors: Iterable[SourceError]) -> None:
     lines = []
     for error in errors:
-        lines.append(f"{visible(f'{error.place}: error: {error.reason}')}\n")
+        lines.append(f"{_visible(f'{error.place}: error: {error.reason}')}\n")
     _write("".join(lines), sys.stderr)
 
 
