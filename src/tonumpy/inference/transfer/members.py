@@ -196,6 +196,9 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             return found if is_stored else learnt_from_name(found, str(index.value), frame)
         return join_all(value.values())
     if isinstance(value, Tensor):
+        # Before torch 0.4 a loss had one dimension, and what stood there was a number of Python's: `loss.data[0]`.
+        if value.is_number and isinstance(index, Constant) and frame.module.words.speaks_of_variables:
+            return Plain("number")
         is_number = value.is_number or _is_position(index)
         is_item = isinstance(index, Plain) and not is_slice
         return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number)
