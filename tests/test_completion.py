@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -46,8 +47,8 @@ def test_what_cannot_be_completed_is_said(run_tonumpy: RunTonumpy, tmp_path: Pat
     assert result.code == 2
     assert "there is no `elvish`, but bash, zsh, tcsh" in result.err
     (tmp_path / "shtab.py").write_text("raise ImportError\n")
-    without = subprocess.run(
-        [sys.executable, "-m", "tonumpy", "--print-completion", "bash"], cwd=tmp_path, capture_output=True, text=True
-    )
+    command = [sys.executable, "-m", "tonumpy", "--print-completion", "bash"]
+    hiding = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    without = subprocess.run(command, env=hiding, capture_output=True, text=True)
     assert without.returncode == 2
     assert "needs shtab: pip install 'tonumpy[completion]'" in without.stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 import sys
 import time
 from contextlib import asynccontextmanager
@@ -495,9 +497,8 @@ def test_python_lsp_server_finds_the_plugin_and_asks_it(tmp_path: Path) -> None:
 
 
 def test_without_its_libraries_the_server_says_what_it_needs(tmp_path: Path) -> None:
-    import subprocess
-
     (tmp_path / "pygls.py").write_text("raise ModuleNotFoundError(name='pygls')\n")
-    done = subprocess.run([sys.executable, "-m", "tonumpy", "server"], cwd=tmp_path, capture_output=True, text=True)
+    hiding = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-m", "tonumpy", "server"], env=hiding, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "tonumpy: error: the server needs pygls: pip install 'tonumpy[server]'\n"

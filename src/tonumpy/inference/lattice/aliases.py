@@ -21,10 +21,6 @@ from tonumpy.inference.lattice.values import (
     members,
     parts_of,
 )
-from tonumpy.lazy_typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def unless_it_requires_grad(
@@ -120,24 +116,27 @@ def after_part_changed(value: Value, part: LibraryObject | Instance) -> Value:
     return mapped(value, lambda inner: loosened(inner) if _is_like(inner, part) else after_part_changed(inner, part))
 
 
-def change_of_container(before: Sequence | Mapping, after: Value) -> Callable[[Value], Value]:
+class ChangeOfContainer:
     """What becomes of a container when a list or dict has been changed that may be in it, or was taken out of it.
 
-    Each value is gone into once, however many names and containers hold it.
+    Each value is gone into once, however many names and containers hold it. No closure: two that call each other would
+    keep all of it until Python's garbage collector comes round, which is off during a run.
     """
-    done: dict[int, tuple[Value, Value]] = {}  # the value, too, so that no other gets its id meanwhile
 
-    def changed(value: Value) -> Value:
-        if id(value) not in done:
-            done[id(value)] = value, of_parts(value)
-        return done[id(value)][1]
+    def __init__(self, before: Sequence | Mapping, after: Value) -> None:
+        self._before = before
+        self._after = after
+        self._done: dict[int, tuple[Value, Value]] = {}  # the value, too, so that no other gets its id meanwhile
 
-    def of_parts(value: Value) -> Value:
-        if isinstance(value, Sequence) and value.element is before:
-            return Sequence(None, join(before, after))  # one of its items, and nobody knows which
-        return mapped(value, lambda part: join(part, after) if part is before else changed(part))
+    def __call__(self, value: Value) -> Value:
+        if id(value) not in self._done:
+            self._done[id(value)] = value, self._of_parts(value)
+        return self._done[id(value)][1]
 
-    return changed
+    def _of_parts(self, value: Value) -> Value:
+        if isinstance(value, Sequence) and value.element is self._before:
+            return Sequence(None, join(self._before, self._after))  # one of its items, and nobody knows which
+        return mapped(value, lambda part: join(part, self._after) if part is self._before else self(part))
 
 
 def _is_like(value: Value, part: LibraryObject | Instance) -> bool:

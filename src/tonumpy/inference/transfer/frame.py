@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.habits import default_device
-from tonumpy.inference.lattice.aliases import after_change, after_part_changed, change_of_container, with_origin
+from tonumpy.inference.lattice.aliases import ChangeOfContainer, after_change, after_part_changed, with_origin
 from tonumpy.inference.lattice.environment import (
     AUTOCAST,
     DEFAULT_DEVICE,
@@ -343,7 +343,7 @@ class Frame:
 
     def change_others(self, before: Value, after: Value, path: str | None = None) -> None:
         """What other names than `path` hold of an object that has been changed."""
-        in_container = change_of_container(before, after) if isinstance(before, (Sequence, Mapping)) else None
+        in_container = ChangeOfContainer(before, after) if isinstance(before, (Sequence, Mapping)) else None
         for name, value in self.env.items():
             if value is before and name != path:
                 self.change(name, join(value, after))
