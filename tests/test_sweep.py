@@ -590,7 +590,8 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     what lies in the folder at hand."""
     for name in ("dask", "distributed", "json", "psutil", "yaml"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported by mistake')\n")
-    for number in range(12):
+    count = 40  # far more than are done by the time that three workers have been killed
+    for number in range(count):
         repository(tmp_path / "all" / f"{number:02}", {f"{n}.py": FLAGGED * 20 for n in range(2)})
     sweep = Sweep(tmp_path, None)
     done = tmp_path / "out" / "repositories"
@@ -611,12 +612,12 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     swept = finished(process)
     assert (swept.code, swept.out) == (130, "")
     assert swept.err == "\ntonumpy: interrupted; the same command goes on where it stopped\n"
-    assert finished_repositories() < 12
+    assert finished_repositories() < count
     until(lambda: not any(each.is_running() and each.status() != "zombie" for each in family))
     swept = sweep("all out")
     assert (swept.code, swept.err) == (1, "")
-    assert [row["repository"] for row in sweep.rows("repositories")] == [f"{number:02}" for number in range(12)]
-    assert len(sweep.rows("findings")) == 12 * 40
+    assert [row["repository"] for row in sweep.rows("repositories")] == [f"{number:02}" for number in range(count)]
+    assert len(sweep.rows("findings")) == count * 40
 
 
 def test_a_scheduler_that_goes_away_loses_nothing(cluster: Cluster, sweep: Sweep, tmp_path: Path) -> None:
