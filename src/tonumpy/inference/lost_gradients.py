@@ -39,17 +39,17 @@ def loses_gradient(module: Module, candidate: Candidate) -> int | None:
     if not trains or not any(f"{word}(" in text for word in _INTO_TORCH):
         return None
     scopes = candidate.scopes
-    names = _Names(module, scopes[-1])
+    names = module.derived(_Names, scopes[-1])
     arrays = names.made_of({id(candidate.call)})
     returned = {id(each) for each in names.calls if _brings_back(each, {id(candidate.call)}, arrays)}
     if not returned:
         return None
     tensors = names.made_of(returned)
     for loss, row in _trained(names.calls):
-        if names.is_made_alone(loss, returned, tensors):
+        if names.is_made_alone(module, loss, returned, tensors):
             return row
     for value in names.returned:
-        if names.is_made_alone(value, returned, tensors) and (_is_loss(scopes) or _is_trained(module, scopes)):
+        if names.is_made_alone(module, value, returned, tensors) and (_is_loss(scopes) or _is_trained(module, scopes)):
             return value.lineno
     return None
 
@@ -57,8 +57,7 @@ def loses_gradient(module: Module, candidate: Candidate) -> int | None:
 class _Names:
     """The expressions of a function, or of a module's own body, and what its names are made of."""
 
-    def __init__(self, module: Module, scope: Scope) -> None:
-        self._module = module
+    def __init__(self, scope: Scope) -> None:
         statements = [each for each in statements_of(scope.body) if not isinstance(each, SCOPES)]
         self._parts: dict[str, list[ast.expr]] = {}
         self.returned: list[ast.expr] = []
@@ -85,9 +84,11 @@ class _Names:
             found |= more
         return found
 
-    def is_made_alone(self, value: ast.expr, nodes: set[int], names: set[str]) -> bool:
+    def is_made_alone(self, module: Module, value: ast.expr, nodes: set[int], names: set[str]) -> bool:
         """Whether a value is made of the nodes, by these names, and of nothing else that may have a gradient."""
-        return _holds(value, nodes, names) and not any(map(self._may_learn, self._roots(value, nodes, set())))
+        if not _holds(value, nodes, names):
+            return False
+        return not any(_may_learn(module, root) for root in self._roots(value, nodes, set()))
 
     def _roots(self, value: ast.expr, nodes: set[int], seen: set[str]) -> Iterator[ast.Name]:
         """The names that a value is made of, and that the function does not bind; what is in the nodes is not gone
@@ -105,12 +106,13 @@ class _Names:
                 seen.add(node.id)
                 waiting += self._parts[node.id]
 
-    def _may_learn(self, node: ast.Name) -> bool:
-        """Not what is imported or defined, nor what is called a label."""
-        bound = self._module.names.bindings.get(node.id)
-        if bound:
-            return not all(isinstance(each, (Import, *SCOPES)) for each in bound)
-        return not label_name.is_meant(node.id) and node.id not in self._module.names.imports_in_functions
+
+def _may_learn(module: Module, name: ast.Name) -> bool:
+    """Not what is imported or defined, nor what is called a label."""
+    bound = module.names.bindings.get(name.id)
+    if bound:
+        return not all(isinstance(each, (Import, *SCOPES)) for each in bound)
+    return not label_name.is_meant(name.id) and name.id not in module.names.imports_in_functions
 
 
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
@@ -172,7 +174,7 @@ def _is_trained(module: Module, scopes: tuple[Scope, ...]) -> bool:
         return False
     for reference in references_to(module, scopes):
         if reference.call is not None and isinstance(reference.scopes[-1], (ast.Module, *FUNCTIONS)):
-            names = _Names(module, reference.scopes[-1])
+            names = module.derived(_Names, reference.scopes[-1])
             nodes = {id(reference.call)}
             made = names.made_of(nodes)
             if any(_holds(loss, nodes, made) for loss, _ in _trained(names.calls)):
