@@ -57,7 +57,7 @@ class Words:
     @cached_property
     def names_other_devices(self) -> bool:
         """Whether it names any device but the CPU, be it by the default type of tensors, as before torch 0.4."""
-        return self.speaks_of_variables or names_other_devices(self._text)
+        return self.speaks_of_variables or (_names_other_devices(self._text) and _names_other_devices(self._code))
 
     @cached_property
     def speaks_of_variables(self) -> bool:

@@ -388,7 +388,7 @@ def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:
     if "device" in call.takes and (call.arguments.hides_names or hides_tensors):
         return None
     if output.device == "cpu" or output.device == "argument":
-        return True  # nobody is assumed to change the default device
+        return True  # that nobody has changed the default device is what `evidence_of_default` speaks of
     cpu = result_facts(call.operands, None)[0]
     if output.device is None and call.arguments.named_value("device") is not None:
         return None
