@@ -10,6 +10,7 @@ from reveal import revealed
 
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -56,11 +57,11 @@ def test_join(one: Value, other: Value, both: Value) -> None:
 
 
 def test_nothing_is_below_all_and_unknown_above() -> None:
-    for value in (CPU, NONE, Plain("int"), Sequence((CPU,), CPU), Unknown("parameter")):
+    for value in (CPU, NONE, Plain("int"), Sequence((CPU,), CPU), Unknown(Reason.PARAMETER)):
         assert join(NOTHING, value) == join(value, NOTHING) == join(value, value) == value
-    joined = join(Unknown("parameter", True, False), CPU)
+    joined = join(Unknown(Reason.PARAMETER, True, False), CPU)
     assert isinstance(joined, Union)
-    assert joined.members == (Unknown("parameter", True, False), CPU)
+    assert joined.members == (Unknown(Reason.PARAMETER, True, False), CPU)
 
 
 def words(code: str) -> list[str]:

@@ -13,9 +13,8 @@ from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
 from tonumpy.inference.lattice.evidence import Spot
 from tonumpy.inference.lattice.joins import item_handed_on
+from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
-    GIVEN,
-    ITEM_OF_GIVEN,
     Arguments,
     Constant,
     Mapping,
@@ -64,8 +63,8 @@ if TYPE_CHECKING:
 Observations = dict[int, Observation]  # by the id of the call
 
 
-_UNREACHED = Observation(Unknown("code that is not reached"), (), Arguments(()), None)
-_TOO_DEEP = Observation(Unknown("nested too deeply"), (), Arguments(()), None)
+_UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
+_TOO_DEEP = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
 
 
 class _Outcome(NamedTuple):
@@ -323,7 +322,9 @@ def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:
     if not any(map(label_name.is_meant, words_of_chain(candidate.receiver))):
         return False
     values = [value for value in members(seen.receiver) if not isinstance(value, (Plain, Constant))]
-    return all(isinstance(value, Unknown) and value.why in ("parameter", ITEM_OF_GIVEN) for value in values)
+    return all(
+        isinstance(value, Unknown) and value.reason in (Reason.PARAMETER, Reason.ITEM_OF_GIVEN) for value in values
+    )
 
 
 def _is_of_data(module: Module) -> bool:
@@ -343,7 +344,7 @@ def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -
     start = dict(seen.links).get(id(links[0].base), seen.receiver) if links else seen.receiver
     values = [value for value in members(start) if not isinstance(value, (Plain, Constant))]
     return named.issubset(parameter_names(function.args)) and all(
-        value.is_given if isinstance(value, Tensor) else isinstance(value, Unknown) and value.why.startswith(GIVEN)
+        value.is_given if isinstance(value, Tensor) else isinstance(value, Unknown) and value.reason in GIVEN
         for value in values
     )
 

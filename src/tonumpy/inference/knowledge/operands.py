@@ -7,8 +7,8 @@ from functools import reduce
 from tonumpy.inference.lattice.dtypes import is_complex, is_integral
 from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, Evidence, Strength, joined, without
 from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
-    GIVEN,
     NONE,
     NOTHING,
     Constant,
@@ -81,10 +81,10 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     cpu, grad = result_facts(parts, grad_mode)
     unknown = [part for part in parts if isinstance(part, Unknown)]
     is_no_tensor = bool(unknown) and all(part.is_no_tensor for part in unknown)
-    why = unknown[0].why if unknown else "operator of an object"
+    reason = unknown[0].reason if unknown else Reason.OPERATION
     sent = Sent.NOWHERE if cpu is True else most_sent(unknown)
     learns = grad is not False and do_learn(parts)
-    return Unknown(why, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode), sent, learns)
+    return Unknown(reason, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode), sent, learns)
 
 
 # See `result_facts`, which is asked about too many values to say where.
@@ -186,7 +186,7 @@ def are_given(operands: Items[Value]) -> bool:
             if isinstance(value, Tensor):
                 is_given = value.is_given or value.requires_grad is False
             elif isinstance(value, Unknown):
-                is_given = value.why.startswith(GIVEN) or value.requires_grad is False
+                is_given = value.reason in GIVEN or value.requires_grad is False
             else:
                 is_given = isinstance(value, (Plain, Constant, Symbol, Device))
             if not is_given:

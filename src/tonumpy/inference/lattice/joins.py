@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tonumpy.inference.lattice.dtypes import join_dtype
 from tonumpy.inference.lattice.evidence import joined
+from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
-    GIVEN,
     NONE,
     NOTHING,
     Arguments,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_MEMBERS = 6
-TOO_MANY = "too many kinds of value"
 # What they give is a function, or a class, that is made of their arguments.
 KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
 
@@ -65,7 +64,7 @@ def join(first: Value, second: Value) -> Value:
         return found[0]
     if len(found) > MAX_MEMBERS:
         facts = join_facts([tensor_facts(value) for value in found])
-        return Unknown(TOO_MANY, *facts, evidence=joined(map(evidence_in, found)))
+        return Unknown(Reason.TOO_MANY, *facts, evidence=joined(map(evidence_in, found)))
     return Union(tuple(found))
 
 
@@ -101,7 +100,7 @@ def _merge(first: Value, second: Value) -> Value | None:
         )
     if isinstance(first, Unknown) and isinstance(second, Unknown):
         return Unknown(
-            second.why if first.why.startswith(GIVEN) else first.why,
+            second.reason if first.reason in GIVEN else first.reason,
             join_fact(first.on_cpu, second.on_cpu),
             join_fact(first.requires_grad, second.requires_grad),
             first.is_no_tensor and second.is_no_tensor,
@@ -217,7 +216,7 @@ def _join_mappings(first: Mapping, second: Mapping) -> Mapping:
 def updated(first: Mapping, second: Value) -> Mapping:
     """A dict with what another has: under the keys of the other what stands there, where these are known."""
     if not isinstance(second, Mapping):
-        second = Mapping((), Unknown("value of a dict"))
+        second = Mapping((), Unknown(Reason.CONTENT))
     entries = {key: join(value, second.other) for key, value in first.entries}
     return Mapping((*{**entries, **dict(second.entries)}.items(),), join(first.other, second.other))
 

@@ -7,6 +7,7 @@ that it holds, so what a name is bound to is kept small.
 
 from __future__ import annotations
 
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Instance,
     LibraryObject,
@@ -22,7 +23,6 @@ from tonumpy.inference.lattice.values import (
 
 MAX_REPEATS = 500  # of values that are held more than once, each counted with all that it holds
 MAX_HELD = 50_000
-HELD_TOO_OFTEN = "holds the same values too often"
 
 _HOLDERS = (Sequence, Mapping, Union, LibraryObject, Instance)
 
@@ -33,7 +33,7 @@ def bounded(value: Value) -> Value:
         return value
     if isinstance(value, (LibraryObject, Instance)):
         return value._replace(arguments=None)
-    part = Unknown(HELD_TOO_OFTEN, *tensor_facts(value), evidence=evidence_in(value))
+    part = Unknown(Reason.CUT_SHORT, *tensor_facts(value), evidence=evidence_in(value))
     if isinstance(value, Sequence):
         return Sequence(None, part)
     return Mapping((), part) if isinstance(value, Mapping) else part

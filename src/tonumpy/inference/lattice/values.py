@@ -7,6 +7,7 @@ from enum import IntEnum
 
 from tonumpy.inference.lattice.dtypes import is_dtype_name
 from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, joined, without
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Unknown(NamedTuple):
     of the tensors in it.
     """
 
-    why: str
+    reason: Reason
     on_cpu: Fact = None
     requires_grad: Fact = None
     is_no_tensor: bool = False
@@ -285,13 +286,7 @@ def is_number(value: Value) -> bool:
     return isinstance(value, Plain) and value.what in _NUMBERS
 
 
-# Why a value is unknown, where that tells something of what it holds.
-DATASET = "a dataset"  # what is taken out of it, by number or one after the other, is on the CPU
-SENT = "method to"  # what `.to(...)` of an unknown object gives: all that it holds may be on some device
-SAVED = "what has been saved"  # in a file may be anything, but what is put under a key is detached
-SOME_CLASS = Unknown("a class", is_no_tensor=True)  # what it makes, when it is called, may be anything
-ITEM_OF_GIVEN = "item of what was given"
-GIVEN = ("parameter", "attribute", ITEM_OF_GIVEN)  # how the reason begins where a function or an object was given it
+SOME_CLASS = Unknown(Reason.CLASS, is_no_tensor=True)  # what it makes, when it is called, may be anything
 
 _CERTAINTIES: tuple[Certainty, ...] = ("tensor", "likely", "possible")
 

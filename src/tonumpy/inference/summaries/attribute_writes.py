@@ -10,6 +10,7 @@ from tonumpy.inference.index.constructors import stored_parameters
 from tonumpy.inference.index.slices import Slice, Slicer
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -54,7 +55,7 @@ class AttributeWrites:
         """What a method leaves in `self.name`, joined over its assignments and those of the functions in it; `found` is
         what it finds there."""
         if self._analysis.budget.is_exhausted:
-            return Unknown("attribute")
+            return Unknown(Reason.ATTRIBUTE)
         left = self._left_by_method(instance, owner, writer, name, is_constructor=is_constructor, found=found)
         within = written_by_functions_in(owner, writer).get(name, ())
         written = (left, *(self._left_by_inner(owner, writer, each, name) for each in within))

@@ -10,6 +10,7 @@ from tonumpy.inference.index.class_bodies import others_write
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -86,7 +87,7 @@ class Attributes:
         if name == "__class__":
             return cls
         if name in instance.written:
-            return Unknown("what somebody else has assigned")  # which may well have something to learn
+            return Unknown(Reason.NAME)  # which may well have something to learn
         root = self._analysis.kinds.is_foreign(cls)
         if root is not None:
             return Foreign(root)
@@ -120,7 +121,7 @@ class Attributes:
             self._analysis.unfinished.use(self._attributes, key)
             return known
         self._attributes[key] = NOTHING  # an attribute made from itself adds nothing at first
-        value: Value = Unknown(f"attribute {name}")  # where it is nested too deeply
+        value: Value = Unknown(Reason.of_attribute(name))  # where it is nested too deeply
         with self._analysis.unfinished.working_out(self._attributes, key):
             try:
                 value = self._work_out(instance, name, key)
@@ -137,7 +138,7 @@ class Attributes:
             return value
         # Somebody else gives it what it is there for.
         grad = False if self._analysis.modules.is_buffer(instance.cls, name) else None
-        given = Unknown(f"attribute {name}", None, grad)
+        given = Unknown(Reason.of_attribute(name), None, grad)
         if value == NONE:
             return join(NONE, given) if instance.arguments is None or self._others_write(instance.cls, name) else NONE
         if not self._others_write(instance.cls, name):

@@ -14,6 +14,7 @@ from tonumpy.inference.index.references import (
 )
 from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Constant,
@@ -259,7 +260,7 @@ def _in_trouble(value: Value) -> Value:
     if isinstance(value, (Sequence, Mapping)):
         return mapped(value, _in_trouble)
     held = tuple(held_in(value))
-    return Unknown("parameter", sent=most_sent(held), learns=do_learn(held))
+    return Unknown(Reason.PARAMETER, sent=most_sent(held), learns=do_learn(held))
 
 
 def at_best(module: Module, declared: Entry) -> Entry:

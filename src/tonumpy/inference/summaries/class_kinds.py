@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference.index.frameworks import FOREIGN
 from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Class, Instance, Mapping, Sequence, Symbol, Tensor, Unknown
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import value_of_class
@@ -64,7 +65,7 @@ class ClassKinds:
             return None
         known = self._typed_dicts.get(cls)
         if known is None:
-            self._typed_dicts[cls] = Mapping((), Unknown("value of a dict"))  # it may hold others of its class
+            self._typed_dicts[cls] = Mapping((), Unknown(Reason.CONTENT))  # it may hold others of its class
             entries = {
                 key: learnt_from_name(self._analysis.parameters.annotated(frame, field.annotation), key, frame)
                 for owner in reversed(self._analysis.classes.ancestors(cls))

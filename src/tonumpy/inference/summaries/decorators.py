@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.knowledge.grad_contexts import inside, running_in
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Arguments, Function, Unknown
 from tonumpy.inference.transfer import autocast, libraries
 from tonumpy.inference.transfer.assignment import grad_mode_of_context
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.summaries.parts import Parts
     from tonumpy.inference.transfer.frame import Frame
 
-WHATEVER = Unknown("a decorated function")
+WHATEVER = Unknown(Reason.DECORATED)
 
 
 class Decorators:
@@ -84,7 +85,7 @@ class Decorators:
         made = function._replace(is_bare=True)
         for decorator in reversed(node.decorator_list):
             if last_name(decorator) in ("singledispatch", "singledispatchmethod"):
-                return Unknown("call of a function that dispatches by class")
+                return Unknown(Reason.CALL)
             mode = grad_mode_of_context(frame, decorator)
             if mode != "unchanged":
                 made = running_in(mode, made)

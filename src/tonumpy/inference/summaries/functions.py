@@ -13,6 +13,7 @@ from tonumpy.inference.knowledge.grad_contexts import inside
 from tonumpy.inference.lattice.aliases import as_given, handed_back, unless_it_requires_grad
 from tonumpy.inference.lattice.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     Arguments,
@@ -73,7 +74,7 @@ class FunctionSummaries:
         try:
             known = self._calls.get(key)
         except TypeError:  # a literal that cannot be hashed
-            return self._declared_return(function, "call", grad_mode)
+            return self._declared_return(function, Reason.CALL, grad_mode)
         if known is not None:
             self._analysis.unfinished.use(self._calls, key)
             self._change_closures(function, known[1], arguments)
@@ -82,7 +83,7 @@ class FunctionSummaries:
             return handed_back(self._analysis.unfinished.so_far(self._calls, key), arguments)
         same_function = sum(1 for active in self._analysis.active if active[0] == key[0])
         if self._analysis.budget.is_exhausted or len(self._analysis.active) >= MAX_DEPTH or same_function >= 2:
-            return self._declared_return(function, "call too deep to follow", grad_mode)
+            return self._declared_return(function, Reason.CALL, grad_mode)
         self._analysis.active.append(key)
         before, self._first_changed, start = self._first_changed, math.inf, len(self._analysis.frames)
         kept = self._analysis.budget.keep_half()
@@ -204,10 +205,10 @@ class FunctionSummaries:
             return returned, changes
         return self._analysis.parameters.combine_annotation(returned, declared), changes
 
-    def _declared_return(self, function: Function, why: str, grad_mode: Fact) -> Value:
+    def _declared_return(self, function: Function, reason: Reason, grad_mode: Fact) -> Value:
         """What is known of the result of a call that is not followed."""
         node = function.node
-        declared: Value = Unknown(why)
+        declared: Value = Unknown(reason)
         if not isinstance(node, ast.Lambda) and node.returns is not None:
             declared = self._analysis.parameters.annotated(self._analysis.definition_frame(function), node.returns)
         is_off = self._analysis.decorators.decorated_mode(function, grad_mode) is False

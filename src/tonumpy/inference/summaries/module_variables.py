@@ -10,6 +10,7 @@ from tonumpy.inference.index.frameworks import foreign_root
 from tonumpy.inference.index.slices import Slice
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Mapping,
@@ -41,7 +42,7 @@ MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itsel
 MAX_IMPORTS = 16  # calls and imports that lead from one to the next
 
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
-_CIRCULAR = Unknown("import that depends on itself")
+_CIRCULAR = Unknown(Reason.CUT_SHORT)
 
 
 class ModuleNames:
@@ -63,7 +64,7 @@ class ModuleNames:
             return Symbol(f"builtins.{name}")
         # What a class or function sees that was defined beside the import, and is asked about from elsewhere.
         imported = module.names.imports_in_functions.get(name)
-        return Unknown(f"name {name}") if imported is None else self.import_value(module, imported)
+        return Unknown(Reason.NAME) if imported is None else self.import_value(module, imported)
 
     def value_before(self, module: Module, name: str, row: int) -> Value:
         """What a module-level name holds where the module's own body has been run up to a row."""
@@ -73,12 +74,12 @@ class ModuleNames:
             return self.global_value(module, name)
         key = (module.filename, name, row)
         if key not in self._before:
-            self._before[key] = Unknown(f"name {name} that depends on itself")
+            self._before[key] = Unknown(Reason.CUT_SHORT)
             flow = module.derived(flow_of_module, module.tree)
             asked = Slice(flow.sources_of((name,)))
             frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
             execute(frame, [statement for statement in module.tree.body if statement.lineno < row])
-            self._before[key] = frame.env.get(name) or frame.bound.get(name) or Unknown(f"name {name}")
+            self._before[key] = frame.env.get(name) or frame.bound.get(name) or Unknown(Reason.NAME)
         return self._before[key]
 
     def member_of_module(self, module: Module, name: str) -> Value:
@@ -87,7 +88,7 @@ class ModuleNames:
         if found is not None:
             return found
         submodule = module.submodule(name)
-        return Unknown(f"name {name} of a module") if submodule is None else ModuleValue(submodule)
+        return Unknown(Reason.NAME) if submodule is None else ModuleValue(submodule)
 
     def _module_name(self, module: Module, name: str) -> Value | None:
         key = (module.filename, name)
@@ -95,11 +96,11 @@ class ModuleNames:
             self._analysis.unfinished.use(self._globals, key)
             return self._globals[key]
         if not self._analysis.budget.may_read(module):
-            return Unknown("module that is one too many")
+            return Unknown(Reason.CUT_SHORT)
         bindings = module.names.bindings.get(name)
         if bindings is None:
             return self._star_import(module, name)
-        self._globals[key] = Unknown(f"name {name} that depends on itself")
+        self._globals[key] = Unknown(Reason.CUT_SHORT)
         with self._analysis.unfinished.working_out(self._globals, key):
             value = self._bound_globally(module, name, bindings)
             self._globals[key] = value  # what the functions that write it find there
@@ -121,7 +122,7 @@ class ModuleNames:
             if imported is not None:
                 yield self.import_value(module, imported)
             elif self._analysis.budget.is_exhausted:
-                yield Unknown(f"name {name} that a function writes")
+                yield Unknown(Reason.NAME)
             else:
                 yield self._analysis.entries.frame(module, scopes, NO_TARGETS, {name}).bound.get(name, NOTHING)
 
@@ -162,7 +163,7 @@ class ModuleNames:
                     return taken_for_source(made, name, frame, words_given(bindings[0].value))
         frame = self._module_frame(module, name)
         value = frame.env.get(name) or frame.bound.get(name)
-        return Unknown(f"name {name}") if value is None else value
+        return Unknown(Reason.NAME) if value is None else value
 
     def _module_frame(self, module: Module, name: str) -> Frame:
         """The module's own body, run with what a name is made of; with every name once several were asked for."""
@@ -232,17 +233,17 @@ class ModuleNames:
                 return symbol(imported.module.partition(".")[0] if imported.binds_root else imported.module)
             if imported.binds_root:
                 root = module.project.find(imported.module.partition(".")[0], module.folder)
-                return Unknown("import") if root is None else ModuleValue(root)
+                return Unknown(Reason.IMPORT) if root is None else ModuleValue(root)
             return ModuleValue(source)
         if source is None:
             if imported.level:
-                return Unknown("import of a module that is not there")
+                return Unknown(Reason.IMPORT)
             return symbol(f"{imported.module}.{imported.name}")
         own = source.submodule(imported.name) if source.filename == module.filename else None
         if own is not None:
             return ModuleValue(own)  # `from . import part` in the package itself
         if len(self._analysis.active) > MAX_IMPORTS:
-            return Unknown("import too deep to follow")
+            return Unknown(Reason.CUT_SHORT)
         key = ("import", source.filename, imported.name)
         if key in self._analysis.active:
             return _CIRCULAR
@@ -268,7 +269,7 @@ def _filled_out_of_sight(value: Value) -> Value:
     """A container or tensor of the module into which functions may have put something when it is read."""
     if isinstance(value, Union):
         return join_all(_filled_out_of_sight(member) for member in value.members)
-    other = Unknown("what a function puts into a container")
+    other = Unknown(Reason.CONTENT)
     if isinstance(value, Mapping):
         return Mapping(tuple((key, join(entry, other)) for key, entry in value.entries), join(value.other, other))
     if isinstance(value, Sequence):

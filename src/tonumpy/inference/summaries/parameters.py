@@ -9,6 +9,7 @@ from tonumpy.inference.index.bindings import decorator_names, defaults_of, param
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.index.references import is_called_on_others, is_called_on_self_alone
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -63,7 +64,7 @@ class Parameters:
         for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             value = self.annotated(frame, parameter.annotation)
             if isinstance(value, Unknown):
-                value = Unknown("parameter")
+                value = Unknown(Reason.PARAMETER)
             where = frame.at(parameter.lineno)
             value = learnt_from_name(value, parameter.arg, where)
             if gradient_name.is_meant(parameter.arg) and not function.module.words.makes_graphs_of_gradients:
@@ -71,9 +72,11 @@ class Parameters:
             found[parameter.arg] = value
         if arguments.vararg:
             inner = self.annotated(frame, arguments.vararg.annotation)
-            found[arguments.vararg.arg] = Sequence(None, Unknown("parameter") if isinstance(inner, Unknown) else inner)
+            found[arguments.vararg.arg] = Sequence(
+                None, Unknown(Reason.PARAMETER) if isinstance(inner, Unknown) else inner
+            )
         if arguments.kwarg:
-            found[arguments.kwarg.arg] = Unknown("parameter")
+            found[arguments.kwarg.arg] = Unknown(Reason.PARAMETER)
         for name, default in defaults_of(arguments):
             if isinstance(default, ast.Constant) and default.value is None:
                 found[name] = join(found[name], NONE)
@@ -135,7 +138,7 @@ class Parameters:
         given.update(zip(parameters, positional, strict=False))
         if node.args.kwarg:
             extra = tuple((name, value) for name, value in arguments.named if name not in values)
-            given[node.args.kwarg.arg] = Mapping(extra, Unknown("argument") if arguments.has_star else NOTHING)
+            given[node.args.kwarg.arg] = Mapping(extra, Unknown(Reason.CONTENT) if arguments.has_star else NOTHING)
         if node.args.vararg:
             rest = positional[len(parameters) :]
             given[node.args.vararg.arg] = (

@@ -13,6 +13,7 @@ import os
 
 from tonumpy.inference.index.bindings import FunctionNode, arguments_of, parameter_names, path_of
 from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
@@ -100,7 +101,7 @@ def _listed(frame: Frame, call: ast.Call) -> Iterator[tuple[str, Value]]:
     words = [_text(node) or "" for node in walk(arguments["argnames"])] if "argnames" in arguments else []
     names = [name.strip() for word in words for name in word.split(",") if name.strip()]
     if "argvalues" not in arguments or "indirect" in arguments:  # fixtures may make something else of the values
-        yield from ((name, Unknown("parameter")) for name in names)
+        yield from ((name, Unknown(Reason.PARAMETER)) for name in names)
         return
     listed = settle(frame, evaluate(frame, arguments["argvalues"]))
     sets = _counted(listed) or (item_of(frame, listed),)
@@ -121,7 +122,7 @@ def _value_in(frame: Frame, values: Value, position: int, count: int) -> Value:
 def _expanded(frame: Frame, call: ast.Call, names: list[str]) -> Iterator[tuple[str, Value]]:
     """The parameters, but for `self`, that `@parameterized.expand([...])` gives their values."""
     given = next(iter(arguments_of(call)), None)
-    listed = Unknown("parameter") if given is None else settle(frame, evaluate(frame, given))
+    listed = Unknown(Reason.PARAMETER) if given is None else settle(frame, evaluate(frame, given))
     sets = _counted(listed) or (item_of(frame, listed),)
     for position, name in enumerate(names):
         yield name, join_all(_argument_in(frame, each, position, name) for each in sets)
@@ -130,13 +131,13 @@ def _expanded(frame: Frame, call: ast.Call, names: list[str]) -> Iterator[tuple[
 def _argument_in(frame: Frame, values: Value, position: int, name: str) -> Value:
     """What one of the arguments of a set is: of a `param(1, x=2)`, a tuple, or one thing by itself."""
     if isinstance(values, LibraryObject) and values.arguments is not None:
-        return values.arguments.get(position, name) or Unknown("parameter")
+        return values.arguments.get(position, name) or Unknown(Reason.PARAMETER)
     if isinstance(values, (Constant, Plain)):
-        return values if position == 0 else Unknown("parameter")
+        return values if position == 0 else Unknown(Reason.PARAMETER)
     items = _counted(values)
     if not items:
         return item_of(frame, values)
-    return items[position] if position < len(items) else Unknown("parameter")
+    return items[position] if position < len(items) else Unknown(Reason.PARAMETER)
 
 
 def _counted(value: Value) -> tuple[Value, ...]:

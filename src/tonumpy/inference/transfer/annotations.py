@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tonumpy.inference.index.frameworks import foreign_root
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -68,7 +69,7 @@ def value_of_annotation(node: ast.expr | None, resolve: Resolve) -> Value:
     `resolve` evaluates the names in it.
     """
     if node is None:
-        return Unknown("no annotation")
+        return Unknown(Reason.ANNOTATION)
     if isinstance(node, ast.Constant):
         if node.value is None:
             return NONE
@@ -77,10 +78,10 @@ def value_of_annotation(node: ast.expr | None, resolve: Resolve) -> Value:
                 return value_of_annotation(ast.parse(node.value.strip(), mode="eval").body, resolve)
             except (RecursionError, MemoryError):
                 note_cut()
-                return Unknown("annotation that cannot be read")
+                return Unknown(Reason.ANNOTATION)
             except (SyntaxError, ValueError):
-                return Unknown("annotation that cannot be read")
-        return Unknown("annotation")
+                return Unknown(Reason.ANNOTATION)
+        return Unknown(Reason.ANNOTATION)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return join(value_of_annotation(node.left, resolve), value_of_annotation(node.right, resolve))
     if isinstance(node, ast.Subscript):
@@ -101,7 +102,7 @@ def value_of_class(cls: Value) -> Value:
     if isinstance(cls, (Foreign, Mapping)):  # a dict stands for its TypedDict
         return cls
     if not isinstance(cls, Symbol):
-        return Unknown("annotation")
+        return Unknown(Reason.ANNOTATION)
     full, short = cls.name, cls.name.rpartition(".")[2]
     if full in _TENSOR_NAMES:
         return Tensor(is_given=True)
@@ -122,7 +123,7 @@ def value_of_class(cls: Value) -> Value:
         return _typing(short)
     if full.startswith(("torch.", "torchvision.")):
         return LibraryObject(full)
-    return LibraryObject(full) if "." in full else Unknown("annotation")
+    return LibraryObject(full) if "." in full else Unknown(Reason.ANNOTATION)
 
 
 def makes_annotation(generic: Value) -> bool:
@@ -148,25 +149,25 @@ def made_by_typing(name: str, arguments: Arguments) -> Annotation | None:
         return None
     bound = arguments.named_value("bound")
     classes = arguments.positional[1:] if bound is None else (bound,)
-    return Annotation(join_all(map(value_of_class, classes)) if classes else Unknown("annotation"))
+    return Annotation(join_all(map(value_of_class, classes)) if classes else Unknown(Reason.ANNOTATION))
 
 
 def _builtin(name: str) -> Value:
     if name in _SEQUENCES:
-        return Sequence(None, Unknown("item of a container whose items are not annotated"))
+        return Sequence(None, Unknown(Reason.ITEM))
     if name in _MAPPINGS:
-        return Mapping((), Unknown("value of a dict that is not annotated"))
+        return Mapping((), Unknown(Reason.ANNOTATION))
     if name == "type":
         return SOME_CLASS
-    return Plain(name) if name in _PLAIN else Unknown("annotation")
+    return Plain(name) if name in _PLAIN else Unknown(Reason.ANNOTATION)
 
 
 def _typing(name: str) -> Value:
     if name in _SEQUENCES | _MAPPINGS:
         return _builtin(name)
     if name in ("Callable", "Hashable", "Text", "AnyStr", "SupportsInt", "SupportsFloat"):
-        return Unknown("callable") if name == "Callable" else Plain(name)
-    return Unknown(f"annotated {name}")
+        return Unknown(Reason.ANNOTATION) if name == "Callable" else Plain(name)
+    return Unknown(Reason.ANNOTATION)
 
 
 def _subscripted(node: ast.Subscript, resolve: Resolve) -> Value:
@@ -187,7 +188,7 @@ def _subscripted(node: ast.Subscript, resolve: Resolve) -> Value:
     if name in _MAPPINGS:
         return Mapping((), value_of_annotation(parts[-1], resolve))
     if name == "Callable":
-        return Unknown("callable")
+        return Unknown(Reason.ANNOTATION)
     if (name in _JAXTYPING or name in _JAXTYPING_INTEGERS) and len(parts) == 2:
         array = value_of_annotation(parts[0], resolve)
         if isinstance(array, Tensor) and name in _JAXTYPING_INTEGERS:

@@ -7,6 +7,7 @@ import ast
 from tonumpy.inference.habits import settings_object
 from tonumpy.inference.index.bindings import holders_of
 from tonumpy.inference.knowledge.operands import combine
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
@@ -37,9 +38,6 @@ def operand_of(frame: Frame, node: ast.expr) -> Value:
 _OF_INTEGERS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert)
 
 
-_COMPARISON = "comparison"
-
-
 def operate(operator: ast.operator | ast.unaryop, operands: tuple[Value, ...], grad_mode: Fact) -> Value:
     """What an operator makes of its operands."""
     if isinstance(operator, ast.MatMult):
@@ -55,7 +53,7 @@ def operate(operator: ast.operator | ast.unaryop, operands: tuple[Value, ...], g
 
 
 def _is_comparison(value: Value) -> bool:
-    return isinstance(value, Unknown) and value.why == _COMPARISON
+    return isinstance(value, Unknown) and value.reason is Reason.COMPARISON
 
 
 def as_integers(result: Value, dtype: str) -> Value:
@@ -63,5 +61,5 @@ def as_integers(result: Value, dtype: str) -> Value:
     if isinstance(result, Tensor):
         return result._replace(dtype=dtype, requires_grad=False)
     if isinstance(result, Unknown):
-        return Unknown(_COMPARISON, result.on_cpu, False, result.is_no_tensor)
+        return Unknown(Reason.COMPARISON, result.on_cpu, False, result.is_no_tensor)
     return mapped(result, lambda part: as_integers(part, dtype))

@@ -12,6 +12,7 @@ from tonumpy.inference.lattice.aliases import loosened, with_origin, with_unknow
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT
 from tonumpy.inference.lattice.joins import join, join_all, updated
+from tonumpy.inference.lattice.reasons import ITEMS, KEPT, Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -55,9 +56,9 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
     value = settle(frame, value)
     if isinstance(target, ast.Name):
         taken = value.element if isinstance(value, Sequence) else value
-        if is_item or (isinstance(taken, Unknown) and taken.why.startswith("item")):
+        if is_item or (isinstance(taken, Unknown) and taken.reason in ITEMS):
             value = learnt_from_name(value, target.id, frame, is_item=True)
-        elif isinstance(taken, Unknown) and taken.why.startswith(_TAKEN_OUT):
+        elif isinstance(taken, Unknown) and taken.reason in KEPT:
             value = learnt_from_name(value, target.id, frame)
         elif isinstance(value, (Unknown, Union)):
             value = learnt_from_name_of_index(value, target.id, frame)
@@ -72,10 +73,6 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
         _assign_attribute(frame, target, value)
     elif isinstance(target, ast.Subscript):
         _assign_item(frame, target, value)
-
-
-# What a variable is given that is not made there and then is what the variable is called: `labels = kwargs.get(name)`.
-_TAKEN_OUT = ("attribute", "get", "pop")
 
 
 def assign_in_comprehension(frame: Frame, target: ast.expr, value: Value) -> None:
@@ -300,7 +297,7 @@ def stored(container: Value, key: Value, value: Value, frame: Frame) -> Value:
         cpu, grad = tensor_facts(value)
         keeps_grad = container.requires_grad is False and grad is False
         return Unknown(
-            container.why, container.on_cpu if cpu is container.on_cpu else None, False if keeps_grad else None
+            container.reason, container.on_cpu if cpu is container.on_cpu else None, False if keeps_grad else None
         )
     return container
 
@@ -366,7 +363,7 @@ def _changes_mode(frame: Frame, mode: str) -> bool:
 def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
     """What `with node as x` binds; grad mode is changed where the context manager does that."""
     if _changes_mode(frame, grad_mode_of_context(frame, node)):
-        return Unknown("context")
+        return Unknown(Reason.SYNTAX)
     if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and _name(node.func) == "device":
         device = frame.evaluator.expression(frame, node)
         if isinstance(device, Device):
@@ -378,13 +375,13 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         and _name(node.func) == "autocast"
     ):
         autocast.enter(frame, frame, node)
-        return Unknown("context")
+        return Unknown(Reason.SYNTAX)
     if evaluate_it or _is_of_repository(frame, node):
         context = settle(frame, frame.evaluator.expression(frame, node))
         if _changes_mode(frame, mode_of_objects(context)):
-            return Unknown("context")
+            return Unknown(Reason.SYNTAX)
         return join_all([_entered(frame, member) for member in members(context)])
-    return Unknown("context")
+    return Unknown(Reason.SYNTAX)
 
 
 def _is_of_repository(frame: Frame, node: ast.expr) -> bool:

@@ -22,10 +22,8 @@ from tonumpy.inference.habits import (
     sample_of_distribution,
 )
 from tonumpy.inference.knowledge.operands import result_facts
-from tonumpy.inference.lattice.joins import TOO_MANY
+from tonumpy.inference.lattice.reasons import MADE, Reason
 from tonumpy.inference.lattice.values import (
-    DATASET,
-    SENT,
     Arguments,
     Constant,
     Device,
@@ -118,13 +116,13 @@ def learnt_from_name(value: Value, name: str, where: Where, *, is_item: bool = F
     `is_item`: of the variable of a loop, or of a part of what an iterator yields.
     """
     value = taken_for_source(value, name, where)
-    if isinstance(value, Unknown) and value.why != TOO_MANY and signs.is_device(name):
+    if isinstance(value, Unknown) and value.reason is not Reason.TOO_MANY and signs.is_device(name):
         return Device(value.on_cpu, sent=Sent.AS_TOLD if value.on_cpu is None else Sent.NOWHERE)
     # What `.to(dtype)` is given, which moves nothing. One of many may be the type of tensors of some device: `for dtype
     # in tensor_types`.
     if (
         isinstance(value, Unknown)
-        and value.why != TOO_MANY
+        and value.reason is not Reason.TOO_MANY
         and dtype_name.is_meant(name)
         and where.habit("dtype-name", f"`{name}` is called a dtype")
     ):
@@ -166,11 +164,15 @@ def taken_for_source(value: Value, name: str, where: Where, given: Iterable[str]
     """
     if not isinstance(value, Unknown) or value.on_cpu is False or value.requires_grad is True:
         return value
-    if dataset_name.is_meant(name) and value.why != SENT and not any("device" in other for other in given):
+    if (
+        dataset_name.is_meant(name)
+        and value.reason is not Reason.SENT
+        and not any("device" in other for other in given)
+    ):
         basis = where.habit("dataset-name", f"`{name}` is called a dataset")
         if basis is not None:
             evidence = value.evidence | basis.about("device", "grad")
-            return Unknown(DATASET, value.on_cpu, False, evidence=evidence)
+            return Unknown(Reason.DATASET, value.on_cpu, False, evidence=evidence)
     if (value.on_cpu, value.requires_grad) != (None, None):
         return value
     if not loader_name.is_meant(name) or any(loader_name.is_meant(other) or "device" in other for other in given):
@@ -205,7 +207,7 @@ def may_hold_data(name: str | None) -> bool:
 
 def was_given(value: Unknown) -> bool:
     """Not what a function or module has made."""
-    return not value.why.startswith(("call", "method"))
+    return value.reason not in MADE
 
 
 def taken_for_data(value: Tensor, basis: Basis | None) -> Tensor:
@@ -228,7 +230,7 @@ def kept_as_data(value: Value, basis: Basis | None) -> Value:
         is_obscure = value.on_cpu is None and value.requires_grad is not True and was_given(value)
         if not is_obscure or basis is None:
             return value
-        return believed(value._replace(why="what a dataset holds"), basis, on_cpu=True, requires_grad=False)
+        return believed(value._replace(reason=Reason.DATASET_PART), basis, on_cpu=True, requires_grad=False)
     return mapped(value, lambda part: kept_as_data(part, basis))
 
 
@@ -241,10 +243,10 @@ def _given(value: Value, basis: Basis | None) -> Value:
     if isinstance(value, Tensor):
         return believed(value, basis, on_cpu=None if value.sent else True, requires_grad=False)
     if isinstance(value, Unknown):
-        is_obscure = value.on_cpu is not False and value.requires_grad is not True and value.why != SENT
+        is_obscure = value.on_cpu is not False and value.requires_grad is not True and value.reason is not Reason.SENT
         if not is_obscure or basis is None:
             return value
-        return believed(value._replace(why="item of a dataset"), basis, on_cpu=True, requires_grad=False)
+        return believed(value._replace(reason=Reason.ITEM), basis, on_cpu=True, requires_grad=False)
     return mapped(value, lambda part: _given(part, basis))
 
 

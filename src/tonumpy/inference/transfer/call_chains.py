@@ -8,6 +8,7 @@ from tonumpy.inference.index.bindings import SELF, element_path, is_super, key_p
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Annotation,
@@ -47,7 +48,7 @@ from tonumpy.text.names import last_name
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame
 
-_UNREAD = Unknown("result that nobody reads")
+_UNREAD = Unknown(Reason.SYNTAX)
 
 
 def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript) -> Value:
@@ -218,7 +219,7 @@ def _under_names(given: Value) -> Value:
     """What a `**given` hides, where it is known that it holds tensors on the CPU: the batch of a tokenizer."""
     cpu, grad = tensor_facts(given)
     has_tensors = any(isinstance(each, (Tensor, Unknown, LibraryObject)) for each in held_in(given))
-    return Unknown("argument", cpu, grad, evidence=evidence_in(given)) if cpu is True and has_tensors else NOTHING
+    return Unknown(Reason.CONTENT, cpu, grad, evidence=evidence_in(given)) if cpu is True and has_tensors else NOTHING
 
 
 def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
@@ -257,7 +258,7 @@ def _method_of(frame: Frame, receiver: Value, name: str) -> Value:
 
 def _super(frame: Frame) -> Value:
     if frame.owner is None:
-        return Unknown("super")
+        return Unknown(Reason.LIBRARY)
     classes = frame.analysis.classes
     bases = classes.ancestors(frame.owner)[1:]
     if bases:

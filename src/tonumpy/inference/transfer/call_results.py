@@ -8,8 +8,8 @@ from tonumpy.inference.knowledge.operands import result_facts
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import joined
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
-    SAVED,
     Arguments,
     Constant,
     Device,
@@ -71,9 +71,9 @@ def made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) ->
     return result
 
 
-def fresh(why: str, frame: Frame, arguments: Arguments) -> Value:
+def fresh(reason: Reason, frame: Frame, arguments: Arguments) -> Value:
     """The result of a call of which nothing is known: what is computed while grad mode is off does not require grad."""
-    return left_where_it_was(frame, arguments, Unknown(why, None, False if frame.grad_mode is False else None))
+    return left_where_it_was(frame, arguments, Unknown(reason, None, False if frame.grad_mode is False else None))
 
 
 def left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Value:
@@ -121,7 +121,7 @@ def is_made_of_data(function: str, arguments: Arguments) -> bool:
 
 def is_loaded_by_dataset(frame: Frame, value: Value) -> bool:
     """Whether it is what a Dataset's own method has loaded, which it then holds, be it for this item only."""
-    if frame.owner is None or not isinstance(value, Unknown) or value.why != SAVED:
+    if frame.owner is None or not isinstance(value, Unknown) or value.reason is not Reason.SAVED:
         return False
     return frame.analysis.kinds.is_dataset(frame.owner)
 
@@ -131,7 +131,7 @@ def imported(frame: Frame, name: Value | None, *, is_root: bool = False) -> Valu
     if isinstance(name, Constant) and isinstance(name.value, str) and not name.value.startswith("."):
         module = name.value.partition(".")[0] if is_root else name.value
         return frame.analysis.names.import_value(frame.module, Import(module, 0, None))
-    return Unknown("import")
+    return Unknown(Reason.IMPORT)
 
 
 def device_made(given: Value | None) -> Value:

@@ -12,11 +12,10 @@ from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.joins import KEPT_CALLS, join_all
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
-    DATASET,
     NONE,
     NOTHING,
-    SAVED,
     Arguments,
     BoundMethod,
     Class,
@@ -94,7 +93,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, Method):
         return call_method(frame, function.receiver, function.name, arguments)
     if isinstance(function, LibraryObject) and function.name.rpartition(".")[2] in GRAD_CONTEXTS:
-        return under_context(mode_of_objects(function), arguments) or fresh("call", frame, arguments)
+        return under_context(mode_of_objects(function), arguments) or fresh(Reason.CALL, frame, arguments)
     if isinstance(function, LibraryObject) and function.name in KEPT_CALLS:
         return python_builtins.call_kept(frame, function, arguments)
     if isinstance(function, LibraryObject):
@@ -109,11 +108,10 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, Nothing):
         return NOTHING
     if isinstance(function, Unknown):
-        why = f"call of {function.why}" if not function.why.startswith("call") else function.why
-        return fresh(why, frame, arguments)
+        return fresh(Reason.CALL, frame, arguments)
     if isinstance(function, Tensor) and function.certainty != "tensor":
         return call_value(frame, _as_module(function), arguments)
-    return fresh("call", frame, arguments)
+    return fresh(Reason.CALL, frame, arguments)
 
 
 def _as_module(value: Tensor) -> LibraryObject:
@@ -201,9 +199,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         if name.startswith("torch.Tensor.") and arguments.positional:
             rest = arguments._replace(positional=arguments.positional[1:])
             return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
-        result = call_torch_function(
-            name, arguments, frame.grad_mode, frame.default_on_cpu, frame.evidence_of_default
-        )
+        result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu, frame.evidence_of_default)
         if result is not None:
             result = representation.in_default_dtype(name, arguments, frame.default_dtype, result)
             return autocast.cast(frame, name.rpartition(".")[2], arguments.values(), result)
@@ -223,7 +219,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
         made = libraries.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
-    result = fresh(f"call of {name}", frame, arguments)
+    result = fresh(Reason.CALL, frame, arguments)
     if not is_made_of_data(short, arguments):
         return result
     basis = frame.habit("function-of-data", f"`{short}` is given nothing that requires grad")
@@ -250,7 +246,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         if result is None and receiver.certainty != "tensor":
             return call_method(frame, _as_module(receiver), name, arguments)
         if result is None:
-            return fresh(f"method {name} of a tensor", frame, arguments)
+            return fresh(Reason.METHOD, frame, arguments)
         if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.frameworks.shared_words:
             result = result._replace(certainty=stronger(result.certainty, "likely"))
         return autocast.cast(frame, name, (receiver, *arguments.values()), result)
@@ -283,13 +279,13 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         if "." in receiver.what:  # what a library's object gives is the library's too: `figure.add_subplot()`
             return receiver
         if name in TORCH_WORDS:  # a key, most often, taken for a text or number: they have no such method
-            return _call_unknown(frame, Unknown(receiver.what), name, arguments)
+            return _call_unknown(frame, Unknown(Reason.CONTENT), name, arguments)
         return Plain(f"result of {name}")
     if isinstance(receiver, Nothing):
         return NOTHING
     if name in ("__next__", "next"):
         return item_of(frame, receiver)
-    return fresh(f"method {name}", frame, arguments)
+    return fresh(Reason.of_method(name), frame, arguments)
 
 
 def _apply_operator(frame: Frame, operator: Class, arguments: Arguments) -> Value:
@@ -300,9 +296,9 @@ def _apply_operator(frame: Frame, operator: Class, arguments: Arguments) -> Valu
     classes = frame.analysis.classes
     forward = classes.method(operator, "forward")
     if forward is None:
-        return fresh("method apply", frame, arguments)
+        return fresh(Reason.METHOD, frame, arguments)
     has_context = classes.method(operator, "setup_context") is None
-    positional = (Unknown("context"), *arguments.positional) if has_context else arguments.positional
+    positional = (Unknown(Reason.SYNTAX), *arguments.positional) if has_context else arguments.positional
     made = frame.analysis.functions.call_function(forward, None, arguments._replace(positional=positional), False)
     given = [*arguments.values(), *([arguments.starred] if arguments.has_star else [])]
     are_known = not arguments.hides_names and not any(isinstance(each, Nothing) for each in given)
@@ -341,14 +337,22 @@ _PLAIN_METHODS = frozenset(
     " astype".split()
 )
 
+# What a method of a container gives a part of, by the name of the method.
+_OUT_OF_CONTAINER = {
+    "get": Reason.TAKEN_OUT,
+    "pop": Reason.TAKEN_OUT,
+    "popitem": Reason.TAKEN_OUT,
+    "items": Reason.ITEM,
+}
+
 
 def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
     """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
     if name in _PLAIN_METHODS:
         return Plain(f"result of {name}")
     if name in ("items", "values", "get", "pop", "setdefault", "copy", "popitem"):
-        inner = receiver._replace(why=f"{name} of an unknown value", is_no_tensor=False)
-        if receiver.why == SAVED and name != "copy":
+        inner = receiver._replace(reason=_OUT_OF_CONTAINER.get(name, Reason.CONTENT), is_no_tensor=False)
+        if receiver.reason is Reason.SAVED and name != "copy":
             inner = receiver._replace(requires_grad=False)
         if name == "copy":
             inner = inner._replace(is_no_tensor=True)  # which has no such method
@@ -363,24 +367,23 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         return Sequence(None, Plain("str"))
     if collate_function.is_meant(name):
         basis = frame.habit("collate-function", f"`{name}` is called as what makes a batch")
-        return believed(Unknown("batch"), basis, on_cpu=True, requires_grad=False)
+        return believed(Unknown(Reason.LIBRARY), basis, on_cpu=True, requires_grad=False)
     if generation_keywords.is_meant(name, (keyword for keyword, _ in arguments.named)):
         basis = frame.habit("generation-keywords", "transformers generates with grad mode off")
-        return believed(Unknown("generated tokens"), basis, requires_grad=False)
+        return believed(Unknown(Reason.LIBRARY), basis, requires_grad=False)
     if name in ("eval", "train") and not arguments.values() and frame.module.frameworks.only_torch_says:
         return LibraryObject("torch.nn.Module", receiver.on_cpu)
     if name == "state_dict" and frame.module.frameworks.only_torch_says:
         return Mapping((), Tensor(receiver.on_cpu, False))  # detached, unless keep_vars asks otherwise
     if receiver.is_no_tensor and torch_api.tensor_method(name) is not None:
-        return Unknown(receiver.why, None, None, is_no_tensor=True)  # a method that is called as one of a tensor's
+        return Unknown(receiver.reason, None, None, is_no_tensor=True)  # a method that is called as one of a tensor's
     if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
-        why = f"method {name} of {receiver.why}" if "method" not in receiver.why else receiver.why
-        is_data = receiver.why == DATASET and result_facts(arguments.values(), True, mixes=True)[1] is False
-        made = fresh(why, frame, arguments)
+        is_data = receiver.reason is Reason.DATASET and result_facts(arguments.values(), True, mixes=True)[1] is False
+        made = fresh(Reason.METHOD, frame, arguments)
         return unless_it_requires_grad(made) if is_data else made
     result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
     if result is None:
-        return fresh(f"method {name}", frame, arguments)
+        return fresh(Reason.of_method(name), frame, arguments)
     if isinstance(result, Tensor):
         speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
         if (name == "cpu" and not frame.module.frameworks.speaks_of_torch) or (
@@ -390,10 +393,10 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         if speaks_torch and frame.module.frameworks.only_torch_says:
             is_shared = name in frame.module.frameworks.shared_words and not _is_in_a_module(frame)
             return result._replace(certainty="possible" if is_shared else "likely")
-        is_obscure = receiver.why == DATASET or (name == "to" and not keeps_device(arguments))
-        why = f"method {name}" if is_obscure else receiver.why
+        is_obscure = receiver.reason is Reason.DATASET or (name == "to" and not keeps_device(arguments))
+        reason = Reason.of_method(name) if is_obscure else receiver.reason
         facts = result.on_cpu, result.requires_grad
-        return Unknown(why, *facts, evidence=result.evidence, sent=result.sent, learns=result.learns)
+        return Unknown(reason, *facts, evidence=result.evidence, sent=result.sent, learns=result.learns)
     return result
 
 

@@ -16,6 +16,7 @@ from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Constant,
@@ -167,7 +168,7 @@ def _loop(
         frame.loops.pop()
         for changes in (*rounds, *loop.continues):
             for name, value in changes.items():
-                settled = Unknown("changes in a loop") if number == MAX_PASSES - 1 else value
+                settled = Unknown(Reason.CUT_SHORT) if number == MAX_PASSES - 1 else value
                 if _remember(frame, key, name, settled):
                     frame.back_edge_changed = True
                 head.widen(name, value)
@@ -377,7 +378,7 @@ def _match(frame: Frame, statement: ast.Match) -> Continues:
     subject = (
         evaluate(frame, statement.subject)
         if frame.relevant is None or id(statement) in frame.targets.statements or subject_names & frame.relevant
-        else Unknown("match")
+        else Unknown(Reason.SYNTAX)
     )
 
     # What tells nothing of a tensor may have thousands of cases, which would be passed for each of them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import without
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
@@ -28,9 +29,7 @@ def as_tensor(receiver: Tensor | Unknown) -> Tensor:
     if isinstance(receiver, Tensor):
         return receiver
     facts = receiver.on_cpu, receiver.requires_grad
-    return Tensor(
-        *facts, None, "likely", sent=receiver.sent, evidence=receiver.evidence, learns=receiver.learns
-    )
+    return Tensor(*facts, None, "likely", sent=receiver.sent, evidence=receiver.evidence, learns=receiver.learns)
 
 
 def moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Tensor:
@@ -175,4 +174,4 @@ def sent_there(device: Value | None) -> Sent:
         return Sent.BY_CHOICE if is_choice else max(map(sent_there, device.members))
     if isinstance(device, Device):
         return device.sent
-    return Sent.AS_TOLD if isinstance(device, Unknown) and device.why == "attribute device" else Sent.NOWHERE
+    return Sent.AS_TOLD if isinstance(device, Unknown) and device.reason is Reason.DEVICE_ATTRIBUTE else Sent.NOWHERE

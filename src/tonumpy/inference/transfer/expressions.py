@@ -9,6 +9,7 @@ from tonumpy.inference.index.changes import changes_something
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Annotation,
@@ -47,7 +48,7 @@ def evaluate(frame: Frame, node: ast.expr) -> Value:
     if isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
         return evaluate_chain(frame, node)
     handler = _HANDLERS.get(type(node))
-    return handler(frame, node) if handler else Unknown(type(node).__name__)
+    return handler(frame, node) if handler else Unknown(Reason.SYNTAX)
 
 
 def _constant(_: Frame, node: ast.Constant) -> Value:
@@ -303,7 +304,7 @@ def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
         frame.set_grad_mode(None)
     arguments = node.args
     for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        frame.env.set(parameter.arg, Unknown("parameter of a lambda"))
+        frame.env.set(parameter.arg, Unknown(Reason.LAMBDA_PARAMETER))
     evaluate(frame, node.body)
     frame.env = base
 
@@ -346,7 +347,7 @@ def _yield(frame: Frame, node: ast.Yield | ast.YieldFrom) -> Value:
     if node.value is not None:
         value = settle(frame, evaluate(frame, node.value))
         frame.yielded = join(frame.yielded, item_of(frame, value) if isinstance(node, ast.YieldFrom) else value)
-    return Unknown("what is sent to a generator")
+    return Unknown(Reason.SYNTAX)
 
 
 _HANDLERS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {

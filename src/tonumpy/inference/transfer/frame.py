@@ -14,6 +14,7 @@ from tonumpy.inference.lattice.environment import (
 )
 from tonumpy.inference.lattice.evidence import PROVED, Spot
 from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -230,7 +231,7 @@ class Frame:
         self.set_grad_mode(grad_mode)
         if module.words.sets_default_dtype:
             dtype = module.default_dtype
-            self.env.set(DEFAULT_DTYPE, Unknown("default dtype") if dtype is None else Symbol(f"torch.{dtype}"))
+            self.env.set(DEFAULT_DTYPE, Unknown(Reason.LIBRARY) if dtype is None else Symbol(f"torch.{dtype}"))
         self.observations: dict[int, Observation] = {}
         self.bound: dict[str, Value] = {}  # the join of everything that a name ever held: what a closure may see
         self.returned: Value = NOTHING
@@ -287,7 +288,7 @@ class Frame:
         return self.env.get(AUTOCAST) or NOTHING
 
     def set_grad_mode(self, mode: Fact) -> None:
-        self.env.set(GRAD_MODE, Unknown("grad mode") if mode is None else Constant(mode))
+        self.env.set(GRAD_MODE, Unknown(Reason.SYNTAX) if mode is None else Constant(mode))
 
     def is_relevant(self, name: str | None) -> bool:
         return self.relevant is None or name in self.relevant
@@ -395,7 +396,7 @@ class Frame:
                 return self._as_shared(name, value)
             if self.loops and name in self.flow.times_bound and self.is_relevant(name) and not self._is_shared(name):
                 return NOTHING  # it is bound later in the loop: until then nobody can read it
-            return Unknown(f"variable {name}")
+            return Unknown(Reason.NAME)
         value = self.env.get(name)  # a comprehension's own variable, or a test's refinement of a global
         if value is not None:
             return value
@@ -414,7 +415,7 @@ class Frame:
         """A variable that an inner function declares nonlocal holds, after any call, what that function wrote."""
         if not self._is_shared(name):
             return value
-        return join(value, Unknown(f"variable {name} that an inner function writes"))
+        return join(value, Unknown(Reason.NAME))
 
     def _is_shared(self, name: str) -> bool:
         return name in self.flow.shared_names

@@ -21,6 +21,7 @@ from tonumpy.inference.knowledge.libraries.rows import (
 )
 from tonumpy.inference.knowledge.operands import result_facts
 from tonumpy.inference.lattice.evidence import joined
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
     Function,
@@ -133,7 +134,7 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
     if name == "numpy":
         return Plain("numpy")
     has_no_grad = frame.grad_mode is False or _is_frozen(owner, arguments)
-    result = Unknown(f"method {name} of {owner.name}", None, False if has_no_grad else None)
+    result = Unknown(Reason.METHOD, None, False if has_no_grad else None)
     if generation_keywords.is_meant(name, (keyword for keyword, _ in arguments.named)):
         return without_grad(result, frame.habit("generation-keywords", "transformers generates with grad mode off"))
     return result
@@ -160,7 +161,7 @@ def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Argument
     promise = member_promise(bases, name, arguments)
     grad: Fact = False if frame.grad_mode is False else None
     if promise is None:
-        return Unknown("call of an object" if name == "__call__" else f"inherited method {name}", None, grad)
+        return Unknown(Reason.CALL if name == "__call__" else Reason.LIBRARY, None, grad)
     if promise.returns == ("self",):
         return moved(owner, name, arguments)
     return keep(frame, promise, owner, arguments)
@@ -186,7 +187,7 @@ def item(frame: Frame, owner: LibraryObject, index: Value | None = None) -> Valu
     """What iterating over a library object, or subscripting it, gives."""
     promise = member_promise([owner.name], "__iter__", Arguments(()))
     if promise is None:
-        unknown = Unknown(f"item of {owner.name}", owner.on_cpu, owner.requires_grad, evidence=owner.evidence)
+        unknown = Unknown(Reason.ITEM, owner.on_cpu, owner.requires_grad, evidence=owner.evidence)
         return item_of_dataset(unknown, frame) if is_called_dataset(owner.name.rpartition(".")[2]) else unknown
     return keep(frame, promise, owner, Arguments(() if index is None else (index,)))
 
@@ -194,7 +195,7 @@ def item(frame: Frame, owner: LibraryObject, index: Value | None = None) -> Valu
 def inherited_item(frame: Frame, owner: Instance) -> Value:
     """What iterating over an object gives whose class extends a library's and leaves that to it."""
     promise = member_promise(frame.analysis.classes.library_bases(owner.cls), "__iter__", Arguments(()))
-    return Unknown("item of an object") if promise is None else keep(frame, promise, owner, Arguments(()))
+    return Unknown(Reason.ITEM) if promise is None else keep(frame, promise, owner, Arguments(()))
 
 
 def known_by_term(module: Module, owner: Unknown, term: str) -> LibraryObject | None:
@@ -214,7 +215,7 @@ def inherited_attribute(frame: Frame, bases: list[str], owner: Instance, name: s
         return keep(frame, promise, inherited, Arguments(()))
     if any(bases) and member_promise(bases, name, Arguments(())) is not None:
         return Method(owner, name)
-    return Unknown(f"attribute {name}") if not bases or name in _NO_METHODS else Method(owner, name)
+    return Unknown(Reason.of_attribute(name)) if not bases or name in _NO_METHODS else Method(owner, name)
 
 
 _NO_METHODS = frozenset(("device", "dtype", "training", "weight", "bias"))
@@ -222,7 +223,7 @@ _NO_METHODS = frozenset(("device", "dtype", "training", "weight", "bias"))
 
 def object_of_bases(bases: list[str]) -> Value:
     """What `super()` is for a class all of whose bases are a library's."""
-    return LibraryObject(bases[0]) if bases and bases[0] else Unknown("super")
+    return LibraryObject(bases[0]) if bases and bases[0] else Unknown(Reason.LIBRARY)
 
 
 def runs_without_grad(analysis: Summaries, owner: Class, method: str) -> bool:
@@ -248,5 +249,5 @@ def hook_parameters(analysis: Summaries, function: Function) -> dict[str, Value]
                     grad: Fact = False if promise.grad == "never" else None
                     sent = Sent.BY_CHOICE if promise.device == "chosen" else Sent.NOWHERE
                     on_cpu = True if promise.device == "cpu" else None
-                    found[parameters[position]] = Unknown("parameter", on_cpu, grad, sent=sent)
+                    found[parameters[position]] = Unknown(Reason.PARAMETER, on_cpu, grad, sent=sent)
     return found

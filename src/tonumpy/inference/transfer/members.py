@@ -7,14 +7,10 @@ from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.environment import KEPT_WITHOUT_GRAD
 from tonumpy.inference.lattice.evidence import without
 from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
-    DATASET,
-    GIVEN,
-    ITEM_OF_GIVEN,
     NONE,
     NOTHING,
-    SAVED,
-    SENT,
     Arguments,
     Class,
     Constant,
@@ -56,7 +52,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     """What `value.name` is."""
     if isinstance(value, Union):
         found = [attribute_of(frame, member, name) for member in _members_with_attribute(value, name)]
-        return join_all(found) if found else Unknown(f"attribute {name}")
+        return join_all(found) if found else Unknown(Reason.of_attribute(name))
     if isinstance(value, Tensor):
         if name == "grad":
             evidence = without(value.evidence, "grad")
@@ -84,7 +80,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         return Constant(value.type) if value.type else Plain("str")
     if name == "grad" and isinstance(value, (Plain, Unknown)) and frame.module.frameworks.speaks_of_torch:
         on_cpu = value.on_cpu if isinstance(value, Unknown) else None  # what is taken out of an array of objects
-        return Unknown("attribute grad", on_cpu, _grad_of_gradients(frame))
+        return Unknown(Reason.ATTRIBUTE, on_cpu, _grad_of_gradients(frame))
     if isinstance(value, Unknown):
         # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
         if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
@@ -93,7 +89,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
             return Device(value.on_cpu)
         if name == "data" and frame.module.frameworks.speaks_of_torch:
             evidence = without(value.evidence, "grad")  # of a tensor, as it is wherever a chain has it
-            return Unknown("attribute data", value.on_cpu, False, evidence=evidence, sent=value.sent)
+            return Unknown(Reason.ATTRIBUTE, value.on_cpu, False, evidence=evidence, sent=value.sent)
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(_of_last(frame, value, name), name)
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
 
@@ -132,36 +128,36 @@ def settle(frame: Frame, value: Value) -> Value:
     if isinstance(value, Method):
         if isinstance(value.receiver, Unknown):
             owner = value.receiver
-            if owner.why == SAVED:
+            if owner.reason is Reason.SAVED:
                 # A module may have been saved, whose parameters are as ever; what has a `T` is a tensor.
                 is_tensor = torch_api.tensor_attribute(value.name) is not None
                 owner = owner._replace(requires_grad=False if is_tensor else None)
-            elif owner.why == DATASET:
+            elif owner.reason is Reason.DATASET:
                 owner = owner._replace(on_cpu=True)
-            held = owner._replace(why=f"attribute {value.name}", is_no_tensor=False)
+            held = owner._replace(reason=Reason.of_attribute(value.name), is_no_tensor=False)
             if counts_or_names(value.name):
                 held = held._replace(sent=Sent.NOWHERE, learns=False)
             return learnt_from_name(held, value.name, frame)
         if isinstance(value.receiver, Tensor) and not _tensors_have(value.name):
             # Somebody has put it there; or it is no tensor after all, and its parts are where it has been sent.
-            why = f"attribute {value.name} of a tensor"
             evidence = value.receiver.evidence
             if value.receiver.certainty == "tensor":
-                return learnt_from_name(Unknown(why, evidence=evidence), value.name, frame)
-            owner = Unknown(why, *tensor_facts(value.receiver), evidence=evidence)
+                return learnt_from_name(Unknown(Reason.ATTRIBUTE, evidence=evidence), value.name, frame)
+            owner = Unknown(Reason.ATTRIBUTE, *tensor_facts(value.receiver), evidence=evidence)
             if not counts_or_names(value.name):
                 owner = owner._replace(sent=value.receiver.sent, learns=value.receiver.learns)
             return learnt_from_name(owner, value.name, frame)
         if isinstance(value.receiver, LibraryObject):
-            why = f"attribute {value.name} of {value.receiver.name}"
             facts = tensor_facts(value.receiver)
             # What a module on the CPU is given may be elsewhere, and so may the dataset of a loader of torch.
             on_cpu = True if facts == (True, False) and not value.receiver.name.startswith("torch.") else None
-            return learnt_from_name(Unknown(why, on_cpu, facts[1], evidence=value.receiver.evidence), value.name, frame)
+            return learnt_from_name(
+                Unknown(Reason.ATTRIBUTE, on_cpu, facts[1], evidence=value.receiver.evidence), value.name, frame
+            )
         if isinstance(value.receiver, Plain) and not same(value.receiver, EXCEPTION):
             return Plain("attribute")
         if isinstance(value.receiver, (Instance, Plain)):
-            return learnt_from_name(Unknown(f"attribute {value.name}"), value.name, frame)
+            return learnt_from_name(Unknown(Reason.of_attribute(value.name)), value.name, frame)
     return value
 
 
@@ -191,7 +187,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         if isinstance(index, Constant):
             found = value.get(index.value)
             if isinstance(found, Nothing):
-                found = Unknown("value of a dict")
+                found = Unknown(Reason.CONTENT)
             is_stored = any(key == index.value for key, _ in value.entries)
             return found if is_stored else learnt_from_name(found, str(index.value), frame)
         return join_all(value.values())
@@ -203,8 +199,8 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         is_item = isinstance(index, Plain) and not is_slice
         return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number)
     if isinstance(value, Unknown):
-        if value.why == DATASET and isinstance(index, Constant) and isinstance(index.value, str):
-            part = Unknown("part of a dataset", True, False, evidence=value.evidence)  # another dataset, or anything
+        if value.reason is Reason.DATASET and isinstance(index, Constant) and isinstance(index.value, str):
+            part = Unknown(Reason.DATASET_PART, True, False, evidence=value.evidence)  # another dataset, or anything
             value = part
         item = _item_of_unknown(value)
         return under_key(frame, value, item, index)
@@ -220,7 +216,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
         return libraries.item(frame, value, None if is_slice else index)
     if isinstance(value, Symbol) and libraries.gives_plain_values(value.name):
         return Plain(value.name)
-    return Unknown("item")
+    return Unknown(Reason.ITEM)
 
 
 def _lacks(value: Value, key: Value) -> bool:
@@ -273,19 +269,19 @@ def item_of(frame: Frame, value: Value) -> Value:
         return libraries.item(frame, value)
     if isinstance(value, Constant):
         return Constant(value.value) if not isinstance(value.value, str) else Plain("str")
-    return Unknown("item")
+    return Unknown(Reason.ITEM)
 
 
 def _item_of_unknown(value: Unknown) -> Unknown:
     """What is known of the tensors in a value holds for its items too; what is saved under a key is detached."""
-    if value.why == SAVED:
+    if value.reason is Reason.SAVED:
         return value._replace(requires_grad=False)
-    if value.why == DATASET:
-        return Unknown("item of a dataset", True, False, evidence=value.evidence)
-    if value.why.startswith(GIVEN):
-        return value._replace(why=ITEM_OF_GIVEN)
-    keeps_why = "item" in value.why or value.why == SENT
-    return value._replace(why=value.why if keeps_why else "item of an unknown value", is_no_tensor=False)
+    if value.reason is Reason.DATASET:
+        return Unknown(Reason.ITEM, True, False, evidence=value.evidence)
+    if value.reason in GIVEN:
+        return value._replace(reason=Reason.ITEM_OF_GIVEN)
+    is_sent = value.reason is Reason.SENT
+    return value._replace(reason=Reason.SENT if is_sent else Reason.ITEM, is_no_tensor=False)
 
 
 def _item_of_instance(frame: Frame, value: Instance) -> Value:

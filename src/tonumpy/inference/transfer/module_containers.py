@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -53,7 +54,7 @@ def _held(owner: LibraryObject, value: Value) -> Value:
     if isinstance(value, (LibraryObject, Instance, Tensor)):
         dtype = value.dtype if isinstance(value, Tensor) else owner.dtype or value.dtype
         return value._replace(on_cpu=owner.on_cpu, requires_grad=owner.requires_grad, dtype=dtype)
-    return Unknown("layer", owner.on_cpu, owner.requires_grad)
+    return Unknown(Reason.LIBRARY, owner.on_cpu, owner.requires_grad)
 
 
 def layer(owner: LibraryObject, index: Value | None) -> Value:
@@ -77,7 +78,7 @@ def made_around(owner: LibraryObject, name: str) -> Value | None:
 
 def wrapped(owner: LibraryObject) -> Value:
     """The module that a DataParallel was made with, which is moved, cast and frozen with it."""
-    return _held(owner, made_around(owner, "module") or Unknown("module"))
+    return _held(owner, made_around(owner, "module") or Unknown(Reason.LIBRARY))
 
 
 def scattered(owner: LibraryObject, arguments: Arguments) -> Arguments:
@@ -115,11 +116,11 @@ MAX_ROUNDS = 4
 
 def filled(owner: LibraryObject, method: str, arguments: Arguments) -> LibraryObject | None:
     """A container into which something has been put; None after other methods."""
-    given = arguments.positional[-1] if arguments.positional else Unknown("argument")
+    given = arguments.positional[-1] if arguments.positional else Unknown(Reason.CONTENT)
     if method in ("append", "insert", "__setitem__", "add_module", "register_module"):
         put: Value = given
     elif method == "extend":
-        put = given.element if isinstance(given, Sequence) else Unknown("layer")
+        put = given.element if isinstance(given, Sequence) else Unknown(Reason.LIBRARY)
     elif method == "update":
         put = join_all(updated(Mapping(()), given).values())
     else:

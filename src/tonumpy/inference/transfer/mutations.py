@@ -18,6 +18,7 @@ from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.aliases import with_unknown_grad
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -204,7 +205,7 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
             else argument_mutations.filled_argument(frame.analysis, function, arguments, place, frame.grad_mode)
         )
         if filled is None and container in _EMPTY and _may_fill(frame, function, place):
-            inner = Unknown("filled by a call")
+            inner = Unknown(Reason.CONTENT)
             filled = Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner)
         if filled is not None:
             frame.env.forget_keys(path)

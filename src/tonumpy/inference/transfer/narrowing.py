@@ -10,6 +10,7 @@ from tonumpy.inference.index.bindings import asks_for_class, element_path, key_p
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     Class,
@@ -195,7 +196,7 @@ def narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value
     if not holds and not kept and may_be(value, Tensor):
         kept = [Plain("what no tensor is")]  # the test expects others, whatever is declared
     if holds and not kept:
-        kept = [_as_instance(frame, Unknown("isinstance"), cls) for cls in classes]
+        kept = [_as_instance(frame, Unknown(Reason.CLASS), cls) for cls in classes]
     _keep(frame, path, kept)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Sequence, Unknown, Value
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -60,4 +61,4 @@ def _bind_unknown(frame: Frame, pattern: ast.pattern) -> None:
     for inner in ast.walk(pattern):
         for name in (getattr(inner, "name", None), getattr(inner, "rest", None)):
             if isinstance(name, str):
-                frame.bind(name, Unknown("part of a matched value"))
+                frame.bind(name, Unknown(Reason.CONTENT))

@@ -10,10 +10,10 @@ from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_real
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
-    SAVED,
     Arguments,
     Constant,
     Device,
@@ -132,7 +132,7 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
         return tensor
     if kind == "recurrent":  # packed sequences where it is given one
         is_tensor = bool(arguments.positional) and isinstance(arguments.positional[0], Tensor)
-        return tensor if is_tensor else Unknown("result of a layer", cpu, grad, evidence=evidence)
+        return tensor if is_tensor else Unknown(Reason.LIBRARY, cpu, grad, evidence=evidence)
     if kind == "optionals":
         return Sequence(None, join_all((tensor, NONE)))
     if kind == "sequence":
@@ -169,7 +169,7 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
     if kind == "sequential" and isinstance(owner, LibraryObject):
         made = one_after_another(frame, owner, arguments.positional[0]) if len(arguments.positional) == 1 else None
         if made is None:
-            return Unknown("result of layers", cpu, grad, evidence=evidence)
+            return Unknown(Reason.LIBRARY, cpu, grad, evidence=evidence)
         # What a layer is may not be known, but where it is, and that it is frozen, where the whole is.
         made = where_no_accelerator_is(made) if cpu else made
         return unless_it_requires_grad(made) if grad is False else made
@@ -180,7 +180,7 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
     if kind == "wrapped" and isinstance(owner, LibraryObject):
         return wrapped(owner)
     if kind == "composed" and isinstance(owner, LibraryObject):
-        return _composed(frame, owner, arguments) or Unknown("value of a library", cpu, grad, evidence=evidence)
+        return _composed(frame, owner, arguments) or Unknown(Reason.LIBRARY, cpu, grad, evidence=evidence)
     if kind == "transformed" and isinstance(owner, LibraryObject):
         return _transformed(frame, owner)
     if kind == "rows" and isinstance(owner, LibraryObject):
@@ -193,28 +193,28 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
     if kind == "items" and isinstance(owner, LibraryObject):
         dataset = made_around(owner, detail)
         if dataset is None:
-            return Unknown("item of a dataset", cpu, grad, evidence=evidence)
+            return Unknown(Reason.ITEM, cpu, grad, evidence=evidence)
         return _item(frame, dataset.element if isinstance(dataset, Sequence) else dataset)  # or one of several
     if kind == "collated" and isinstance(owner, LibraryObject):
-        return _collated(frame, owner, Unknown("batch of a loader", cpu, grad, evidence=evidence))
+        return _collated(frame, owner, Unknown(Reason.LIBRARY, cpu, grad, evidence=evidence))
     if kind == "collated" and arguments.positional:
-        batch = Unknown("batch", cpu, grad, evidence=evidence)
+        batch = Unknown(Reason.LIBRARY, cpu, grad, evidence=evidence)
         return _collate(_item(frame, arguments.positional[0]), batch, frame.grad_mode)
     if kind == "given" and isinstance(owner, LibraryObject):
-        return made_around(owner, detail) or Unknown("what a dataset holds", cpu, grad, evidence=evidence)
+        return made_around(owner, detail) or Unknown(Reason.DATASET_PART, cpu, grad, evidence=evidence)
     if kind == "called" and isinstance(owner, LibraryObject):
         function = made_around(owner, detail)
         if is_module([owner.name]):
             function, arguments = wrapped(owner), scattered(owner, arguments)
-        return _called(frame, function, arguments) or Unknown("value of a library", cpu, grad, evidence=evidence)
+        return _called(frame, function, arguments) or Unknown(Reason.LIBRARY, cpu, grad, evidence=evidence)
     if kind == "each":
-        held = arguments.get(1, "tree") or Unknown("containers", cpu, grad, evidence=evidence)
+        held = arguments.get(1, "tree") or Unknown(Reason.CONTENT, cpu, grad, evidence=evidence)
         return _each(frame, arguments.get(0, "func"), held)
     if kind == "saved":
-        return Unknown(SAVED, cpu, evidence=evidence)
+        return Unknown(Reason.SAVED, cpu, evidence=evidence)
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):
         return _iterated(frame, kind, arguments)
-    return Unknown("value of a library", cpu, grad, evidence=evidence, sent=tensor.sent, learns=tensor.learns)
+    return Unknown(Reason.LIBRARY, cpu, grad, evidence=evidence, sent=tensor.sent, learns=tensor.learns)
 
 
 def _item(frame: Frame, value: Value) -> Value:
@@ -297,7 +297,7 @@ def _collated(frame: Frame, loader: LibraryObject, unknown: Unknown) -> Value:
         return _collate(given, unknown, frame.grad_mode)
     if isinstance(dataset, Sequence) or getattr(dataset, "name", "") == "torch.utils.data.TensorDataset":
         item = _item(frame, dataset)  # it is made of tensors in sight
-        return Unknown("batch of a loader", *tensor_facts(item), evidence=evidence_in(item))
+        return Unknown(Reason.LIBRARY, *tensor_facts(item), evidence=evidence_in(item))
     return unknown
 
 
@@ -363,11 +363,11 @@ def _each(frame: Frame, function: Value | None, held: Value) -> Value:
         return mapped(held, lambda part: _each(frame, function, part))
     if isinstance(held, Nothing):
         return held
-    made = _called(frame, function, Arguments((held,))) or Unknown("what a function makes of it")
+    made = _called(frame, function, Arguments((held,))) or Unknown(Reason.LIBRARY)
     # Of something unknown, which may be a container itself, it is only known what holds for each thing in it.
     if not isinstance(held, Unknown):
         return made
-    return Unknown("things in a container", *tensor_facts(made), evidence=evidence_in(made))
+    return Unknown(Reason.CONTENT, *tensor_facts(made), evidence=evidence_in(made))
 
 
 _MAX_STEPS = 4  # one makes a tensor, one an image of it again: what comes of the rest is the same
@@ -386,7 +386,7 @@ def _composed_anyhow(frame: Frame, step: Value, value: Value) -> Value | None:
 def _transformed(frame: Frame, owner: LibraryObject) -> Value:
     """The image of a dataset's item: PIL's, or what the dataset's `transform` makes of it."""
     if owner.arguments is None:
-        return Unknown("item of a dataset")
+        return Unknown(Reason.ITEM)
     transform = owner.arguments.named_value("transform")
     image = Plain("image")
     return (

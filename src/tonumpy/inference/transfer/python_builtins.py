@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -55,7 +56,7 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name == "zip" and first is None and arguments.has_star:
         return _transposed(frame, arguments.starred)
     if first is None:
-        return Sequence((), NOTHING) if name in _COPIES else Unknown(f"call of {name}")
+        return Sequence((), NOTHING) if name in _COPIES else Unknown(Reason.CALL)
     if name in _COPIES:
         if isinstance(first, Sequence):
             keeps_order = name in ("list", "tuple", "iter")
@@ -90,8 +91,8 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name == "type" and len(given) == 1:
         return first.cls if isinstance(first, Instance) else SOME_CLASS
     if name == "vars":
-        return Mapping((), Unknown("attribute"))
-    return Unknown(f"call of {name}", None, False if frame.grad_mode is False else None)
+        return Mapping((), Unknown(Reason.ATTRIBUTE))
+    return Unknown(Reason.CALL, None, False if frame.grad_mode is False else None)
 
 
 def _words(value: Value) -> list[str]:
@@ -112,7 +113,7 @@ def _instead_of(found: Value, default: Value = NOTHING) -> Value:
 def reduced(frame: Frame, arguments: Arguments) -> Value:
     """`functools.reduce(function, items, start)`: one item, or what the function makes of that and another."""
     if arguments.has_star or len(arguments.positional) < 2:
-        return Unknown("call of functools.reduce")
+        return Unknown(Reason.CALL)
     function, items, *start = arguments.positional
     item = item_of(frame, items)
     result = join_all(start) if start else item
@@ -121,7 +122,7 @@ def reduced(frame: Frame, arguments: Arguments) -> Value:
         if further == result:
             return result
         result = further
-    return Unknown("call of functools.reduce")
+    return Unknown(Reason.CALL)
 
 
 def _transposed(frame: Frame, row: Value) -> Value:
@@ -161,9 +162,9 @@ def _dict(frame: Frame, arguments: Arguments) -> Value:
                 else item_of(frame, pair),
             )
         else:
-            other = join(other, item_of(frame, value) if isinstance(value, Unknown) else Unknown("value of a dict"))
+            other = join(other, item_of(frame, value) if isinstance(value, Unknown) else Unknown(Reason.CONTENT))
     if arguments.has_star:
-        other = join(other, Unknown("value of a dict"))
+        other = join(other, Unknown(Reason.CONTENT))
     return updated(Mapping(tuple(entries), other), Mapping(arguments.named))
 
 
@@ -176,7 +177,7 @@ def collection(frame: Frame, name: str, arguments: Arguments) -> Value:
         return updated(Mapping((), made), _dict(frame, arguments._replace(positional=arguments.positional[1:])))
     if name == "deque":
         return call(frame, "list", Arguments(arguments.positional[:1]))
-    return Plain(name) if name == "Counter" else Unknown(f"call of collections.{name}")
+    return Plain(name) if name == "Counter" else Unknown(Reason.CALL)
 
 
 def _made_for_missing(frame: Frame, factory: Value | None) -> Value:
@@ -187,7 +188,7 @@ def _made_for_missing(frame: Frame, factory: Value | None) -> Value:
 def call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
     """A call of `partial(f, x)`, or of `namedtuple("Point", "x y")`."""
     if made.arguments is None or not made.arguments.positional:
-        return Unknown(f"call of {made.name}")
+        return Unknown(Reason.CALL)
     first, *rest = made.arguments.positional
     if made.name == "collections.namedtuple":
         return _named_tuple(rest[0] if rest else made.arguments.named_value("field_names"), arguments)
@@ -203,8 +204,8 @@ def _named_tuple(fields: Value | None, arguments: Arguments) -> Value:
     elif isinstance(fields, Sequence) and fields.items is not None:
         names += [field.value for field in fields.items if isinstance(field, Constant)]
     items = [arguments.get(position, str(name)) for position, name in enumerate(names)]
-    known = tuple(Unknown("field of a named tuple") if item is None else item for item in items)
-    return Sequence(known, join_all(known), tuple(map(str, names))) if names else Unknown("named tuple")
+    known = tuple(Unknown(Reason.CONTENT) if item is None else item for item in items)
+    return Sequence(known, join_all(known), tuple(map(str, names))) if names else Unknown(Reason.CONTENT)
 
 
 PARAMETER_SET = ("values", "marks", "id")
@@ -212,7 +213,7 @@ PARAMETER_SET = ("values", "marks", "id")
 
 def parameter_set(arguments: Arguments) -> Sequence:
     """`pytest.param(1, 2, id="small")`."""
-    values = Unknown("parameter") if arguments.has_star else sequence_of(arguments.positional)
+    values = Unknown(Reason.PARAMETER) if arguments.has_star else sequence_of(arguments.positional)
     items = (values, Plain("marks"), Plain("str"))
     return Sequence(items, join_all(items), PARAMETER_SET)
 
@@ -244,14 +245,14 @@ def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str,
         if name in ("get", "pop", "setdefault") and given:
             found = receiver.get(given[0].value) if isinstance(given[0], Constant) else inner
             if isinstance(found, Nothing) and (name != "setdefault" or len(given) == 1):
-                found = Unknown("value of a dict")
+                found = Unknown(Reason.CONTENT)
             if isinstance(given[0], Constant) and all(key != given[0].value for key, _ in receiver.entries):
                 found = learnt_from_name(found, str(given[0].value), frame)
             return _instead_of(found, *given[1:2])
         if name == "copy":
             return receiver
         if name in ("to", "cpu", "cuda"):
-            return Unknown(f"{name} of a dict")
+            return Unknown(Reason.CONTENT)
     else:
         if name in ("pop", "popleft", "__getitem__", "__next__", "next"):  # iterators are read as what they go through
             return receiver.element
@@ -261,7 +262,7 @@ def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str,
             return Plain("int")
         if name == "numpy":
             return Plain("numpy")
-    return NONE if name in _CHANGING else Unknown(f"method {name} of a container")
+    return NONE if name in _CHANGING else Unknown(Reason.METHOD)
 
 
 _CHANGING = frozenset(

@@ -28,8 +28,8 @@ from tonumpy.inference.index.torch_words import GRAD_SETTERS
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_origin
 from tonumpy.inference.lattice.environment import DEFAULT_DTYPE, GRAD_MODE, KEPT_WITHOUT_GRAD, Environment
 from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
-    DATASET,
     NOTHING,
     Arguments,
     Constant,
@@ -84,7 +84,7 @@ def _changes_by_closure(frame: Frame, statement: ast.stmt, closures: Closures) -
 def give_away(frame: Frame, statement: ast.stmt, closures: Closures) -> None:
     """Who is given an inner function may call it, with anything, now or later."""
     if _changes_by_closure(frame, statement, closures):
-        anything = Arguments((), (), has_star=True, starred=Unknown("argument"), hides_names=True)
+        anything = Arguments((), (), has_star=True, starred=Unknown(Reason.CONTENT), hides_names=True)
         for node in closures.given_away[id(statement)]:
             for function in members(evaluate(frame, node)):
                 if isinstance(function, Function):
@@ -124,8 +124,8 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         if isinstance(target, (ast.Tuple, ast.List)):
             value = settle(frame, value)
             if isinstance(value, Unknown):
-                if value.why == DATASET:  # its parts, not its items
-                    value = value._replace(why="parts of a dataset")
+                if value.reason is Reason.DATASET:  # its parts, not its items
+                    value = value._replace(reason=Reason.DATASET_PART)
                 value = holder_of_data(value, last_name(statement.value), frame, has_names=True)
         elif isinstance(target, ast.Name) and isinstance(value, Unknown) and label_name.is_meant(target.id):
             value = _still_so_called(frame, target.id, statement.value, value)
@@ -339,7 +339,7 @@ def _delete(frame: Frame, statement: ast.Delete) -> Continues:
         if id(statement) in frame.targets.statements:
             evaluate(frame, target)
         if isinstance(target, ast.Name) and frame.is_relevant(target.id):
-            frame.bind(target.id, Unknown(f"deleted {target.id}"))
+            frame.bind(target.id, Unknown(Reason.NAME))
         elif not isinstance(target, ast.Name) and (place := _place_of(target)) is not None:
             frame.forget(place)
     return True

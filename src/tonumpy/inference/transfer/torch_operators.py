@@ -7,6 +7,7 @@ from tonumpy.inference.knowledge.operands import are_given, are_numbers, rests_o
 from tonumpy.inference.lattice.dtypes import is_dtype_name, is_integral, is_real
 from tonumpy.inference.lattice.evidence import PROVED, without
 from tonumpy.inference.lattice.joins import join_all, sequence_of
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -213,7 +214,7 @@ _FROM_DATA = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
 
 def _is_other_data(value: Value) -> bool:
     """Whether what torch.tensor is given is no tensor: it warns of one. Only who is called may be given anything."""
-    return isinstance(value, Unknown) and value.on_cpu is None and value.why != "parameter"
+    return isinstance(value, Unknown) and value.on_cpu is None and value.reason is not Reason.PARAMETER
 
 
 # Their bounds are numbers where nothing else is known of them: tensors are accepted since torch 2.1, and hardly given.
@@ -228,7 +229,7 @@ def _broadcast(arguments: Arguments, grad_mode: Fact) -> Sequence:
         if isinstance(value, Tensor)
     ]
     if len(views) < len(arguments.positional) or arguments.has_star:
-        return Sequence(None, Unknown("result of a torch function"))
+        return Sequence(None, Unknown(Reason.LIBRARY))
     return sequence_of(views)
 
 
@@ -337,7 +338,7 @@ def _viewing(output: torch_api.Output, call: _Call) -> Value:
 
 def _output(output: torch_api.Output, call: _Call) -> Value:
     if output.kind in ("unknown", "object", "tuple"):
-        return Unknown("result of a torch function")
+        return Unknown(Reason.LIBRARY)
     if output.kind != "tensor":
         return NONE if output.kind == "NoneType" else Plain(output.kind)
     first = next(

@@ -1,0 +1,63 @@
+"""Why nothing is known of the kind of a value, where that tells something of what it holds."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Reason(Enum):
+    """Where a value came from whose kind is unknown."""
+
+    PARAMETER = "a parameter that no caller in sight gives"
+    LAMBDA_PARAMETER = "a parameter of a lambda"
+    ATTRIBUTE = "an attribute that an object was given"
+    DEVICE_ATTRIBUTE = "an attribute called device"
+    ITEM_OF_GIVEN = "an item of a parameter or an attribute"
+    ITEM = "an item of something else"
+    TAKEN_OUT = "taken out of something by `get` or `pop`"
+    CONTENT = "what a container holds, one does not know at which place"
+    CALL = "the result of a function"
+    METHOD = "the result of a method"
+    SENT = "the result of `.to(...)`: all that it holds may be on some device"
+    SAVED = "read from a file: it may be anything, but what is put under a key is detached"
+    DATASET = "a dataset: what is taken out of it, by number or one after the other, is on the CPU"
+    DATASET_PART = "a part of a dataset, which is another dataset or anything else"
+    COMPARISON = "the result of a comparison"
+    NAME = "a name that is bound nowhere in sight, or by others too"
+    IMPORT = "imported from a module that is not at hand"
+    ANNOTATION = "annotated with something that tells nothing"
+    CLASS = "a class that is not in sight"
+    DECORATED = "a function under a decorator that is not followed"
+    LIBRARY = "what a library gives"
+    OPERATION = "the result of an operator of an object"
+    SYNTAX = "a construct of which nothing is followed"
+    TOO_MANY = "of too many kinds"
+    CUT_SHORT = "not followed to its end"
+
+    @staticmethod
+    def of_attribute(name: str) -> Reason:
+        return Reason.DEVICE_ATTRIBUTE if name == "device" else Reason.ATTRIBUTE
+
+    @staticmethod
+    def of_method(name: str) -> Reason:
+        return Reason.SENT if name == "to" else Reason.METHOD
+
+
+# A function or an object was given it.
+GIVEN = frozenset(
+    {
+        Reason.PARAMETER,
+        Reason.LAMBDA_PARAMETER,
+        Reason.ATTRIBUTE,
+        Reason.DEVICE_ATTRIBUTE,
+        Reason.ITEM_OF_GIVEN,
+    }
+)
+
+# A function or a module has made it.
+MADE = frozenset({Reason.CALL, Reason.METHOD, Reason.SENT})
+
+ITEMS = frozenset({Reason.ITEM, Reason.ITEM_OF_GIVEN})
+
+# Not made there and then, but kept somewhere: it is what the variable is called that takes it, `labels = d.get(name)`.
+KEPT = frozenset({Reason.ATTRIBUTE, Reason.DEVICE_ATTRIBUTE, Reason.TAKEN_OUT})
