@@ -27,6 +27,10 @@ exit codes:
   1  findings are left
   2  a file could not be read, parsed or written, or the command or a configuration file is wrong"""
 
+# Python has no translations of argparse's words. To find none, gettext imports locale and looks for files at each word:
+# 0.6 ms of 29 at start-up.
+vars(argparse)["_"] = str
+
 # argparse makes a formatter for each option that it is given, and one without a width imports shutil for it.
 _WHILE_BUILT = partial(argparse.RawDescriptionHelpFormatter, width=80)
 
