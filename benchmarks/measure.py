@@ -1,4 +1,4 @@
-"""A command in; what one run of it costs out: CPU seconds of all its processes, wall seconds and peak memory."""
+"""Runs a command and measures what it costs: CPU seconds of all its processes, wall seconds and peak memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Medians in; a page of Markdown with its tables, and a plot as SVG, out."""
+"""Writes the medians that were measured as a page of Markdown with tables, and as a plot in SVG."""
 
 from __future__ import annotations
 

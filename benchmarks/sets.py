@@ -1,4 +1,4 @@
-"""Pinned releases in; folders of real Python files out, downloaded and unpacked once, outside the repository."""
+"""The real Python files that are measured: pinned releases, downloaded and unpacked once outside the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tag and the address of the repository in; exit code 1 where the package says another version or links elsewhere.
+"""Checks that the package has the version of a tag and links to the repository; exit code 1 where it does not.
 
 python scripts/check_release.py v0.1.0 https://github.com/OWNER/tonumpy
 """

@@ -1,4 +1,4 @@
-"""The installed torch in; knowledge/torch_api.json out: what each public name returns, by calling it.
+"""Writes knowledge/torch_api.json, what each public name of torch returns, by calling the installed torch.
 
 It takes some two minutes, needs numpy and expecttest besides torch, and is deterministic.
 """

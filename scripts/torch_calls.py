@@ -1,4 +1,4 @@
-"""PyTorch's operator database, and simple generated calls, in; what each call of a public name did out."""
+"""Calls public names of torch with the samples of PyTorch's operator database, and records what each call did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observations in; what holds of a public name in every one of them out, and which observations break a claim."""
+"""What holds of a public name of torch in every observed call of it: the claims that torch_api.json is made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures in; simple calls of the public names that PyTorch's operator database does not call out."""
+"""Simple calls, made up from signatures, of the names that PyTorch's operator database does not call."""
 
 from __future__ import annotations
 

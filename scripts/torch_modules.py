@@ -1,4 +1,4 @@
-"""PyTorch's module database and torch.distributions in; what layers return, what distributions' members did out."""
+"""What the layers of torch.nn return, and what the members of torch.distributions do, found by calling them."""
 
 from __future__ import annotations
 

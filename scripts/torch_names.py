@@ -1,4 +1,4 @@
-"""Nothing in; every public callable and attribute of torch that user code can name out, with its one canonical name."""
+"""Lists every public callable and attribute of torch that user code can name, each with its one canonical name."""
 
 from __future__ import annotations
 

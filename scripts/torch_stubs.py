@@ -1,4 +1,4 @@
-"""The installed torch's stubs and operator schemas in; parameters, return kinds and aliasing of public names out."""
+"""Parameters, return kinds and aliasing of public names, read from torch's type stubs and operator schemas."""
 
 from __future__ import annotations
 

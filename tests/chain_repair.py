@@ -1,4 +1,4 @@
-"""A text in; every chain in it repaired out, as if inference had proved each receiver a tensor and nothing more."""
+"""Repairs every chain in a text as if inference had proved each receiver a tensor and nothing more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fixture's text in; its options and the findings that it expects out. CONTRIBUTING.md describes the format."""
+"""Reads a fixture: its options and the findings that it expects. CONTRIBUTING.md describes the format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs in; what `check`, `fix`, `why` and notebooks make of them, held to what must hold for any program.
+"""Puts random programs through `check`, `fix`, `why` and notebooks, and holds these to what must hold for any program.
 
 The programs are real files that are changed at random (`mutants`), and those of hypothesmith with conversions grafted
 upon them. None of them is ever run.
@@ -456,7 +456,7 @@ _LINKS = frozenset("detach cpu to_dense dequantize float cfloat resolve_conj res
 
 
 class _Eraser(ast.NodeTransformer):
-    """Takes every link of a conversion out of a tree, whoever put it there."""
+    """Takes every link of a conversion out of a tree, old or new."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)

@@ -1,4 +1,4 @@
-"""A folder with Python files in; edits such as people and programs make them, done to it at random."""
+"""Edits a folder of Python files at random, as people and programs do."""
 
 from __future__ import annotations
 

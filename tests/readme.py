@@ -1,4 +1,4 @@
-"""README.md, or a page of docs, in; its named blocks out: `<!-- block: NAME -->` stands above each."""
+"""The named blocks of README.md, or of a page of docs: `<!-- block: NAME -->` stands above each."""
 
 from __future__ import annotations
 

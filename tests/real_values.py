@@ -1,4 +1,4 @@
-"""A program in; what each receiver of `.numpy()` in it really was when it ran on real tensors, out.
+"""Runs a program on real tensors and records what each receiver of `.numpy()` in it really was.
 
 The program is translated first: it speaks of the test accelerator where it says cuda, so that `x.is_cuda` and
 `x.cuda()` mean on this machine what they mean on one with a GPU, and it notes each receiver just before it converts it.

@@ -1,4 +1,4 @@
-"""A text in; what inference reveals of the receivers of `.numpy()` in it, in fixed words, out.
+"""What inference reveals of the receivers of `.numpy()` in a text, in fixed words.
 
 The words beside an expression are `# revealed: KIND, DEVICE, GRAD`, one such for each candidate of the line in the
 order of the text, `;` between them. KIND is `tensor`, `likely tensor`, `unknown`, `no tensor` or `None`, several of

@@ -1,4 +1,4 @@
-"""An executable fixture and its repair in; what each cell of tensor and grad mode does on a device out.
+"""Runs an executable fixture and its repair with every sort of tensor and grad mode on a device.
 
 Each outcome is held against what torch's rules foretell: an exact exception, or a value, its dtype, shape and memory.
 """

@@ -563,7 +563,7 @@ def test_an_interruption_ends_without_a_traceback(tmp_path: Path) -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # A shell starts what runs in the background with interruptions ignored, and whoever is started inherits that.
+        # A shell starts what runs in the background with interruptions ignored, and what is started inherits that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stderr is not None

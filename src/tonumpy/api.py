@@ -1,4 +1,4 @@
-"""The public functions: the source of one module or notebook, or paths, in; findings, or the repaired source, out."""
+"""The public functions: they check or repair the source of one module or notebook, or check paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fix as a LibCST codemod: a module in; the repaired module out, with a warning for each finding that is left.
+"""The fix as a LibCST codemod: it repairs a module, and warns of each finding that is left.
 
     python -m libcst.tool codemod --no-format -x tonumpy.codemod.FixNumpyConversionsCommand PATH...
 

@@ -1,4 +1,4 @@
-"""The command line's choices and `[tool.tonumpy]` of the pyproject.toml files in; the settings of each folder out."""
+"""Reads `[tool.tonumpy]` of pyproject.toml files and combines it with the command line's choices for each folder."""
 
 from __future__ import annotations
 
@@ -387,7 +387,7 @@ def _read_path(value: object, root: str) -> str:
 
 
 def _read_cache_dir(value: object, root: str) -> str:
-    """A folder in that of the file: whoever wrote a repository has no say over the others of the user's."""
+    """A folder in that of the file: the author of a repository has no say over other folders."""
     path = _read_path(value, root)
     inside, outside = os.path.realpath(path), os.path.realpath(root)
     if not inside.startswith(os.path.join(outside, "")):

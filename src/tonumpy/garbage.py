@@ -1,4 +1,4 @@
-"""Work in; the same without Python's garbage collector going through what the work keeps, over and over again, out."""
+"""Keeps Python's garbage collector from going through what a piece of work keeps, over and over again."""
 
 from __future__ import annotations
 

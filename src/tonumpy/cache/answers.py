@@ -1,4 +1,4 @@
-"""A question that was asked while findings were made, and its answer, in; whether it would be answered the same now.
+"""Whether a question that was asked while findings were made would still have the same answer now.
 
 Each question is asked once in a run, however many files asked it. Whether a file is there is read off the listing of
 its folder, which is made once for all questions; what is in it has not changed if the system says so (`Stamp`), or else

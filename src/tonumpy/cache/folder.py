@@ -1,6 +1,6 @@
-"""A path in; the folder there in which findings are kept out, made or taken over only where it is one of ours.
+"""The folder in which findings are kept, made or taken over only where it is one of ours.
 
-Whoever wrote the repository may have put something else there: a link to a folder of the user's, or files. No link is
+The author of a repository may have put something else there: a link to a folder of the user's, or files. No link is
 followed, no file is written but those of ours, and `clean` removes nothing else.
 """
 

@@ -1,6 +1,7 @@
-"""Bytes in; the same under this user's seal out, and back. What somebody else has written is not taken for ours.
+"""Seals bytes with this user's key, so that what somebody else has written is not taken for ours.
 
-The key lies in the user's cache folder, outside every repository. Whoever can read it needs no forged cache any more.
+The key lies in the user's cache folder, outside every repository. Somebody who can read it
+needs no forged cache any more.
 """
 
 from __future__ import annotations

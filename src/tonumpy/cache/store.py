@@ -1,4 +1,4 @@
-"""A file's path and settings in; what was found in it before out, while nothing has changed that it was found by."""
+"""Looks up what was found in a file before; it counts while nothing that it was found by has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""argv in; the arguments of one command out. What cannot be understood ends the process with usage and code 2."""
+"""Parses the arguments of the command; what is wrong there ends the process with usage and exit code 2."""
 
 from __future__ import annotations
 

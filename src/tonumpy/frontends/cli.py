@@ -1,4 +1,4 @@
-"""argv in; reports on stdout, errors on stderr, repaired files on disk and the exit code out; no analysis here."""
+"""The command: reads its arguments, calls the analysis, prints reports and errors, and chooses the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file and its settings in; its findings out, those of a notebook that is a copy of another worked out only once.
+"""Checks a file; what is found in a notebook holds for all its copies, and is worked out only once.
 
 Collections hold the same notebook in many folders, one for each language or version of the documents.
 """

@@ -1,4 +1,4 @@
-"""flake8's tree and lines in; rows, columns and messages out. Selecting and `noqa` are left to flake8."""
+"""The flake8 plugin. Selecting codes and `noqa` are left to flake8."""
 
 from __future__ import annotations
 

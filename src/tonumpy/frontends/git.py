@@ -1,4 +1,4 @@
-"""A folder of a git repository in; what git's ignore rules leave of it out, and no program of the repository's run.
+"""Asks git which files of a folder are not ignored, without running any program of the repository's.
 
 A repository's configuration names programs (a file system monitor, hooks, filters, the transport of a remote from which
 missing objects are fetched), and the author of the repository wrote it. So git is never told of the repository: it is

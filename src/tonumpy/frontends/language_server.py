@@ -1,4 +1,4 @@
-"""An editor's messages in; diagnostics, quick fixes and hovers out, by the Language Server Protocol over stdio.
+"""A server for the Language Server Protocol over stdio: diagnostics, quick fixes and hovers for an editor.
 
 One thread does all the analysis, so that the loop that reads messages always answers; of several versions of a document
 that wait for it only the last is looked at.

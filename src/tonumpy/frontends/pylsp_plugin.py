@@ -1,4 +1,4 @@
-"""The plugin of python-lsp-server: its documents in; diagnostics and quick fixes as its dictionaries out."""
+"""The plugin of python-lsp-server: diagnostics and quick fixes for its documents, as its dictionaries."""
 
 from __future__ import annotations
 

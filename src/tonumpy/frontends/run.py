@@ -1,4 +1,4 @@
-"""One file's bytes and settings in; what `check` or `fix` makes of them out, with every failure as a SourceError."""
+"""Does the work of `check` or `fix` on the bytes of one file; every failure becomes a SourceError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and their configuration in; the settings that hold for them out, as a `[tool.tonumpy]` table for each group."""
+"""Shows the settings that hold for files, as a `[tool.tonumpy]` table for each group of files that share them."""
 
 from __future__ import annotations
 

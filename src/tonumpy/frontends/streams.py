@@ -1,4 +1,4 @@
-"""Texts and bytes in, written to the standard streams; a stream that is closed or full is a StreamError."""
+"""Writes to the standard streams and reads standard input; a stream that is closed or full is a StreamError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks in; their outcomes out in the same order, be they known from former runs or made now."""
+"""Runs tasks, or takes what former runs found, and gives the outcomes in the order of the tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A path and the text, or the cells, that an editor has of it in; what is found there, and edits that repair it, out.
+"""What is found in a document, or in a notebook's cells, as an editor has it now, and the edits that repair it.
 
 It remembers what is open and what was read of the repository. It is used by one thread at a time.
 """

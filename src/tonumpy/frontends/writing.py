@@ -1,4 +1,4 @@
-"""The old and the new bytes of files in; the new ones on disk, each file in one step, and what could not be written.
+"""Writes repaired files to the disk, each in one step, and tells which could not be written.
 
 What goes wrong with one file is a SourceError that names it, and the others are still written.
 """

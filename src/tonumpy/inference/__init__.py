@@ -1,4 +1,4 @@
-"""Candidates in; conversions out: what is known of each value that is converted. Imports run down this list:
+"""What is known of each value that is converted. Imports run down this list:
 
 receivers.py, arguments.py   the two questions that the pipeline asks
 memory/                      what shares memory with what, and who writes it

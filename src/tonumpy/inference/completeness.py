@@ -1,4 +1,4 @@
-"""A source and its candidates in; those that neither grad nor device can make raise out, as is plain without inference.
+"""Finds the candidates that neither grad nor device can make raise, as is plain without inference.
 
 Their chains are complete, or bring the tensor to the CPU where torch itself says that grad mode is off.
 """

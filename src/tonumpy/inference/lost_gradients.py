@@ -1,4 +1,4 @@
-"""A conversion in; the line where torch trains on a loss that is made of its array alone out: nothing is learnt there.
+"""Finds where torch trains on a loss that is made of a conversion's array alone: nothing is learnt there.
 
 By names alone, and in the order of no statement: an array comes from a conversion where an expression holds one or the
 other, and a loss from an array where `torch.tensor(array)` or the like does. A loss that anything else has a part in,

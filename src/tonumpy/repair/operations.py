@@ -1,4 +1,4 @@
-"""A conversion in; the operations on its syntax tree that repair it out, how several go together, and their wording."""
+"""The operations on a syntax tree that repair a conversion, how several go together, and how they are worded."""
 
 from __future__ import annotations
 

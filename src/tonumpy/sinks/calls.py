@@ -1,4 +1,4 @@
-"""A source in; the calls that may give a tensor to another library's function, where something may go wrong, out.
+"""Finds the calls that may give a tensor to another library's function, where something may go wrong.
 
 Two steps: the spelling alone (`places_spelt`) rules out most files, which then need no parse, and only ever lets too
 much through; the tree says the rest. Only functions and classes are looked at that say something of grad or devices, or

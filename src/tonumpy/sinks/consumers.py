@@ -1,4 +1,4 @@
-"""The name of another library's function in; which of its arguments it converts, if they are tensors, out.
+"""Which arguments a function of another library converts, if they are tensors.
 
 consumers.json says it: that is measured on the libraries themselves by scripts/measure_consumers.py. `Axes` and
 `Estimator` stand there for the objects that Matplotlib's and scikit-learn's functions give.

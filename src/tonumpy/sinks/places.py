@@ -1,4 +1,4 @@
-"""A text in; the offsets of the calls out that may give a tensor to another library's function where that may raise.
+"""Finds, in the text alone, calls that may give a tensor to another library's function where that may raise.
 
 Without a parse, which most files then need not: the spelling only ever lets too much through.
 """

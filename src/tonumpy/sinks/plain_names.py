@@ -1,5 +1,4 @@
-"""A function and an expression in it in; whether the spelling alone shows that its value is no tensor, nor holds one,
-out.
+"""Whether the spelling of an expression alone shows that its value is no tensor, and holds none.
 
 Plain are arrays, numbers and strings, and containers of such: what other libraries than torch make, and literals.
 """

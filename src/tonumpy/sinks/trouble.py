@@ -1,5 +1,5 @@
-"""A source in; the places out where it says something by which a tensor may come to require grad, or to lie on an
-accelerator, or to be of a dtype or layout that NumPy does not have.
+"""Finds the places that say something by which a tensor may come to require grad, or to lie on an accelerator, or to
+be of a dtype or layout that NumPy does not have.
 
 Not where such things are only spoken of, as in a parameter `device`, nor what names the CPU alone.
 """

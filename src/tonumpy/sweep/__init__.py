@@ -1,1 +1,1 @@
-"""Many repositories at commits in; one data set of findings out, made by processes of this machine or of a cluster."""
+"""Checks many repositories at commits; processes of this machine or of a cluster make one data set of the findings."""

@@ -1,4 +1,4 @@
-"""The arguments of `tonumpy sweep` in; a data set, patches, a summary and the exit code out."""
+"""`tonumpy sweep`: goes through all repositories and writes the data set, the patches and a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests in; replies out as they come, from the processes of a Dask cluster: one of our own, or one that is there."""
+"""Runs tasks in the processes of a Dask cluster, our own or one that is there, and yields replies as they come."""
 
 from __future__ import annotations
 

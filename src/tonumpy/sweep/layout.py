@@ -1,4 +1,4 @@
-"""A commit in; a folder out that holds what the analysis asks for, as a clone of the repository would."""
+"""Writes what the analysis reads of a commit into a folder, as a clone of the repository would."""
 
 from __future__ import annotations
 

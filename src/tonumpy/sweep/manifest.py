@@ -1,4 +1,4 @@
-"""A manifest or a folder of repositories in; the repositories to look at out."""
+"""Reads which repositories are to be looked at from a manifest, or from a folder that holds them."""
 
 from __future__ import annotations
 

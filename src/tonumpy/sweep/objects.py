@@ -1,4 +1,4 @@
-"""A repository's folder or URL in; its commits, trees and files out, read from git's objects and from nothing else.
+"""Reads the commits, trees and files of a repository from git's objects, and from nothing else.
 
 A repository's configuration names programs, and the author of the repository wrote it. So git never sees it: it is run
 on a repository of our own that borrows the other's objects (git calls that an alternate). There are no remotes in it

@@ -1,4 +1,4 @@
-"""The findings of a data set in; the page of `tonumpy check --output-format html` over all repositories out."""
+"""Writes the findings of a data set as one HTML page over all repositories, as `check --output-format html` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A commit and its repaired files in; one patch out that `git am` takes, tried out before it is handed over."""
+"""Makes one patch for `git am` of the repaired files of a commit, and tries it out before handing it over."""
 
 from __future__ import annotations
 

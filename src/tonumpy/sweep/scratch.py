@@ -1,4 +1,4 @@
-"""The folder of a run in; where its tasks may lay repositories out: in memory, where there is plenty of it."""
+"""Where the tasks of a run may lay repositories out: in memory, where there is plenty of it."""
 
 from __future__ import annotations
 

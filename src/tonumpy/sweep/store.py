@@ -1,4 +1,4 @@
-"""What is known of repositories in; a data set of Parquet files out, and what an earlier run left in it.
+"""Keeps what is known of repositories as a data set of Parquet files, and reads what an earlier run left in it.
 
     OUT/findings/run=RUN/KEY.parquet      a row a finding
     OUT/repositories/run=RUN/KEY.parquet  one row: the repository at a commit is done; written last

@@ -1,4 +1,4 @@
-"""A request in; a reply out. The repository is laid out in a folder, and the everyday command is run on it."""
+"""One task of a sweep, done in a worker: the repository is laid out in a folder, and the everyday command run on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A candidate in; out: the errors that code around it catches, and makes good by converting in another way.
+"""The errors that code around a candidate catches, and makes good by converting in another way.
 
 `try: x.numpy()` / `except (RuntimeError, TypeError): x.detach().cpu().numpy()`. What the handler converts is a
 candidate of its own.

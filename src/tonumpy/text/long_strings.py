@@ -1,4 +1,4 @@
-"""A part of a text in; where its triple-quoted strings stand out, or that this is uncertain.
+"""Finds the triple-quoted strings in a part of a text without parsing it, or says that this is uncertain.
 
 They are what hides the lines of a file from those who look for definitions without parsing it: only in such a string
 does a line begin that is no code, but for one after a backslash.

@@ -1,4 +1,4 @@
-"""The source of a notebook's cell in; Python with as many rows out, with harmless words for what only IPython knows.
+"""Turns the source of a notebook's cell into Python with as many rows: what only IPython knows becomes harmless words.
 
 What is Python stays in its row and column. The escapes are those of IPython's own input transformer: `%magic`,
 `%%magic`, `!shell`, `name?`, and `,`, `;` and `/` at the beginning of a line; each only where a logical line begins, or

@@ -1,4 +1,4 @@
-"""The JSON text of a notebook in; its code cells out, and of each the places of the pieces of its source in that text.
+"""Reads the code cells of a notebook from its JSON text, and where in that text each piece of their source stands.
 
 json reads each cell as a whole, outputs of megabytes too; its pieces are looked for where there is something to report.
 """

@@ -1,4 +1,4 @@
-"""A Jupyter notebook in; a Source whose text is its code cells as one module, and the way back to cell and JSON out.
+"""A Jupyter notebook as a Source: its code cells as one module, and the way back to cell and JSON.
 
 The cells stand in their order, each from a row of its own, so that what one says holds for those behind it. What only
 IPython understands is replaced row by row (see magics.py), what is no Python by empty rows.

@@ -1,4 +1,4 @@
-"""The bytes or the text of a file in; whether it may hold a conversion out. What cannot costs no more than reading it.
+"""Whether the bytes or the text of a file may hold a conversion. What cannot costs no more than reading it.
 
 Imports nothing: most starts, in a pre-commit hook, end here.
 """

@@ -1,4 +1,4 @@
-"""A node in; its child nodes, or all nodes below it, out: in the order of the text, and several times as fast as ast's.
+"""Walks over the nodes of a syntax tree in the order of the text, several times as fast as ast does.
 
 Nodes that carry nothing of interest (contexts, operators, names of imports) are left out.
 """

@@ -71,7 +71,7 @@ _CHOOSE_NO_DEVICE = (
     | frozenset("numpy scipy sklearn pandas matplotlib seaborn PIL cv2 skimage networkx sympy joblib omegaconf".split())
     | frozenset("einops onnx onnxruntime librosa soundfile h5py nibabel shapely ase rdkit pydantic attr click".split())
 )
-# What lays out models and leaves the device to whoever uses it, who in a notebook is in sight.
+# What lays out models and leaves the device to its users, who in a notebook are in sight.
 _OF_MODELS = frozenset(
     "gpytorch linear_operator botorch pyro torchmetrics torchdiffeq kornia timm torch_geometric".split()
 )

@@ -1,4 +1,4 @@
-"""A dotted name's first part and a folder in; the folders of the repository that hold it out. Nothing is read."""
+"""Finds the folders of a repository that hold the first part of a dotted name. No file is read."""
 
 from __future__ import annotations
 

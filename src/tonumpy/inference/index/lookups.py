@@ -1,7 +1,7 @@
 """What was asked of the disk while one file was looked at, and what it answered.
 
-Whoever asks the same of the same text and settings and is answered the same finds the same. So these answers are the
-key under which findings may be kept (see cache/). Each is plain data, as JSON knows it.
+Where the same is asked of the same text and settings, and answered the same, the same is found. So these answers are
+the key under which findings may be kept (see cache/). Each is plain data, as JSON knows it.
 
 A new kind of question needs two things: `Project.note` where it is answered, each time that it is, also where the
 project knows the answer already from an earlier file; and in cache/answers.py how it is asked again. What an answer is

@@ -1,4 +1,4 @@
-"""A function's body and what is asked of it in; the statements that must be run to answer out.
+"""Slices: the statements of a function's body that an answer depends on.
 
 A program slice (Weiser, "Program Slicing", 1981): what is asked for is followed backwards through the statements. One
 that gives a name a new value counts if the value is read further down; one that changes an object in place, and any in

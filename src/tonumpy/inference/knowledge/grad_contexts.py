@@ -1,4 +1,4 @@
-"""What torch's `no_grad` and its like give in; the grad mode inside their blocks and the functions under them out.
+"""What `torch.no_grad` and its like make of grad mode, inside their blocks and in the functions under them.
 
 A mode is "on", "off", "unknown", or "unchanged" from what it is around the block.
 """

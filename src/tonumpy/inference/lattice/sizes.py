@@ -1,4 +1,4 @@
-"""A value in; the same out, or one that knows less of what it holds: a value may hold another many times over.
+"""Forgets part of what a value holds where that would grow too large: it may hold another many times over.
 
 `x = [x, x]`, said twenty times, is a list that holds a million lists, though only twenty are ever made; so is what a
 container becomes that is put into itself under a key that is not known. Whatever looks into a value goes through all

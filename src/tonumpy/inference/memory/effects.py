@@ -1,4 +1,4 @@
-"""A call of a function of the repository in; what that writes of what it is given, and what it gives back, out.
+"""What a call of a function of the repository writes of its arguments, and what it gives back.
 
 Each function is run over once, by walk.py, with its parameters for names of memory; what is found of these is
 read as said of the arguments here.

@@ -1,4 +1,4 @@
-"""A function in; what each of its statements does to the memory that its names hold, in order, out.
+"""Walks through a function, statement by statement, and tells what each does to the memory its names hold.
 
 Loops are run until nothing new comes round. Nothing is known of values but which memory they may refer to.
 """

@@ -1,5 +1,5 @@
-"""A test function in; what pytest gives its parameters out: what is listed for them, or what the fixtures of their
-names return or yield. What parameterized lists for them is the same to whoever runs the test.
+"""What pytest gives the parameters of a test: what is listed for them, or what the fixtures of their names return or
+yield. What parameterized lists for them is the same, by whichever program the test is run.
 
 Where pytest looks for a fixture: https://docs.pytest.org/en/stable/reference/fixtures.html#fixture-availability
 What is listed for a parameter: https://docs.pytest.org/en/stable/reference/reference.html#pytest-mark-parametrize

@@ -1,4 +1,4 @@
-"""An operation and its result in; the result with the dtype that `torch.autocast` gives it out.
+"""The dtype that `torch.autocast` gives the result of an operation.
 
 Of the blocks that cast to bfloat16 only: NumPy has float16. Which operations autocast makes narrow is one list for all
 devices; which it makes wide depends on the device, so of those nothing is said.

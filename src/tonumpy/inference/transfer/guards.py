@@ -1,4 +1,4 @@
-"""A condition in; whether it says that an accelerator is in use out, and what a branch brings to the CPU because it is.
+"""Conditions that say whether an accelerator is in use, and what their branches bring to the CPU because it is.
 
 `if use_cuda: x = x.cpu()`: where the flag says no, x is on the CPU already, or the call would be needed there, too.
 """

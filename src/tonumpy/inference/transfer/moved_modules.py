@@ -1,4 +1,4 @@
-"""A module, or what moves like one, in; itself after `.cuda()`, `.to(...)`, `.half()` or `.requires_grad_(...)` out.
+"""A module after `.cuda()`, `.to(...)`, `.half()` or `.requires_grad_(...)`, or what else moves like one.
 
 `freeze()` and `unfreeze()` are those of lightning's modules; other classes have methods of these names that do less.
 """

@@ -1,4 +1,4 @@
-"""A call of torch and its result in; the result with what is proved of its layout, its dtype and its lazy bits out.
+"""What is proved of the layout, the dtype and the lazy bits of what a call of torch returns.
 
 A tensor on which `.conj()` was called has a bit set in place of the work; so has the imaginary part of such a one,
 whose sign is still to be changed. tests/test_representation.py holds every name here against real torch.

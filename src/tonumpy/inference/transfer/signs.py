@@ -1,5 +1,5 @@
-"""A name in; whether it speaks for trouble with the tensors of what is called so out. Such signs only ever report
-something: nothing is silenced by one."""
+"""Names that speak for trouble with the tensors of what is called so. Such signs only ever report something: nothing
+is silenced by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source and a finding in; its lines out, with a caret under what is meant, and as the repair would make them."""
+"""The lines of a finding, with a caret under what is meant, and the same lines as the repair would make them."""
 
 from __future__ import annotations
 

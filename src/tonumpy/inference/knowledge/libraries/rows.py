@@ -69,7 +69,7 @@ _EMPTY = Library({}, {}, {}, {}, (), {}, {}, {}, {})
 
 # Libraries none of whose results is a tensor, nor holds one. Not here although it looks so: networkx (a graph holds
 # what it was given), faiss (gives tensors with its contrib.torch_utils), fire (returns what the function returned).
-# A mock (of unittest) gives mocks, and whoever tells it to give a tensor holds that already.
+# A mock (of unittest) gives mocks, and a test that tells it to give a tensor holds that already.
 _PLAIN_ROOTS = frozenset(
     "numpy pandas scipy sklearn matplotlib cv2 PIL os sys re json math time random string io pathlib argparse logging"
     " csv glob shutil subprocess datetime struct yaml warnings uuid hashlib gzip zipfile tarfile tempfile platform"
