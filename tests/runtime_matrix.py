@@ -74,11 +74,10 @@ class Cell(NamedTuple):
         return f"{self.fixture} on {self.device}, {self.kind}, {self.mode}: {self.problem or 'ok'}"
 
 
-def run_matrix(fixture: Fixture, device: str, repaired: str, *, forced: bool = False) -> list[Cell]:
+def run_matrix(fixture: Fixture, device: str, repaired: str, *, forced: bool = False) -> Iterator[Cell]:
     """Run the fixture as it is and as repaired; `forced` says that the repair is `.numpy(force=True)`."""
     original_code = compile(fixture.text, fixture.name, "exec", dont_inherit=True)
     repaired_code = compile(repaired, f"{fixture.name} (repaired)", "exec", dont_inherit=True)
-    cells = []
     for kind, mode in fixture.cells(device):
         expected = _reference(fixture, kind, original_code)
         refused, problem = _run(fixture, device, kind, mode, original_code, ALWAYS - fixture.lacks, expected)
@@ -87,8 +86,7 @@ def run_matrix(fixture: Fixture, device: str, repaired: str, *, forced: bool = F
         )
         healed = refused and not still_refused
         what = f"the original {problem}" if problem else f"the repaired code {new_problem}" if new_problem else None
-        cells.append(Cell(fixture.name, device, kind.name, mode, healed, what))
-    return cells
+        yield Cell(fixture.name, device, kind.name, mode, healed, what)
 
 
 def _run(

@@ -41,7 +41,7 @@ def test_repaired_code_works_where_the_original_raised(
 ) -> None:
     _require(device)
     repaired = fix_source(fixture.text, unsafe=True, style=style)
-    cells = run_matrix(fixture, device, repaired, forced=style == "force")
+    cells = list(run_matrix(fixture, device, repaired, forced=style == "force"))
     assert not [str(cell) for cell in cells if cell.problem]
     # On the CPU nothing is wrong with a chain that lacks `.cpu()` alone; a copy from elsewhere has neither bit.
     harmless = {"cpu"} if device == "cpu" else {"resolve_conj", "resolve_neg"}
