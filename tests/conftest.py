@@ -49,6 +49,20 @@ def run_tonumpy(tmp_path: Path) -> RunTonumpy:
     return run
 
 
+# Those that take longest: begun first, so that nobody waits for one of them at the end.
+_LONGEST = ("test_torch_api.py", "test_runtime.py", "test_fixtures.py")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """For the whole suite a process a core; for what the command line names none but pytest's own."""
+    return 0 if config.args_source is config.ArgsSource.ARGS else min(os.cpu_count() or 1, 8)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {name: number for number, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the .fixed.py twins of the fixtures")
 
