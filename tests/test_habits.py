@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -25,8 +26,11 @@ def test_the_page_has_its_parts(habit: Habit) -> None:
 @pytest.mark.parametrize("habit", HABITS)
 def test_its_example_rests_on_it(habit: Habit, tmp_path: Path) -> None:
     example = habit.page.partition("```python\n")[2].partition("```")[0]
+    if "cell of a notebook that has run" in example:
+        example = _notebook(_ran(example))
     said = re.search(r"module is called (\S+\.py)", example)  # where that counts
     usual = "test_example.py" if "def test_" in example else "example.py"
+    usual = "example.ipynb" if example.startswith("{") else usual
     name = str(tmp_path / (said[1] if said else usual))
     assert check_source(example, name) == []
     if habit.id not in _OF_KIND:
@@ -34,6 +38,53 @@ def test_its_example_rests_on_it(habit: Habit, tmp_path: Path) -> None:
         assert {finding.confidence for finding in found} == {"low"}
         assert habit.id in {ground.id for finding in found for ground in finding.evidence}
     assert check_source(example, name, disable_habits=(habit.id,)) != []
+
+
+def _ran(source: str, *outputs: dict[str, object]) -> dict[str, object]:
+    return {"cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": outputs, "source": source}
+
+
+def _notebook(*cells: dict[str, object]) -> str:
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+_IMPORTS = "import torch\nfrom curves import points\n"
+_SHOWN = "def show(x):\n    return x.cpu().numpy()\n"
+_ERROR = {"output_type": "error", "ename": "RuntimeError", "evalue": "Can't call numpy()", "traceback": []}
+_STREAM = {"output_type": "stream", "name": "stdout", "text": "1\n"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_silent"),
+    [
+        ([_ran(f"{_IMPORTS}points(1).cpu().numpy()")], True),
+        ([_ran(f"{_IMPORTS}points(1).cpu().numpy()", _STREAM)], True),
+        ([{**_ran(f"{_IMPORTS}points(1).cpu().numpy()", _STREAM), "execution_count": None}], True),
+        ([{**_ran(f"{_IMPORTS}points(1).cpu().numpy()"), "execution_count": None}], False),
+        ([_ran(f"{_IMPORTS}points(1).cpu().numpy()", _STREAM, _ERROR)], False),
+        ([_ran(f"{_IMPORTS}for x in points:\n    with points:\n        points(x).cpu().numpy()")], True),
+        ([_ran(f"{_IMPORTS}if points:\n    points(1).cpu().numpy()")], False),
+        ([_ran(f"{_IMPORTS}try:\n    points(1).cpu().numpy()\nexcept RuntimeError:\n    pass")], False),
+        ([_ran(f"{_IMPORTS}later = lambda: points(1).cpu().numpy()")], False),
+        ([_ran(f"{_IMPORTS}y = points(1).cpu().numpy() if points else 0")], False),
+        ([_ran(f"{_IMPORTS}{_SHOWN}show(points(1))")], True),
+        ([_ran(_IMPORTS + _SHOWN), _ran("show(points(1))")], True),
+        ([_ran(_IMPORTS + _SHOWN), _ran("show(points(1))"), _ran("show(points(2))", _ERROR)], False),
+        ([_ran(_IMPORTS + _SHOWN), _ran("if points:\n    show(points(1))")], False),
+        ([_ran(f"{_IMPORTS}{_SHOWN}def call(x):\n    show(points(x))\ncall(1)")], True),
+        (
+            [_ran(f"{_IMPORTS}def show(x):\n    if x is None:\n        return\n    x.cpu().numpy()\nshow(points(1))")],
+            False,
+        ),
+        ([_ran("import torch\nnet = torch.nn.Linear(1, 1)\nnet(x).cpu().numpy()")], False),  # what ran was other code
+        ([_ran(f"{_IMPORTS}w = torch.nn.Parameter(torch.ones(1))\nw.numpy()")], False),  # the code says so
+        ([_ran(f"{_IMPORTS}points.to('cuda')\npoints(1).to('cuda').numpy()")], False),  # the device is another matter
+    ],
+)
+def test_what_a_cell_that_ran_shows(cells: list[dict[str, object]], is_silent: bool, tmp_path: Path) -> None:
+    document, path = _notebook(*cells), str(tmp_path / "a.ipynb")
+    assert (check_source(document, path) == []) is is_silent
+    assert check_source(document, path, disable_habits=("cell-that-ran",)) != []
 
 
 _IN_A_CLASS = "import torch\n\n\nclass A:\n    def f(self, x):\n        return "

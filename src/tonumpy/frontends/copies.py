@@ -35,7 +35,7 @@ def check(source: Source, settings: Settings, project: Project) -> list[Finding]
     """What `pipeline.check` finds."""
     if source.cell_rows is None:
         return pipeline.check(source, settings, project)
-    key = (source.text, source.cell_rows, settings, project.is_package(folder_of(source.filename)))
+    key = (source.text, source.cell_rows, source.cells_run, settings, project.is_package(folder_of(source.filename)))
     among = _known.setdefault(project, {}).setdefault(key, [])
     for known in among:
         if all(project.find(name, folder_of(source.filename)) is None for name in known.missed):

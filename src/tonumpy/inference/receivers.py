@@ -35,6 +35,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.copies import copies_in
+from tonumpy.inference.shown_by_runs import has_been_made
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS
 from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_all_modules, at_best, may_be_asked
@@ -284,11 +285,16 @@ def _as_habits_have_it(
     if grad is None and cpu_only.has_raised(candidate.scopes):
         basis = where.habit("passed-test", "the test would have raised")
         grad, evidence = _learnt(grad, False, "grad", basis, evidence)
+    is_of_model = do_learn(members(seen.receiver))
+    place = candidate.call, candidate.statement, candidate.scopes
+    if grad is None and not is_of_model and has_been_made(module, *place):
+        basis = where.habit("cell-that-ran", "the cell ran, and would have raised")
+        grad, evidence = _learnt(grad, False, "grad", basis, evidence)
     if (cpu is None or grad is None) and sent is Sent.NOWHERE and _is_of_data(module):
         basis = where.habit("data-package", "a package of data is worked on before there is a model")
         if cpu is None:
             cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
-        if grad is None and not do_learn(members(seen.receiver)):
+        if grad is None and not is_of_model:
             grad, evidence = _learnt(grad, False, "grad", basis, evidence)
     if cpu is None and sent is Sent.NOWHERE and _is_given_in_test(module, candidate, seen):
         basis = where.habit("test-parameter", "a test makes what it works on, and names no device here")

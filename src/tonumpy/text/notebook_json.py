@@ -46,12 +46,16 @@ class Piece(NamedTuple):
 
 
 class CodeCell(NamedTuple):
-    """`number` counts the cells of all kinds from 1, as ruff does. `start` is where it begins in the JSON text."""
+    """`number` counts the cells of all kinds from 1, as ruff does. `start` is where it begins in the JSON text.
+
+    `has_run`: the notebook keeps what a run of it gave, which came to its end.
+    """
 
     number: int
     source: str
     start: int
     metadata: object
+    has_run: bool = False
 
 
 class Pieces(NamedTuple):
@@ -120,7 +124,14 @@ def _code_cells(reader: _Reader) -> Iterator[CodeCell]:
                 text = source if isinstance(source, str) else "".join(source)
             except TypeError as error:
                 raise NotReadError("no notebook: the source of a cell is no text", start) from error
-            yield CodeCell(number, text, start, cell.get("metadata"))
+            yield CodeCell(number, text, start, cell.get("metadata"), _has_run(cell))
+
+
+def _has_run(cell: dict[str, Any]) -> bool:
+    outputs = cell.get("outputs")
+    if not isinstance(outputs, list) or not (outputs or isinstance(cell.get("execution_count"), int)):
+        return False
+    return not any(isinstance(each, dict) and each.get("output_type") == "error" for each in outputs)
 
 
 def pieces_of(document: str, cell: CodeCell) -> Pieces:

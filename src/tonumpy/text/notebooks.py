@@ -101,6 +101,7 @@ class Notebook(Source):
         self._parts = parts
         self._rows = [part.row for part in parts]
         self.cell_rows = tuple(self._rows)
+        self.cells_run = tuple(part.cell.has_run for part in parts)
         self.text = "".join(f"{part.text}\n" for part in parts)
 
     @cached_property
@@ -147,6 +148,9 @@ class Notebook(Source):
     def cell_at(self, row: int) -> tuple[int, int]:
         part = self._part_at(row)
         return part.cell.number, part.row
+
+    def has_run(self, row: int) -> bool:
+        return self._part_at(row).cell.has_run
 
     def cell(self, number: int) -> str:
         """The source of a code cell, as it stands there."""

@@ -39,6 +39,7 @@ class Source:
     """
 
     cell_rows: tuple[int, ...] | None = None  # where the cells of a notebook begin
+    cells_run: tuple[bool, ...] = ()  # whether each keeps what a run of it gave, which came to its end
     skipped: tuple[SourceError, ...] = ()  # what of the file could not be parsed, where the rest still could
 
     def __init__(self, data: bytes, filename: str, *, followed: bool = False) -> None:
@@ -92,6 +93,10 @@ class Source:
     def cell_at(self, row: int) -> tuple[int, int]:  # noqa: ARG002
         """The number of the cell that a row of the text belongs to, and the row of its first; a module is as one."""
         return 1, 1
+
+    def has_run(self, row: int) -> bool:  # noqa: ARG002
+        """Whether a row stands in a cell that keeps what a run of it gave, which came to its end."""
+        return False
 
     def row_of(self, cell: int | None, row: int) -> int:
         """The row of the text that a user means by a row, or by one of a cell; ValueError where there is none."""
