@@ -87,6 +87,32 @@ def test_what_a_cell_that_ran_shows(cells: list[dict[str, object]], is_silent: b
     assert check_source(document, path, disable_habits=("cell-that-ran",)) != []
 
 
+@pytest.mark.parametrize(
+    ("code", "is_silent"),
+    [
+        ("import corner\nx = corner.of(1).detach()\nx.numpy()", True),
+        ("import corner\nx = corner.of(1, device=device).detach()\nx.numpy()", True),
+        ("import corner\ndevice = torch.device('cpu')\nx = corner.of(1).detach()\nx.numpy()", True),
+        ("import corner\ndef f(device: str = 'cpu'):\n    pass\nx = corner.of(1).detach()\nx.numpy()", True),
+        ("import corner\nmodel.to(corner.device)\nx = model(1).detach()\nx.numpy()", True),
+        ("import corner\nx = corner.of(1, device='cuda').detach()\nx.numpy()", False),
+        ("import corner\ndevice = corner.pick()\nx = corner.of(1).detach()\nx.numpy()", False),
+        ("import corner\nkw = {'device': corner.pick()}\nx = corner.of(1, **kw).detach()\nx.numpy()", False),
+        ("import corner\nx = torch.load(corner.file).detach()\nx.numpy()", False),
+        ("import corner\nnet.load_weights('a')\nx = corner.of(1).detach()\nx.numpy()", True),
+        ("import fastai\nx = fastai.learn(1).detach()\nx.numpy()", False),
+        ("from transformers import AutoModel\nx = other.of(AutoModel)[0].detach()\nx.numpy()", True),
+        ("from transformers import AutoModel, Trainer\nx = other.of(AutoModel)[0].detach()\nx.numpy()", False),
+        ("import transformers\nx = transformers.pipeline('a').of(1).detach()\nx.numpy()", False),
+    ],
+)
+def test_where_a_notebook_keeps_to_the_cpu(code: str, is_silent: bool, tmp_path: Path) -> None:
+    document = _notebook({**_ran(f"import torch\n{code}\n"), "execution_count": None})
+    path = str(tmp_path / "a.ipynb")
+    assert (check_source(document, path) == []) is is_silent
+    assert check_source(document, path, disable_habits=("program-on-cpu",)) != []
+
+
 _IN_A_CLASS = "import torch\n\n\nclass A:\n    def f(self, x):\n        return "
 _IN_A_HELPER = "import torch\nimport other\n\n\ndef f(x, device):\n    return "
 

@@ -3,11 +3,13 @@
 ## What it believes
 
 A script, or a test, that names no other device, loads nothing that may have been saved on one, and whose imports are
-all in sight or known to choose none, runs on the CPU.
+all in sight or known to choose none, runs on the CPU. So does a notebook, whose imports may also be any that are not
+known to choose a device by themselves, as a trainer does.
 
 ## Why
 
-There is nobody who would choose another device for it. A comment or a docstring that speaks of one says nothing.
+There is nobody who would choose another device for it. A comment or a docstring that speaks of one says nothing. Of
+1,374 notebooks that name none, the outputs of two show a GPU: a module beside them had chosen it.
 
 ## Example
 
@@ -71,9 +73,26 @@ _CHOOSE_NO_DEVICE = (
     | frozenset("numpy scipy sklearn pandas matplotlib seaborn PIL cv2 skimage networkx sympy joblib omegaconf".split())
     | frozenset("einops onnx onnxruntime librosa soundfile h5py nibabel shapely ase rdkit pydantic attr click".split())
 )
-# What lays out models and leaves the device to its users, who in a notebook are in sight.
-_OF_MODELS = frozenset(
-    "gpytorch linear_operator botorch pyro torchmetrics torchdiffeq kornia timm torch_geometric".split()
+# What takes the accelerator that there is, without being told: all others leave that to their users, who in a notebook
+# are in sight.
+_CHOOSE_BY_THEMSELVES = frozenset(
+    "accelerate autogluon catalyst clip d2l darts fastai fastbook flair gluonts ignite lightning mmcv mmdet".split()
+) | frozenset(
+    "mmengine pypots pytorch_lightning sentence_transformers simpletransformers stable_baselines3 tsai whisper".split()
+)
+_CHOOSING_IN_TRANSFORMERS = r"Trainer$|^pipelines?$"
+# A device that is chosen in a notebook: to hand on one that is there already, or the name of one, chooses none.
+_NO_CHOICE = r"""(?!\s*(?:["']cpu|(?:torch\.)?device\(["']cpu|none\b|(?:[\w\])]+\.)*device\b))"""
+_CHOOSING_IN_NOTEBOOK = (
+    r"cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b|device_map"
+    r"""|device(?<=\bdevice)\((?!\s*["']cpu)"""
+    rf"""|device(?<=\bdevice)(?:\s*:\s*[\w.|\[\] ]{{1,40}})?\s*=(?!=){_NO_CHOICE}"""
+    rf"""|["']device["']\s*:{_NO_CHOICE}"""
+)
+# What brings back what was saved wherever it was: weights that a model is filled with stay where the model is.
+_LOADING_IN_NOTEBOOK = (
+    r"""torch\.load\((?![^\n]*map_location\s*=\s*(?:torch\.device\()?["']cpu)|pickle|joblib\.load\("""
+    r"|load_from_checkpoint\(|load_learner\(|load_model\("
 )
 # The parts of such a library that do not, though others may.
 _PARTS_THAT_CHOOSE_NONE = frozenset(
@@ -136,15 +155,26 @@ class CpuOnly:
             imports = _imports_named(module, text)
             roots = imported_roots(text) | {each.module.partition(".")[0] for each in imports if not each.level}
         return (
-            not names_other_devices(text)
+            not self._names_other_devices(text)
             and not self._may_bring(place, text)
             and not any(self._is_out_of_sight(root, imports) for root in roots)
             and not any(self._may_choose(module, each) for each in imports)
             and not (module.use.holds_tests and any(self._may_move(each, text) for each in module.conftests))
         )
 
+    @property
+    def _is_notebook(self) -> bool:
+        return self._module.source.cell_rows is not None
+
+    def _names_other_devices(self, text: str) -> bool:
+        if not names_other_devices(text):
+            return False
+        return not self._is_notebook or re.search(_CHOOSING_IN_NOTEBOOK, text.lower()) is not None
+
     def _may_bring(self, place: Items[Scope], text: str) -> bool:
         """Whether something is loaded that was saved elsewhere: a test may load what it has saved itself."""
+        if self._is_notebook:
+            return re.search(_LOADING_IN_NOTEBOOK, text) is not None
         is_own = len(place) > 1 and re.search(_SAVING, text) is not None
         return not is_own and re.search(_LOADING, text) is not None
 
@@ -161,12 +191,19 @@ class CpuOnly:
         """Whether a package is neither in the repository nor known to choose no device."""
         if root in _CHOOSE_NO_DEVICE or gives_plain_values(root):
             return False
-        if root in _OF_MODELS and self._module.source.cell_rows is not None:
+        if self._is_notebook and root == "transformers":
+            return any(self._is_chosen_by(each) for each in imports if each.module.partition(".")[0] == root)
+        if self._is_notebook and root not in _CHOOSE_BY_THEMSELVES:
             return False
         if self._module.project.find(root, self._module.folder) is not None:
             return False
         parts = {".".join(each.module.split(".")[:2]) for each in imports if each.module.partition(".")[0] == root}
         return not parts or not parts <= _PARTS_THAT_CHOOSE_NONE
+
+    def _is_chosen_by(self, imported: Import) -> bool:
+        """Whether something of transformers takes the accelerator that there is; of the whole, what is used of it."""
+        names = [imported.name] if imported.name else re.findall(r"\btransformers\.(\w+)", self._module.source.text)
+        return any(re.search(_CHOOSING_IN_TRANSFORMERS, name) for name in names)
 
     def _may_choose(self, importing: Module, imported: Import) -> bool:
         """Whether what a module imports may choose a device."""
@@ -174,7 +211,7 @@ class CpuOnly:
         if module is None:
             return bool(imported.level)
         # A test, as a notebook, says by itself what it wants of a device; a program may leave that to its parts.
-        is_complete = self._module.use.holds_tests or self._module.source.cell_rows is not None
+        is_complete = self._module.use.holds_tests or self._is_notebook
         chooses = _CHOOSING_DEVICES if is_complete else _ANY_CUDA
         submodule = module.submodule(imported.name) if imported.name is not None else None
         if submodule is not None and shows(chooses, submodule.source.text):
