@@ -15,6 +15,9 @@ FOLDER = ROOT / "fixtures"
 # Executable ones with a driver of their own.
 OTHERS = {"runtime"}
 
+# Here what is known is the subject and repairs are everyday ones, for which others have twins.
+NO_TWINS = {"facts", "flow", "libraries", "reveal"}
+
 OPTIONS = {"--strict", "--unsafe-fixes", "--style=force"}
 
 _NEWLINE = r"\r\n|\r|\n"  # splitlines() also splits where Python sees no new line
@@ -72,6 +75,10 @@ class Fixture(NamedTuple):
     @property
     def twin(self) -> Path:
         return self.path.with_name(f"{self.path.stem}.fixed.py")
+
+    @property
+    def has_twin(self) -> bool:
+        return bool(self.fixable) and self.name.partition("/")[0] not in NO_TWINS
 
     @property
     def fixable(self) -> list[Expected]:

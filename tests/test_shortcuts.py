@@ -17,6 +17,7 @@ from pathlib import Path
 from tokenize import generate_tokens
 
 import pytest
+from fixture_format import read_fixtures
 
 from tonumpy import pipeline
 from tonumpy.config import Configuration, Settings
@@ -299,7 +300,8 @@ def test_every_run_says_the_same() -> None:
 
 
 def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [source for source in sources if _is_repaired(Path(source.filename))]
+    repaired_ones = {str(fixture.path) for fixture in read_fixtures() if fixture.fixable}
+    texts = [source for source in sources if source.filename in repaired_ones]
     assert len(texts) > 300
 
     def repaired() -> list[str]:
@@ -310,11 +312,6 @@ def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], mon
     on_demand = repaired()
     monkeypatch.setattr("tonumpy.text.source.parse_on_demand", lambda *_: None)
     assert on_demand == repaired()
-
-
-def _is_repaired(path: Path) -> bool:
-    """Whether it is a fixture that has a twin: of the others, `fix` leaves every byte as it is."""
-    return path.with_suffix(".fixed.py").exists()
 
 
 def test_nothing_is_left_of_a_file_that_has_been_checked() -> None:
