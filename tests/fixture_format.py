@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "fixtures"
 
-# Executable ones with a driver of their own.
-OTHERS = {"runtime"}
+# Executable ones with a driver of their own, and programs of several modules.
+OTHERS = ("runtime/", "reveal/modules/", "notebooks/run/")
 
 # Here what is known is the subject and repairs are everyday ones, for which others have twins.
-NO_TWINS = {"facts", "flow", "libraries", "reveal"}
+NO_TWINS = {"constructs", "facts", "flow", "habits", "libraries", "reveal"}
 
 OPTIONS = {"--strict", "--unsafe-fixes", "--style=force"}
 
@@ -90,8 +90,8 @@ class Fixture(NamedTuple):
 def read_fixtures() -> list[Fixture]:
     return [
         read_fixture(path)
-        for path in sorted(FOLDER.glob("*/*.py"))  # what lies deeper are programs of several modules
-        if not path.name.endswith(".fixed.py") and path.parent.name not in OTHERS
+        for path in sorted(FOLDER.rglob("*.py"))
+        if not path.name.endswith(".fixed.py") and not path.relative_to(FOLDER).as_posix().startswith(OTHERS)
     ]
 
 

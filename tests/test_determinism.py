@@ -29,7 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("determinism")
     for name in FOLDERS:
         (folder / name).mkdir()
-        paths = [path for path in sorted((FOLDER / name).iterdir()) if path.is_file() and ".fixed." not in path.name]
+        paths = [path for path in sorted((FOLDER / name).rglob("*.*")) if path.suffix in (".py", ".ipynb")]
+        paths = [path for path in paths if ".fixed." not in path.name]
         paths = [path for path in paths if "# python:" not in path.read_text("utf-8")[:200]]
         paths = [path for path in paths if path.stem != "unparsable"]
         for path in sorted(paths, key=lambda path: path.stat().st_size)[:30]:
