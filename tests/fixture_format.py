@@ -16,7 +16,7 @@ FOLDER = ROOT / "fixtures"
 OTHERS = ("runtime/", "reveal/modules/", "notebooks/run/")
 
 # Here what is known is the subject and repairs are everyday ones, for which others have twins.
-NO_TWINS = {"constructs", "facts", "flow", "habits", "libraries", "reveal"}
+NO_TWINS = {"facts", "flow", "habits", "libraries", "reveal"}
 
 OPTIONS = {"--strict", "--unsafe-fixes", "--style=force"}
 

@@ -316,7 +316,7 @@ def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], mon
 
 def test_nothing_is_left_of_a_file_that_has_been_checked() -> None:
     """Without the garbage collector, which is off during a run."""
-    texts = {path: path.read_bytes() for path in Path(FIXTURES).rglob("*.py")}
+    texts = {fixture.path: fixture.path.read_bytes() for fixture in read_fixtures()}
     settings, project = Settings(select=("TNP1", "TNP2", "TNP3")), Project()
     gc.collect()
     with Paused():
