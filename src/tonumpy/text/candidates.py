@@ -11,10 +11,13 @@ from tonumpy.text.prefilter import CANDIDATE, UNBOUND
 from tonumpy.text.syntax import children_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
 
     from tonumpy.findings import Position
     from tonumpy.text.source import Source
+
+    _Statement = TypeVar("_Statement", bound=ast.stmt)
 
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -114,6 +117,20 @@ def spans_any(statement: ast.stmt, rows: list[int]) -> bool:
     return is_any_between(rows, first_row(statement), last_row(statement))
 
 
+def spanning(statements: list[_Statement], rows: list[int]) -> Iterator[_Statement]:
+    """The statements of a block that `spans_any` is true of. Both are gone through by halves: a block of n statements
+    may be asked about each of n names."""
+    at = 0
+    while at < len(statements):
+        place = bisect_left(rows, first_row(statements[at]))
+        if place == len(rows):
+            return
+        at = bisect_left(statements, rows[place], at, key=last_row)
+        if at < len(statements) and first_row(statements[at]) <= rows[place]:
+            yield statements[at]
+            at += 1
+
+
 def is_any_between(rows: list[int], first: int, last: int) -> bool:
     """Whether one of the rows (ascending) is none before the first and none after the last."""
     at = bisect_left(rows, first)
@@ -126,9 +143,7 @@ def _search_block(
     guards: tuple[Guard, ...],
     search: _Search,
 ) -> None:
-    for statement in statements:
-        if not spans_any(statement, search.rows):
-            continue
+    for statement in spanning(statements, search.rows):
         for field, value in ast.iter_fields(statement):
             if field == "body" and isinstance(statement, (ast.ClassDef, *_FUNCTIONS)):
                 # Decorators, defaults, bases and annotations run in the scope outside.

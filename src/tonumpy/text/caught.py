@@ -7,6 +7,7 @@ candidate of its own.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
@@ -25,12 +26,10 @@ def errors_caught(candidate: Candidate) -> frozenset[str]:
     found: set[str] = set()
     block = candidate.scopes[-1].body
     while block:
-        around = next((each for each in block if _holds(each, candidate.statement)), None)
+        around = _holding(block, candidate.statement)
         if around is None or around is candidate.statement:
             break
-        block = next(
-            (inner for inner in blocks_of(around) if any(_holds(each, candidate.statement) for each in inner)), []
-        )
+        block = next((inner for inner in blocks_of(around) if _holding(inner, candidate.statement)), [])
         if isinstance(around, ast.Try) and block is around.body:
             found |= _errors_made_good(around.handlers)
     return frozenset(found)
@@ -58,9 +57,21 @@ def _times_named(name: str, node: ast.AST) -> int:
     return sum(isinstance(each, ast.Name) and each.id == name for each in walk(node))
 
 
-def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:
-    start, end = (outer.lineno, outer.col_offset), (outer.end_lineno, outer.end_col_offset)
-    return start <= (inner.lineno, inner.col_offset) and (inner.end_lineno, inner.end_col_offset) <= end
+def _holding(block: list[ast.stmt], inner: ast.stmt) -> ast.stmt | None:
+    """The statement of a block that another one is, or stands in: the last that begins no later."""
+    at = bisect_right(block, _start(inner), key=_start)
+    outer = block[at - 1] if at else None
+    return outer if outer is not None and _end(inner) <= _end(outer) else None
+
+
+def _start(statement: ast.stmt) -> tuple[int, int]:
+    return statement.lineno, statement.col_offset
+
+
+def _end(statement: ast.stmt) -> tuple[int, int]:
+    assert statement.end_lineno is not None
+    assert statement.end_col_offset is not None
+    return statement.end_lineno, statement.end_col_offset
 
 
 def _errors_made_good(handlers: list[ast.ExceptHandler]) -> set[str]:

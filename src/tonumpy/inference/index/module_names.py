@@ -10,7 +10,7 @@ from tonumpy.findings import SourceError
 from tonumpy.inference.index.bindings import Import, imports_of, root_name
 from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.candidates import spans_any
+from tonumpy.text.candidates import spanning, spans_any
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 
@@ -88,19 +88,20 @@ class Names:
     def _find_fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
         rows = self._source.rows_with_name(name)
         found: list[tuple[ast.AST, ...]] = []
-        waiting: list[tuple[ast.AST, ...]] = [(self._tree, each) for each in self._that_may_fill]
+        waiting: list[tuple[ast.AST, ...]] = [(self._tree, each) for each in spanning(self._that_may_fill, rows)]
         while waiting:
             scopes = waiting.pop()
             scope = scopes[-1]
-            if isinstance(scope, ast.ClassDef) and spans_any(scope, rows):
-                waiting += [(*scopes, each) for each in scope.body]
+            if isinstance(scope, ast.ClassDef):
+                waiting += [(*scopes, each) for each in spanning(scope.body, rows)]
             elif isinstance(scope, FUNCTIONS):
-                if not spans_any(scope, rows) or name not in self._names_filled(scope):
+                if name not in self._names_filled(scope):
                     continue
-                waiting += [(*scopes, each) for each in statements_of(scope.body) if isinstance(each, FUNCTIONS)]
+                inner = (each for each in statements_of(scope.body) if isinstance(each, FUNCTIONS))
+                waiting += [(*scopes, each) for each in inner if spans_any(each, rows)]
                 if name in _names_filled_by_itself(scope):
                     found.append(scopes)
-            elif isinstance(scope, ast.stmt) and spans_any(scope, rows):
+            else:
                 lambdas = (each for each in walk(scope) if isinstance(each, ast.Lambda))
                 found += [(*scopes, each) for each in lambdas if name in self._names_filled(each)]
         return found

@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import arguments_of, read_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.candidates import spans_any
+from tonumpy.text.candidates import spanning
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, children_of
 
@@ -96,9 +96,7 @@ def is_on_self(reference: Reference, owner: ast.ClassDef) -> bool:
 
 
 def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], search: _Search) -> None:
-    for statement in statements:
-        if not spans_any(statement, search.rows):
-            continue
+    for statement in spanning(statements, search.rows):
         inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *FUNCTIONS)) else scopes
         for field, value in ast.iter_fields(statement):
             _collect_field(value, inner if field == "body" else scopes, statement, search)
