@@ -10,7 +10,7 @@ from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
     _T = TypeVar("_T")
@@ -29,6 +29,7 @@ class Import(NamedTuple):
 
 SELF = "self"
 OBJECTS = (SELF, "cls")
+_NONE_KNOWN: Mapping[int, set[str]] = {}
 
 
 def is_name(node: ast.expr, name: str | None) -> bool:
@@ -45,10 +46,11 @@ def calls_super(method: ast.Attribute) -> bool:
     return is_super(method.value) and method.attr != "__init__"
 
 
-def names_in(node: ast.AST) -> set[str]:
+def names_in(node: ast.AST, known: Mapping[int, set[str]] = _NONE_KNOWN) -> set[str]:
     """The names that an expression reads, those of the lambdas and comprehensions in it included.
 
     An attribute of `self` counts as a name of its own, `self.x`: else everything in a class would hang together.
+    `known` are those of parts of it, by their ids, which are not gone into then.
     """
     found: set[str] = set()
     stack = [node]
@@ -58,6 +60,8 @@ def names_in(node: ast.AST) -> set[str]:
             found.add(inner.id)
         elif isinstance(inner, ast.Attribute) and (name := read_name(inner)) is not None:
             found.add(name)
+        elif known and id(inner) in known:
+            found |= known[id(inner)]
         else:
             stack += children_of(inner)
     return found

@@ -6,10 +6,10 @@ import ast
 
 from tonumpy.inference.index.torch_words import FILLING, IN_PLACE, MOVES
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
+from tonumpy.text.syntax import FUNCTIONS, children_of, statements_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import TypeGuard, TypeVar
 
     _T = TypeVar("_T")
@@ -101,3 +101,59 @@ def changes_something(node: ast.expr) -> bool:
 
 def _changes(method: ast.expr) -> TypeGuard[ast.Attribute]:
     return is_in_place(method) or (isinstance(method, ast.Attribute) and method.attr in IN_PLACE)
+
+
+def lambdas_among(nodes: list[ast.AST]) -> dict[int, tuple[set[str], set[str]]]:
+    """The names that each lambda reads, and those that it puts something into or changes in place, by its id; the nodes
+    have the outer before the inner, each of which is gone through once."""
+    names: dict[int, set[str]] = {}
+    touched: dict[int, set[str]] = {}
+    for node in reversed(nodes):
+        if isinstance(node, ast.Lambda):
+            touched[id(node)] = touched_in(node.body, touched)
+            names[id(node)] = names_in(node, names)
+    return {each: (read, touched[each]) for each, read in names.items()}
+
+
+class NamesInLambdas:
+    """The names that each lambda of a module reads; those of one that stands in another come with that one's."""
+
+    def __init__(self, _tree: ast.Module) -> None:
+        self._known: dict[int, set[str]] = {}
+
+    def of(self, node: ast.Lambda) -> set[str]:
+        if id(node) not in self._known:
+            self._known.update((each, names) for each, (names, _) in lambdas_among(list(walk(node))).items())
+        return self._known[id(node)]
+
+
+def touched_in(root: ast.expr, known: Mapping[int, set[str]]) -> set[str]:
+    """What methods are called on that change it; `known` are those in lambdas further inside."""
+    found: set[str | None] = set()
+    stack: list[ast.AST] = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) in known:
+            found |= known[id(node)]
+            continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            method = node.func
+            if is_in_place(method) or method.attr in IN_PLACE:
+                found |= {root_name(method), path_of(method.value)}
+        stack += children_of(node)
+    return {name for name in found if name is not None}
+
+
+def hand_up(changes: dict[str, frozenset[str]], read: dict[str, set[str]]) -> None:
+    """A function that calls another changes what that one does."""
+    callers: dict[str, list[str]] = {}
+    for name, names in read.items():
+        for called in names & changes.keys():
+            callers.setdefault(called, []).append(name)
+    waiting = [name for name, changed in changes.items() if changed]
+    while waiting:
+        name = waiting.pop()
+        for caller in callers.get(name, ()):
+            if not changes[name] <= changes[caller]:
+                changes[caller] |= changes[name]
+                waiting.append(caller)

@@ -19,7 +19,14 @@ from tonumpy.inference.index.bindings import (
     read_name,
     root_name,
 )
-from tonumpy.inference.index.changes import is_in_place, mutated_names, names_changed
+from tonumpy.inference.index.changes import (
+    hand_up,
+    is_in_place,
+    lambdas_among,
+    mutated_names,
+    names_changed,
+    touched_in,
+)
 from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, VIEWING
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
@@ -150,11 +157,12 @@ def flow_of(
                     switched[inner, value.value] = max(statement.lineno, switched.get((inner, value.value), 0))
                 else:
                     times_bound[inner] = times_bound.get(inner, 0) + 1
+            aliased = _aliased(value)
             if value is not None and is_empty_container(value):
                 made_empty.update(names)
             for name in names:
                 sources.setdefault(name, set()).update(use.reads)
-                aliases.setdefault(name, set()).update(_aliased(value))
+                aliases.setdefault(name, set()).update(aliased)
                 if isinstance(value, ast.Call):
                     given.setdefault(name, set()).update(use.reads)
             altered.update(
@@ -315,11 +323,7 @@ def _closures_in(body: list[ast.stmt]) -> Closures | None:
             continue
         changes[name] = changes.get(name, _NONE) | changed_outside(function)
         read.setdefault(name, set()).update(names_in(function))
-    # One that calls another changes what that one does.
-    changes = {
-        name: changes[name].union(*(changes[other] for other in reachable((name,), read) if other in changes))
-        for name in changes
-    }
+    hand_up(changes, read)
     changes = {name: changed for name, changed in changes.items() if changed}
     at: dict[int, set[str]] = {}
     given_away: dict[int, list[ast.expr]] = {}
@@ -327,11 +331,15 @@ def _closures_in(body: list[ast.stmt]) -> Closures | None:
         if isinstance(statement, _SCOPES_AND_LAMBDAS):
             continue
         called: set[int] = set()
-        for node in (node for expression in own_expressions(statement) for node in walk(expression)):
+        nodes = [node for expression in own_expressions(statement) for node in walk(expression)]
+        lambdas = lambdas_among(nodes)
+        for node in nodes:
             if isinstance(node, ast.Call):
                 called.add(id(node.func))
             if isinstance(node, ast.Lambda):
-                changed = changed_outside(node).union(*(changes.get(name, _NONE) for name in names_in(node)))
+                names, touched = lambdas[id(node)]
+                changed = frozenset(touched).difference(parameter_names(node.args))
+                changed = changed.union(*(changes[name] for name in changes.keys() & names))
                 is_bound = isinstance(statement, ast.Assign) and node is statement.value
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 changed, is_bound = changes.get(node.id, _NONE), False
@@ -349,12 +357,10 @@ def _closures_in(body: list[ast.stmt]) -> Closures | None:
 def changed_outside(function: FunctionNode | ast.Lambda) -> frozenset[str]:
     """The variables of the functions around a function that it puts something into or changes in place."""
     if isinstance(function, ast.Lambda):
-        called = (node.func for node in walk(function.body) if isinstance(node, ast.Call))
-        methods = (method for method in called if isinstance(method, ast.Attribute))
-        changing = [method for method in methods if is_in_place(method) or method.attr in IN_PLACE]
-        found = {name for method in changing for name in (root_name(method), path_of(method.value))}
-        return frozenset(name for name in found if name is not None) - set(parameter_names(function.args))
-    return mutated_names(function) - flow_of_node(function).local_names
+        return frozenset(touched_in(function.body, {})).difference(parameter_names(function.args))
+    # Not by `flow_of_node`, which asks what the functions in this one change, and those in them, for each anew.
+    own = flow_of(function.body, parameter_names(function.args), is_function=False, enters_definitions=False)
+    return mutated_names(function) - own.local_names
 
 
 def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:

@@ -134,16 +134,14 @@ class _Search:
         return Slice(frozenset(self._live), frozenset(self._kept), self._wants_result, frozenset(self._unread))
 
     def ask_for(self, names: Iterable[str]) -> None:
-        waiting = list(names)
+        waiting: set[str] | frozenset[str] = set(names)
         self._read(waiting)
-        while waiting:
-            name = waiting.pop()
-            if name not in self._related:
-                self._related.add(name)
-                # An inner function may be called at any time, and reads what its variables hold then.
-                inner = self._inner.get(name, _NONE)
-                self._read(inner)
-                waiting += inner | self._sources.get(name, _NONE)
+        while waiting := waiting - self._related:
+            self._related |= waiting
+            # An inner function may be called at any time, and reads what its variables hold then.
+            inner = _NONE.union(*(self._inner[name] for name in waiting if name in self._inner))
+            self._read(inner)
+            waiting = inner.union(*(self._sources[name] for name in waiting if name in self._sources))
 
     def _read(self, names: Collection[str]) -> None:
         self._live.update(names)
@@ -160,6 +158,7 @@ class _Search:
             if self._is_unread(step):
                 self._unread.add(step.statement)
             self.ask_for(self._asked_there)
+            self._asked_there = _NONE  # nothing is ever taken back, so once is enough
             self._begun = True
         if step.blocks and self._blocks(step):
             self.ask_for(step.tested)

@@ -7,6 +7,7 @@ import math
 from operator import itemgetter
 
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names, names_in
+from tonumpy.inference.index.changes import NamesInLambdas
 from tonumpy.inference.index.dependencies import flow_of_node
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.knowledge.grad_contexts import inside
@@ -105,7 +106,7 @@ class FunctionSummaries:
     def _captured(self, function: Function) -> tuple[object, ...]:
         """What the variables of the functions around hold that it reads, or an inner function that it calls."""
         found: dict[str, Value | None] = {}
-        waiting = [] if function.closure is None else list(function.module.derived(names_in, function.node))
+        waiting = [] if function.closure is None else list(_names_read(function))
         while waiting:
             name = waiting.pop()
             frame: Frame | None = function.closure
@@ -115,7 +116,7 @@ class FunctionSummaries:
                 continue
             value = found[name] = frame.bound.get(name)
             if isinstance(value, Function):
-                waiting += value.module.derived(names_in, value.node)
+                waiting += _names_read(value)
         return (id(function.closure), *sorted(found.items(), key=itemgetter(0)))
 
     def _change_closures(self, function: Function, changes: Changes, arguments: Arguments) -> None:
@@ -238,3 +239,9 @@ def _is_abstract(node: FunctionNode) -> bool:
 def _exception_of(statement: ast.Raise) -> str | None:
     raised = statement.exc
     return last_name(raised.func if isinstance(raised, ast.Call) else raised) if raised is not None else None
+
+
+def _names_read(function: Function) -> set[str]:
+    if isinstance(function.node, ast.Lambda):
+        return function.module.derived(NamesInLambdas, function.module.tree).of(function.node)
+    return function.module.derived(names_in, function.node)
