@@ -10,7 +10,7 @@ from tonumpy.inference.index.bindings import FunctionNode, is_name, is_super, pa
 from tonumpy.inference.index.changes import is_in_place
 from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.candidates import spans_any
+from tonumpy.text.candidates import first_row, spanning
 from tonumpy.text.names import ACCELERATORS, last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 
@@ -22,18 +22,21 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 
+Field = ast.AnnAssign | ast.Assign  # what binds an attribute in the body of a class
+
+
 class Members(NamedTuple):
     """What a class body defines."""
 
     methods: dict[str, FunctionNode]
-    fields: dict[str, ast.AnnAssign | ast.Assign]
+    fields: dict[str, Field]
     functions: list[FunctionNode]  # the methods and what else has their names, as the setters of properties
     classes: dict[str, ast.ClassDef]
 
 
 def members_defined(node: ast.ClassDef) -> Members:
     methods: dict[str, FunctionNode] = {}
-    fields: dict[str, ast.AnnAssign | ast.Assign] = {}
+    fields: dict[str, Field] = {}
     functions: list[FunctionNode] = []
     classes: dict[str, ast.ClassDef] = {}
     for statement in statements_of(node.body):
@@ -199,12 +202,15 @@ class Writers(NamedTuple):
     is_buffer: bool  # it is made one, likewise
 
 
+NO_WRITERS = Writers([], [], [], is_parameter=False, is_buffer=False)
+
+
 class WritersByName:
     """The writers of each attribute of a class, read off its text once for all files."""
 
     def __init__(self, node: ast.ClassDef) -> None:
         self._node = node
-        self._functions = members_defined(node).functions
+        self._functions = sorted(members_defined(node).functions, key=first_row)
         self._rows: dict[str, list[int]] | None = None
         self._known: dict[str, Writers] = {}
 
@@ -213,8 +219,10 @@ class WritersByName:
         if known is None:
             if self._rows is None:
                 self._rows = _rows_that_may_write(self._node, module.source)
-            rows = self._rows.get(name, [])
-            functions = [each for each in self._functions if spans_any(each, rows)] if rows else []
+            rows = self._rows.get(name)
+            if rows is None:
+                return NO_WRITERS
+            functions = spanning(self._functions, rows)
             writes = [(each, module.derived(writes_of, each)) for each in functions]
             known = self._known[name] = Writers(
                 [function for function, each in writes if name in each.assigned],

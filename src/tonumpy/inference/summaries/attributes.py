@@ -156,14 +156,9 @@ class Attributes:
         fillers: list[tuple[Class, FunctionNode]] = []
         changers: list[tuple[Class, FunctionNode]] = []
         is_hidden = False  # by what a nearer class's body binds to the name
-        owners = self._analysis.classes.ancestors(cls)
-        is_made = any(
-            each.name == "__init__"
-            for owner in owners
-            for each in self._analysis.classes.writers_of(owner, name).assigning
-        )
-        for owner in owners:
-            writers = self._analysis.classes.writers_of(owner, name)
+        owners = self._analysis.classes.writers_in_all(cls, name)
+        is_made = any(each.name == "__init__" for _, writers, _ in owners for each in writers.assigning)
+        for owner, writers, bound in owners:
             for writer in writers.assigning:
                 assigned = join(
                     assigned,
@@ -175,7 +170,7 @@ class Attributes:
             fillers.extend((owner, filler) for filler in writers.filling)
             fillers.extend((owner, each) for each in writers.assigning if name in written_by_functions_in(owner, each))
             changers.extend((owner, changer) for changer in writers.changing)
-            field = None if is_hidden else self._analysis.classes.members(owner).fields.get(name)
+            field = None if is_hidden else bound
             if field is not None:
                 value = self._field(instance, owner, field, name)
                 is_seen = is_made and any(each not in (NONE, NOTHING) for each in members_of_union(assigned))

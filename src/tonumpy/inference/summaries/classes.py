@@ -6,6 +6,8 @@ import ast
 
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names
 from tonumpy.inference.index.class_bodies import (
+    NO_WRITERS,
+    Field,
     Members,
     Writers,
     WritersByName,
@@ -13,15 +15,17 @@ from tonumpy.inference.index.class_bodies import (
     writes_of,
     written_within,
 )
-from tonumpy.inference.lattice.values import Class, Foreign, Function, Instance, Symbol
+from tonumpy.inference.lattice.values import Class, Foreign, Function, Instance, Symbol, Value
 from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tonumpy.inference.summaries.parts import Parts
 
-MAX_ANCESTORS = 12
+MAX_ANCESTORS = 24  # of a class, itself included; beyond them is a base of which nothing is known
 
 
 class Classes:
@@ -30,6 +34,9 @@ class Classes:
     def __init__(self, analysis: Parts) -> None:
         self._analysis = analysis
         self._ancestors: dict[Class, tuple[list[Class], list[str]]] = {}
+        self._unfinished = 0  # how many classes are waiting for the ancestors of their bases
+        self._methods: dict[tuple[Class, str], Function | None] = {}
+        self._all_writers: dict[tuple[Class, str], list[tuple[Class, Writers, Field | None]]] = {}
         self._is_written_within: dict[tuple[Class, str], bool] = {}
         self._written_by: dict[tuple[Class, str], frozenset[str]] = {}
 
@@ -38,6 +45,21 @@ class Classes:
 
     def writers_of(self, cls: Class, name: str) -> Writers:
         return cls.module.derived(WritersByName, cls.node).of(name, cls.module)
+
+    def writers_in_all(self, cls: Class, name: str) -> list[tuple[Class, Writers, Field | None]]:
+        """The class and its bases, nearest first, as far as they write an attribute or bind it in their bodies."""
+        key = (cls, name)
+        known = self._all_writers.get(key)
+        if known is None:
+            known = [
+                (owner, writers, field)
+                for owner in self.ancestors(cls)
+                for writers, field in ((self.writers_of(owner, name), self.members(owner).fields.get(name)),)
+                if field is not None or writers != NO_WRITERS
+            ]
+            if not self._unfinished:
+                self._all_writers[key] = known
+        return known
 
     def ancestors(self, cls: Class) -> list[Class]:
         """The class itself and its bases in the repository, nearest first."""
@@ -54,32 +76,38 @@ class Classes:
         own: list[Class] = [cls]
         library: list[str] = []
         self._ancestors[cls] = (own, library)
-        frame = self._analysis.module_scope(cls.module, cls.closure)
-        for base in cls.node.bases:
-            node = base.value if isinstance(base, ast.Subscript) else base
-            # One of several where the base depends on what is installed.
-            for value in members_of_union(evaluate(frame, node)):
-                if isinstance(value, Class) and len(own) < MAX_ANCESTORS:
+        self._unfinished += 1
+        try:
+            for value in _bases_of(self._analysis, cls):
+                if isinstance(value, Class):
                     more, names = self._linearised(value)
                     own.extend(each for each in more if each not in own)
-                    library.extend(names)
                 elif isinstance(value, Symbol):
-                    library.append(value.name)
+                    names = [value.name]
                 elif isinstance(value, Foreign):
-                    library.append(value.root)
-                elif not isinstance(value, Class):
-                    library.append("")  # a base of which nothing is known
+                    names = [value.root]
+                else:
+                    names = [""]  # a base of which nothing is known
+                if len(own) > MAX_ANCESTORS:
+                    del own[MAX_ANCESTORS:]
+                    names = [*names, ""]
+                library.extend(name for name in names if name not in library)
+        finally:
+            self._unfinished -= 1
         return own, library
 
     def is_subclass(self, cls: Class, parent: Class) -> bool:
         return any(base == parent for base in self.ancestors(cls))
 
     def method(self, cls: Class, name: str) -> Function | None:
-        for owner in self.ancestors(cls):
-            node = self.members(owner).methods.get(name)
-            if node is not None:
-                return Function(node, owner.module, owner, owner.closure)
-        return None
+        key = (cls, name)
+        if key not in self._methods:
+            owners = ((owner, self.members(owner).methods.get(name)) for owner in self.ancestors(cls))
+            found = next((Function(node, each.module, each, each.closure) for each, node in owners if node), None)
+            if self._unfinished:
+                return found  # by what is known so far
+            self._methods[key] = found
+        return self._methods[key]
 
     def is_property(self, cls: Class, name: str) -> bool:
         function = self.method(cls, name)
@@ -132,8 +160,7 @@ class Classes:
         if known is None:
             known = self._is_written_within[key] = any(
                 name in written_by_functions_in(owner, writer)
-                for owner in self.ancestors(cls)
-                for writers in (self.writers_of(owner, name),)
+                for owner, writers, _ in self.writers_in_all(cls, name)
                 for writer in (*writers.assigning, *writers.filling)
             )
         return known
@@ -143,8 +170,8 @@ class Classes:
         arguments are known may not come to the place where it computes."""
         return instance.arguments is None and any(
             name in owner.module.derived(writes_of, writer).computed
-            for owner in self.ancestors(instance.cls)
-            for writer in self.writers_of(owner, name).assigning
+            for owner, writers, _ in self.writers_in_all(instance.cls, name)
+            for writer in writers.assigning
         )
 
 
@@ -154,3 +181,10 @@ _WITHOUT_METHODS = frozenset("object abc.ABC typing.Generic typing.Protocol".spl
 
 def written_by_functions_in(owner: Class, method: FunctionNode) -> dict[str, list[tuple[FunctionNode, ...]]]:
     return owner.module.derived(written_within, method)
+
+
+def _bases_of(analysis: Parts, cls: Class) -> Iterator[Value]:
+    """What each stands for, and each of several where that depends on what is installed."""
+    frame = analysis.module_scope(cls.module, cls.closure)
+    for base in cls.node.bases:
+        yield from members_of_union(evaluate(frame, base.value if isinstance(base, ast.Subscript) else base))

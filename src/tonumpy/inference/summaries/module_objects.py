@@ -136,12 +136,12 @@ class ModuleObjects:
         return is_tensor and self._analysis.kinds.is_module(instance.cls)
 
     def is_held(self, cls: Class, name: str) -> bool:
-        writers = (self._analysis.classes.writers_of(owner, name) for owner in self._analysis.classes.ancestors(cls))
-        return any(each.is_parameter or each.is_buffer for each in writers)
+        writers = self._analysis.classes.writers_in_all(cls, name)
+        return any(each.is_parameter or each.is_buffer for _, each, _ in writers)
 
     def is_buffer(self, cls: Class, name: str) -> bool:
         """Whether a module keeps it and does not learn it, whatever its methods put in its place afterwards."""
         if not self._analysis.kinds.is_module(cls):
             return False
-        writers = [self._analysis.classes.writers_of(owner, name) for owner in self._analysis.classes.ancestors(cls)]
-        return any(each.is_buffer for each in writers) and not any(each.is_parameter for each in writers)
+        writers = self._analysis.classes.writers_in_all(cls, name)
+        return any(each.is_buffer for _, each, _ in writers) and not any(each.is_parameter for _, each, _ in writers)

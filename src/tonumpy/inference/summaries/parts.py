@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tonumpy.facts import Fact
     from tonumpy.inference.index.bindings import FunctionNode
-    from tonumpy.inference.index.class_bodies import Members, Writers
+    from tonumpy.inference.index.class_bodies import Field, Members, Writers
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Class, Function, Instance, Unknown
     from tonumpy.inference.summaries.budget import Budget
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
         def members(self, cls: Class) -> Members: ...
         def writers_of(self, cls: Class, name: str) -> Writers: ...
+        def writers_in_all(self, cls: Class, name: str) -> list[tuple[Class, Writers, Field | None]]: ...
         def inner_class(self, cls: Class, name: str) -> Class | None: ...
 
     class ModuleObjectAnswers(ModuleObjectQuestions, Protocol):
