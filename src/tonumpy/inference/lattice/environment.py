@@ -23,6 +23,9 @@ KEPT_WITHOUT_GRAD = "<kept without grad>"  # that `self.forward(x)` was called, 
 GENERATOR_CONTEXT = "contextlib._GeneratorContextManager"
 
 
+_FAR = 4  # layers
+
+
 class Environment:
     """A name, or an attribute path on one (`x`, `self.x`, `batch.labels`), to what is known of it.
 
@@ -30,20 +33,31 @@ class Environment:
     not n copies of all variables.
     """
 
-    __slots__ = ("parent", "values")
+    __slots__ = ("_inherited", "parent", "values")
 
     def __init__(self, parent: Environment | None = None) -> None:
         self.parent = parent
         self.values: dict[str, Value] = {}
+        self._inherited: dict[str, Value] = {}  # what layers far below were found to hold; see `get`
 
     def get(self, name: str) -> Value | None:
+        """What a name holds.
+
+        A layer is not written to while another lies on it, so what is found far below is kept halfway: each `elif` lies
+        on the one before it.
+        """
+        value: Value | None = None
         layer: Environment | None = self
-        while layer is not None:
+        depth = 0
+        while layer is not None and value is None:
             value = layer.values.get(name)
-            if value is not None:
-                return None if value is NOTHING else value
+            if value is None:
+                value = layer._inherited.get(name)
             layer = layer.parent
-        return None
+            depth += 1
+        if depth > _FAR and self.parent is not None:
+            self.parent._inherited[name] = NOTHING if value is None else value
+        return None if value is NOTHING else value
 
     def items(self) -> list[tuple[str, Value]]:
         """Every name that holds something here."""
