@@ -209,8 +209,12 @@ def _wider_plain(first: Plain | Constant, second: Plain | Constant) -> Value | N
 
 def _join_mappings(first: Mapping, second: Mapping) -> Mapping:
     one, other = dict(first.entries), dict(second.entries)
-    entries = tuple((key, join(one.get(key, first.other), other.get(key, second.other))) for key in {**one, **other})
-    return Mapping(entries, join(first.other, second.other))
+    entries = [
+        (key, value if key in other and other[key] is value else join(value, other.get(key, second.other)))
+        for key, value in one.items()
+    ]
+    entries += [(key, join(first.other, value)) for key, value in other.items() if key not in one]
+    return Mapping(tuple(entries), join(first.other, second.other))
 
 
 def updated(first: Mapping, second: Value) -> Mapping:

@@ -7,6 +7,7 @@ that it holds, so what a name is bound to is kept small.
 
 from __future__ import annotations
 
+from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Instance,
@@ -23,13 +24,14 @@ from tonumpy.inference.lattice.values import (
 
 MAX_REPEATS = 500  # of values that are held more than once, each counted with all that it holds
 MAX_HELD = 50_000
+MAX_KEYS = 128  # of a dict that are told apart where they are written one by one; the others are as one
 
-_HOLDERS = (Sequence, Mapping, Union, LibraryObject, Instance)
+_HOLDERS = frozenset((Sequence, Mapping, Union, LibraryObject, Instance))
 
 
 def bounded(value: Value) -> Value:
     """A large table of different things stays as it is; only what is held repeatedly counts."""
-    if not isinstance(value, _HOLDERS) or not _repeats_too_often(value):
+    if type(value) not in _HOLDERS or not _repeats_too_often(value):
         return value
     if isinstance(value, (LibraryObject, Instance)):
         return value._replace(arguments=None)
@@ -37,6 +39,19 @@ def bounded(value: Value) -> Value:
     if isinstance(value, Sequence):
         return Sequence(None, part)
     return Mapping((), part) if isinstance(value, Mapping) else part
+
+
+def is_full(value: Value) -> bool:
+    """Whether it is a dict of which no more keys are told apart."""
+    return isinstance(value, Mapping) and len(value.entries) >= MAX_KEYS
+
+
+def with_entry(mapping: Mapping, key: object, value: Value) -> Mapping:
+    """A dict after `d[key] = value`. A large display stays as it is; what is written to one further counts as one."""
+    kept = [(name, entry) for name, entry in mapping.entries if name != key]
+    if len(kept) == len(mapping.entries) >= MAX_KEYS:
+        return Mapping(mapping.entries, join(mapping.other, value))
+    return Mapping((*kept, (key, value)), mapping.other)
 
 
 def _repeats_too_often(value: Value) -> bool:
@@ -53,7 +68,7 @@ def _repeats_too_often(value: Value) -> bool:
             return True
         seen.add(id(each))
         if isinstance(each, (Sequence, Mapping, Union)):
-            waiting += [part for part in parts_of(each) if isinstance(part, _HOLDERS)]
+            waiting += [part for part in parts_of(each) if type(part) in _HOLDERS]
         elif isinstance(each, (LibraryObject, Instance)) and each.arguments is not None:
-            waiting += [part for part in each.arguments.values() if isinstance(part, _HOLDERS)]
+            waiting += [part for part in each.arguments.values() if type(part) in _HOLDERS]
     return False

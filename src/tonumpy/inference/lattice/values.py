@@ -127,7 +127,7 @@ class Mapping(NamedTuple):
         return next((value for name, value in self.entries if name == key), self.other)
 
     def values(self) -> tuple[Value, ...]:
-        return (*(value for _, value in self.entries), self.other)
+        return (*[value for _, value in self.entries], self.other)
 
 
 class Function(NamedTuple):

@@ -13,6 +13,7 @@ from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT
 from tonumpy.inference.lattice.joins import join, join_all, updated
 from tonumpy.inference.lattice.reasons import ITEMS, KEPT, Reason
+from tonumpy.inference.lattice.sizes import is_full, with_entry
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -249,7 +250,7 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     place = None if nested else key_path(path, target.slice)
     value = with_origin(value, place or f"{path}[]")
     after = _stored_at(container, [frame.evaluator.expression(frame, key) for key in reversed(keys)], value, frame)
-    if place is None or libraries.is_container(container):
+    if place is None or is_full(after) or libraries.is_container(container):
         frame.env.forget_keys(path)
     else:
         frame.bind(place, value)
@@ -282,8 +283,7 @@ def stored(container: Value, key: Value, value: Value, frame: Frame) -> Value:
         return join_all(stored(member, key, value, frame) for member in container.members)
     if isinstance(container, Mapping):
         if isinstance(key, Constant):
-            kept = tuple((name, entry) for name, entry in container.entries if name != key.value)
-            return Mapping((*kept, (key.value, value)), container.other)
+            return with_entry(container, key.value, value)
         # The key may be one of those that are known.
         entries = tuple((name, join(entry, value)) for name, entry in container.entries)
         return Mapping(entries, join(container.other, value))

@@ -174,6 +174,7 @@ if TYPE_CHECKING:
 
 
 MAX_DEPTH = 8  # of calls entered from a candidate's function
+MAX_CONTAINERS_UNDER_KEYS = 32  # that are followed by themselves when another container is changed
 
 
 class Evaluator(NamedTuple):
@@ -345,15 +346,23 @@ class Frame:
     def change_others(self, before: Value, after: Value, path: str | None = None) -> None:
         """What other names than `path` hold of an object that has been changed."""
         in_container = ChangeOfContainer(before, after) if isinstance(before, (Sequence, Mapping)) else None
+        changed_object = before if isinstance(before, (LibraryObject, Instance)) else None
+        containers_under_keys = 0
         for name, value in self.env.items():
-            if value is before and name != path:
+            if name == path:
+                continue
+            if value is before:
                 self.change(name, join(value, after))
                 self.env.forget_keys(name)
-            elif isinstance(before, (LibraryObject, Instance)) and name != path:
-                changed = after_part_changed(value, before)
+            elif changed_object is not None:
+                changed = after_part_changed(value, changed_object)
                 if changed is not value:
                     self.change(name, changed)
-            elif in_container is not None and name != path and isinstance(value, (Sequence, Mapping)):
+            elif in_container is not None and type(value) in (Sequence, Mapping):
+                containers_under_keys += ".[" in name
+                if containers_under_keys > MAX_CONTAINERS_UNDER_KEYS and ".[" in name:
+                    self.forget(name)  # the container around it tells what stands there, too
+                    continue
                 changed = in_container(value)
                 if changed is not value:
                     self.change(name, changed)
