@@ -29,26 +29,23 @@ class _Given(NamedTuple):
     parameter: str
 
 
-class _Ran(NamedTuple):
-    frame: Frame
-    parameter: str
-
-
 def filled_argument(
     analysis: Summaries, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
 ) -> Value | None:
     """What a list or dict that a function of the repository is given is when it returns; None where unchanged."""
-    ran = _run_for_argument(analysis, called, arguments, place, grad_mode)
-    return None if ran is None else ran.frame.bound.get(ran.parameter)
+    given = _changing(analysis, called, arguments, place)
+    return None if given is None else _run(analysis, given, arguments, grad_mode).bound.get(given.parameter)
 
 
 def changes_grad_of(
     analysis: Summaries, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
 ) -> bool:
     """Whether a function of the repository gives a tensor that it is given a grad in place, or takes it away."""
-    given = _with_mark(without_origins(arguments), place)
-    ran = _run_for_argument(analysis, called, given, place, grad_mode)
-    return ran is not None and not ran.frame.regraded.isdisjoint(_MARK)
+    given = _changing(analysis, called, arguments, place)
+    if given is None:
+        return False
+    marked = _with_mark(without_origins(arguments), place)
+    return not _run(analysis, given, marked, grad_mode).regraded.isdisjoint(_MARK)
 
 
 def may_keep(analysis: Summaries, called: Value, place: int | str) -> bool:
@@ -81,32 +78,39 @@ def _given(analysis: Summaries, called: Value, place: int | str) -> _Given | Non
     return _Given(function, receiver, place) if place in parameters else None
 
 
-def _run_for_argument(
-    analysis: Summaries, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
-) -> _Ran | None:
-    """The body of a function that may change what it is given, run; None for others."""
+def _changing(analysis: Summaries, called: Value, arguments: Arguments, place: int | str) -> _Given | None:
+    """A function that may change what it is given, and can be run to see; None for others."""
     given = _given(analysis, called, place)
     if given is None or arguments.has_star:
         return None
+    node = given.function.node
+    if isinstance(node, ast.Lambda) or given.parameter not in given.function.module.derived(mutated_names, node):
+        return None
+    is_too_much = analysis.budget.is_exhausted or len(analysis.active) >= MAX_DEPTH
+    return None if is_too_much or _key(given) in analysis.active else given
+
+
+def _key(given: _Given) -> tuple[object, ...]:
+    return id(given.function.node), "fills", given.parameter
+
+
+def _run(analysis: Summaries, given: _Given, arguments: Arguments, grad_mode: Fact) -> Frame:
+    """The body of such a function, run."""
     function, receiver, parameter = given
     node = function.node
-    if isinstance(node, ast.Lambda) or parameter not in function.module.derived(mutated_names, node):
-        return None
-    key = (id(node), "fills", parameter)
-    if analysis.budget.is_exhausted or len(analysis.active) >= MAX_DEPTH or key in analysis.active:
-        return None
+    assert not isinstance(node, ast.Lambda)
     slicer = function.module.derived(Slicer, node)
     mode = analysis.decorators.decorated_mode(function, grad_mode)
     asked = slicer.at_end((parameter,))
     frame = Frame(analysis, function.module, slicer.flow, function.owner, function.closure, mode, asked, NO_TARGETS)
-    analysis.active.append(key)
+    analysis.active.append(_key(given))
     try:
         for name, value in analysis.parameters.bind_arguments(function, receiver, arguments).items():
             frame.bind(name, value)
         frame.evaluator.statements(frame, node.body)
     finally:
         analysis.active.pop()
-    return _Ran(frame, parameter)
+    return frame
 
 
 def _with_mark(arguments: Arguments, place: int | str) -> Arguments:
