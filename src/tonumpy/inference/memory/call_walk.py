@@ -105,7 +105,7 @@ class CallWalk(ExpressionWalk):
                 if place in effects.bound:
                     self.memory.bind_place(target, here(held), (call.lineno, call.col_offset))
                 else:
-                    self.memory.names[target] = self.memory.names.get(target, NOTHING) | here(held)
+                    self.memory.hold(target, self.memory.names.get(target, NOTHING) | here(held))
         return here(effects.returned)
 
     def shares(self, nodes: Iterable[ast.expr]) -> bool:
@@ -121,7 +121,8 @@ class CallWalk(ExpressionWalk):
         if place is not None and self.keeps(name, place):
             kept = NOTHING.union(*self.arguments(call))
             if kept:
-                self.memory.names[place] = (self.memory.of(place) if place in self.memory.names else NOTHING) | kept
+                before = self.memory.of(place) if place in self.memory.names else NOTHING
+                self.memory.hold(place, before | kept)
             return NOTHING
         if name == "load_state_dict":
             modules = [each.memory for each in self.refer(function.value, writes=True)]

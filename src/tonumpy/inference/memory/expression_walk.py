@@ -108,7 +108,7 @@ class ExpressionWalk:
             base = base.value
         place = place_of(base)
         if place is not None and place in self.memory.containers:
-            self.memory.names[place] = self.memory.of(place) | references
+            self.memory.hold(place, self.memory.of(place) | references)
         else:
             self.memory.write(self.assigned(target), target.lineno)
 
@@ -194,10 +194,7 @@ class ExpressionWalk:
 
     def enter(self, loop: tuple[int, int], target: ast.expr, iterable: ast.expr, *, is_entered: bool) -> None:
         """Bind what a loop takes out of what it goes through, in another round of it or when it is entered."""
-        self.memory.names = {
-            place: frozenset(each.in_another_round(loop, is_entered=is_entered) for each in held)
-            for place, held in self.memory.names.items()
-        }
+        self.memory.enter(loop, is_entered=is_entered)
         self.take(loop, target, iterable)
 
     def take(self, loop: tuple[int, int], target: ast.expr, iterable: ast.expr) -> None:

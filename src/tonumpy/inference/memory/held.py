@@ -12,6 +12,7 @@ from tonumpy.inference.memory.regions import (
     Place,
     Reference,
     References,
+    Step,
     Write,
     overlap,
     place_of_memory,
@@ -21,6 +22,8 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+MAX_TOLD = 500  # sets of references of which what they have in common is kept
 
 Handed = tuple[ast.Call, ast.Call | None]  # a conversion, and the call through which its array has come
 
@@ -49,6 +52,26 @@ class Overwritten(NamedTuple):
         return f"`.numpy()` shares memory with {self.tensor}"
 
 
+class _Told(NamedTuple):
+    """What some references have in common, so that most are not gone through one by one, loop for loop."""
+
+    loops: frozenset[tuple[int, int]]  # whose items they lead to
+    names: frozenset[Step]  # of their memory
+
+
+class _ToldOf(dict[References, _Told]):
+    """Of each set of references that is asked about; few are new in a loop."""
+
+    def __missing__(self, references: References) -> _Told:
+        memories = [each.memory for each in references]
+        memories += [each.written.memory for each in references if each.written is not None]
+        loops = frozenset([step.loop for memory in memories for step in memory if type(step) is Item])
+        if len(self) > MAX_TOLD:
+            self.clear()
+        told = self[references] = _Told(loops, frozenset([memory[0] for memory in memories]))
+        return told
+
+
 class HeldMemory:
     """What the places of one function hold, at the statement at hand; it is told in order what is bound and written."""
 
@@ -62,6 +85,8 @@ class HeldMemory:
         self.written: set[Memory] = set()
         self.rebound: set[Place] = set()
         self._made: set[str] = set()  # the names of new memory
+        self._told_of = _ToldOf()
+        self._longest: dict[str, int] = {}  # the steps of the longest place under each name
 
     def of(self, place: Place) -> References:
         """What a place refers to: what it was bound to, or that part of what the place around it refers to."""
@@ -107,7 +132,7 @@ class HeldMemory:
         for write in writes:  # the tensor may not have been bound to a name of its own since
             place = place_of_memory(write.memory)
             if write.conversion is not None and place is not None:
-                self.names.setdefault(place, self.of(place))
+                self.hold(place, self.of(place))
         self.names = {place: frozenset(map(after, held)) for place, held in self.names.items()}
 
     def bind_place(
@@ -115,8 +140,9 @@ class HeldMemory:
     ) -> None:
         self.rebound.add(place)
         root, length = place[0], len(place)
-        for name in [name for name in self.names if name[0] == root and len(name) > length and name[:length] == place]:
-            del self.names[name]
+        if self._longest.get(root, 0) > length:
+            for name in [name for name in self.names if name[:length] == place and len(name) > length]:
+                del self.names[name]
         is_container = isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)) or (
             isinstance(value, ast.Call) and getattr(value.func, "id", None) in _CONTAINERS
         )
@@ -126,10 +152,32 @@ class HeldMemory:
             # New memory. What the same code has made before is another's, and nobody's to write any more.
             made = f"new {at} {''.join(place)}"
             if made in self._made:
-                self.forget(lambda memory: memory[0] == made)
+                self._forget_made(made)
             self._made.add(made)
             references = frozenset((Reference((made,)),))
+        self.hold(place, references)
+
+    def hold(self, place: Place, references: References) -> None:
+        """What a place refers to; all new places come here."""
         self.names[place] = references
+        if len(place) > 1:
+            self._longest[place[0]] = max(len(place), self._longest.get(place[0], 0))
+
+    def _forget_made(self, made: str) -> None:
+        told_of = self._told_of
+        for place, held in self.names.items():
+            if made in told_of[held].names:
+                self.names[place] = frozenset([each for each in held if each.written or each.memory[0] != made])
+
+    def enter(self, loop: tuple[int, int], *, is_entered: bool) -> None:
+        """The loop goes on to its next round, or is entered anew."""
+        told_of = self._told_of
+        self.names = {
+            place: frozenset(each.in_another_round(loop, is_entered=is_entered) for each in held)
+            if loop in told_of[held].loops
+            else held
+            for place, held in self.names.items()
+        }
 
     def forget(self, is_gone: Callable[[Memory], bool]) -> None:
         """Nobody writes such memory any more."""

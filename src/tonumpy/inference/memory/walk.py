@@ -120,7 +120,7 @@ class Walk(CallWalk):
         if place is None or place not in self.memory.containers:
             self.memory.write(self.assigned(statement.target), statement.lineno)
         else:
-            self.memory.names[place] = self.memory.of(place) | given
+            self.memory.hold(place, self.memory.of(place) | given)
 
     def branches(self, *blocks: Sequence[ast.stmt]) -> None:
         before, ends = self.memory.names, []
