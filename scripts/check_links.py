@@ -76,6 +76,7 @@ def answer_of(url: str) -> int | str:
             with urllib.request.urlopen(request, timeout=TIME_LIMIT) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
+            error.close()
             found = error.code
             if found < 500 and found != 429:
                 return found

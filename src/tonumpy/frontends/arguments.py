@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from functools import partial
 
 from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_jobs
 from tonumpy.findings import CONFIDENCES, STYLES
@@ -31,8 +30,16 @@ exit codes:
 # 0.6 ms of 29 at start-up.
 vars(argparse)["_"] = str
 
-# argparse makes a formatter for each option that it is given, and one without a width imports shutil for it.
-_WHILE_BUILT = partial(argparse.RawDescriptionHelpFormatter, width=80)
+
+class _WhileBuilt(argparse.RawDescriptionHelpFormatter):
+    """argparse makes one to check each option that it is given. One without a width imports shutil for it, and one that
+    may be coloured imports dataclasses (Python 3.14)."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=80)
+
+    def _set_color(self, color: bool) -> None:
+        """Nothing that it makes is shown."""
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -41,7 +48,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         prog="tonumpy",
         description="Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.",
         epilog=_EXIT_CODES,
-        formatter_class=_WHILE_BUILT,
+        formatter_class=_WhileBuilt,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     completion = "write what bash, zsh or fish completes with"
@@ -53,7 +60,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     for name in wanted:
         summary, add_options = _COMMANDS[name]
         described = f"{summary.capitalize()}."
-        command = commands.add_parser(name, help=summary, description=described, formatter_class=_WHILE_BUILT)
+        command = commands.add_parser(name, help=summary, description=described, formatter_class=_WhileBuilt)
         if name in argv or "--print-completion" in argv:
             add_options(command)
     for each in (parser, *commands.choices.values()):

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from asyncio import CancelledError
 from concurrent.futures import CancelledError as FutureCancelled
@@ -237,6 +238,9 @@ def _is_served(address: str) -> bool:
     try:
         with direct.open(address, timeout=_RECOUNT) as answer:
             return b"Dask needs bokeh" not in answer.read(1000)
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        return False
     except (OSError, ValueError):
         return False
 
