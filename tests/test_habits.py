@@ -160,6 +160,38 @@ def test_where_the_default_device_is_doubted(code: str, is_doubted: bool) -> Non
     assert ["default-device" in {ground.id for ground in each.evidence} for each in found] == [True] * is_doubted
 
 
+_PUBLIC = "import torch\n\n\ndef spread(model, x: torch.Tensor):\n    return {}.cpu().numpy()\n\n\n"
+_WITHOUT_GRAD = "    with torch.no_grad():\n        return spread(model, x)\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_doubted"),
+    [
+        (_PUBLIC.format("x") + "def report(model, x):\n    return spread(model, x.detach())\n", True),
+        (_PUBLIC.format("model(x)") + "def report(model, x):\n" + _WITHOUT_GRAD, True),
+        (_PUBLIC.format("model(x)") + "@torch.no_grad()\ndef report(model, x):\n    return spread(model, x)\n", True),
+        (_PUBLIC.format("x.argmax()") + "def report(model, x):\n" + _WITHOUT_GRAD, False),
+        (_PUBLIC.format("torch.zeros_like(x)") + "def report(model, x):\n" + _WITHOUT_GRAD, False),
+        # Nobody else calls what begins with an underscore, or a script's function.
+        (_PUBLIC.format("model(x)").replace("spread", "_spread") + "def report(model, x):\n"
+         + _WITHOUT_GRAD.replace("spread", "_spread"), False),
+        (_PUBLIC.format("model(x)") + "def report(model, x):\n" + _WITHOUT_GRAD
+         + "\n\nif __name__ == '__main__':\n    report(M(), torch.zeros(3))\n", False),
+        # But who calls that may be called by others.
+        (_PUBLIC.format("_inner(x)") + "def _inner(x):\n    return x\n\n\ndef report(model, x):\n"
+         "    return spread(model, x.detach())\n", True),
+        (("import torch\n\n\nclass Plot(torch.nn.Module):\n    def draw(self, x):\n        return x.cpu().numpy()\n\n"
+         "    def show(self, x):\n        return self.draw(x.detach())\n"), True),
+    ],
+)  # fmt: skip
+def test_where_the_callers_in_the_module_are_doubted(code: str, is_doubted: bool) -> None:
+    assert check_source(code, "m.py") == []
+    found = check_source(code, "m.py", confidence="low")
+    assert [{ground.id for ground in each.evidence} for each in found] == [{"callers-in-module"}] * is_doubted
+    shown = check_source(code, "m.py", disable_habits=("callers-in-module",))
+    assert [each.confidence for each in shown] == ["medium"] * is_doubted
+
+
 def test_the_list_and_the_pages(run_tonumpy: RunTonumpy) -> None:
     done = run_tonumpy("habits")
     assert (done.code, len(done.out.splitlines())) == (0, len(all_habits()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import PROVED, Strength, weakest
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
@@ -246,9 +247,14 @@ def _without_habits(conversion: _Judged, habits: Collection[str] | None) -> _Jud
         cpu = None
     if not grad and weakest(doubted, "grad") >= Strength.HABIT:
         grad = None
-    if cpu is conversion.on_cpu and grad is conversion.requires_grad:
+    mode = conversion.grad_mode
+    if mode is False and weakest(doubted, "grad mode") >= Strength.HABIT:
+        mode = None
+        if not grad and not is_integral(conversion.dtype):
+            grad = None  # it may have none because of the mode
+    if (cpu, grad, mode) == (conversion.on_cpu, conversion.requires_grad, conversion.grad_mode):
         return conversion
-    return conversion._replace(on_cpu=cpu, requires_grad=grad)
+    return conversion._replace(on_cpu=cpu, requires_grad=grad, grad_mode=mode)
 
 
 def _grad_is_proved(conversion: Conversion | ImplicitConversion) -> bool:

@@ -62,7 +62,11 @@ def _answers(conversion: Conversion | ImplicitConversion) -> tuple[Answer, ...]:
         _kind(conversion),
         _device(conversion, tuple(each for each in grounds if each.about == "device")),
         _grad(conversion, tuple(each for each in grounds if each.about == "grad")),
-        Answer("grad mode", {True: "on", False: "off", None: "may be on"}[conversion.grad_mode]),
+        Answer(
+            "grad mode",
+            {True: "on", False: "off", None: "may be on"}[conversion.grad_mode],
+            tuple(each for each in grounds if each.about == "grad mode"),
+        ),
         *_representation(conversion),
     )
 

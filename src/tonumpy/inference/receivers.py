@@ -11,7 +11,7 @@ from tonumpy.inference.index.bindings import names_read, parameter_names, words_
 from tonumpy.inference.index.flags import is_fixed_flag
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
-from tonumpy.inference.lattice.evidence import Spot
+from tonumpy.inference.lattice.evidence import PROVED, Spot
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
@@ -31,6 +31,7 @@ from tonumpy.inference.lattice.values import (
     may_be,
     members,
     most_sent,
+    tensor_facts,
     weaker,
 )
 from tonumpy.inference.lost_gradients import loses_gradient
@@ -186,6 +187,16 @@ def _observe_group(
         analysis.refuel(limit)
         return analysis.entries.frame(module, scopes, targets, names, guards, entry).observations
 
+    def proved(found: Observations) -> Observations:
+        """What would be so with grad mode on as well does not rest on what is said of that."""
+        if not any(each.evidence for each in found.values()):
+            return found
+        alone = observed(analysis.entries.alone(module, scopes), limit)
+        return {
+            call: each._replace(evidence=PROVED) if call in alone and _has_no_grad(alone[call]) else each
+            for call, each in found.items()
+        }
+
     try:
         if not may_be_asked(module, scopes):
             return observed(None, limit)
@@ -196,16 +207,20 @@ def _observe_group(
             alone = observed(declared, limit)
             shown = outcome(group, alone)
             if shown.is_settled:
-                return alone
+                return proved(alone)
             if not all_calls_are_in_sight(module, scopes) and not module.words.may_leave_grad_mode_off:
                 best = outcome(group, observed(at_best(module, declared), limit))
                 if best.conversions == shown.conversions:
-                    return alone
+                    return proved(alone)
         # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.
-        return observed(None, limit // 2)
+        return proved(observed(None, limit // 2))
     except RecursionError:
         note_cut()
         return {id(candidate.call): _TOO_DEEP for candidate in group}
+
+
+def _has_no_grad(seen: Observation) -> bool:
+    return seen.grad_mode is False or tensor_facts(seen.receiver)[1] is False
 
 
 def _is_known_by_name(scopes: Items[Scope]) -> bool:
@@ -276,7 +291,7 @@ def _as_habits_have_it(
 ) -> tuple[Fact, Fact, AllEvidence]:
     """The facts, and what they rest on, once habits have been asked about those that are not known."""
     cpu, grad = facts
-    evidence = evidence_in(seen.receiver)
+    evidence = evidence_in(seen.receiver) | seen.evidence
     sent = most_sent(members(seen.receiver))
     where = Spot(module.filename, candidate.call.lineno, module.disabled_habits)
     if cpu is None and sent < Sent.BY_CHOICE and cpu_only.runs(candidate.scopes):

@@ -98,7 +98,7 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
                     facts.bit,
                     of_items,
                     consumer.keeps_value and facts.is_sole,
-                    evidence_in(given),
+                    evidence_in(given) | seen.evidence,
                     facts.learns,
                 )
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Literal, Protocol
 
-    Aspect = Literal["kind", "device", "grad"]
+    Aspect = Literal["kind", "device", "grad", "grad mode"]
 
     class Where(Protocol):
         """A place in the code that is looked at, and which habits are believed there."""
@@ -84,6 +84,11 @@ def joined(parts: Iterable[AllEvidence]) -> AllEvidence:
 def without(evidence: AllEvidence, about: Aspect) -> AllEvidence:
     """What is left where the fact about one aspect has been proved anew: `x.cpu()` is there whatever `x` was."""
     return evidence and frozenset(each for each in evidence if each.about != about)
+
+
+def of_made(of_mode: AllEvidence) -> AllEvidence:
+    """What it rests on that something has no grad, of what it rests on that grad mode was off when it was made."""
+    return of_mode and frozenset(each._replace(about="grad") for each in of_mode)
 
 
 def weakest(evidence: AllEvidence, about: Aspect) -> Strength:

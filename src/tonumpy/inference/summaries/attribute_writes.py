@@ -9,6 +9,7 @@ from tonumpy.inference.index.class_bodies import is_super_init, owner_name
 from tonumpy.inference.index.constructors import stored_parameters
 from tonumpy.inference.index.slices import Slice, Slicer
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
+from tonumpy.inference.lattice.evidence import of_made
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -21,6 +22,8 @@ from tonumpy.inference.lattice.values import (
     Nothing,
     Unknown,
     Value,
+    resting_on,
+    tensor_facts,
 )
 from tonumpy.inference.summaries.classes import written_by_functions_in
 from tonumpy.inference.summaries.parts import Entry
@@ -88,7 +91,7 @@ class AttributeWrites:
         analysis = self._analysis
         function = Function(writer, owner.module, owner, owner.closure)
         arguments = self._constructor_arguments(instance, owner) if writer.name == "__init__" else None
-        parameters, grad_mode, _ = (
+        parameters, grad_mode, _, evidence = (
             analysis.entries.state(owner.module, (owner.module.tree, owner.node, writer))
             if arguments is None
             else Entry(analysis.parameters.bind_arguments(function, instance, arguments), None)
@@ -106,6 +109,7 @@ class AttributeWrites:
         else:
             asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
         frame = Frame(analysis, owner.module, slicer.flow, owner, owner.closure, grad_mode, asked, NO_TARGETS)
+        frame.evidence_of_mode = evidence
         for parameter, value in parameters.items():
             frame.bind(parameter, value)
         frame.bind(first, self._analysis.modules.while_constructed(instance, writer))
@@ -115,7 +119,8 @@ class AttributeWrites:
             execute(frame, writer.body)
             if stored is None:
                 runs.append(frame)
-        return _left_in(frame, path, is_constructor=is_constructor)
+        left = _left_in(frame, path, is_constructor=is_constructor)
+        return resting_on(left, of_made(evidence)) if tensor_facts(left)[1] is False else left
 
     def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:
         """What the `__init__` of one of the object's classes is given, passed on by `super().__init__(...)`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import decorator_names, names_read, parameter_names
 from tonumpy.inference.index.references import (
     class_around,
@@ -13,6 +14,7 @@ from tonumpy.inference.index.references import (
     references_to,
 )
 from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
+from tonumpy.inference.lattice.evidence import PROVED, Spot, of_made
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -33,6 +35,7 @@ from tonumpy.inference.lattice.values import (
     mapped,
     members,
     most_sent,
+    resting_on,
     tensor_facts,
 )
 from tonumpy.inference.summaries.parts import Entry
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
+    from tonumpy.inference.lattice.evidence import Basis
     from tonumpy.inference.summaries.parts import Parts
     from tonumpy.inference.transfer.frame import Frame
 
@@ -85,7 +89,9 @@ class Callers:
         finally:
             self._depth -= 1
             self._analysis.watched.pop(id(node), None)
-        return entry if are_all_in_sight else _only_what_is_detached(entry, _is_free if owner else _is_detached)
+        if are_all_in_sight:
+            return entry
+        return _only_what_is_detached(entry, _is_free if owner else _is_detached, speaking_for_others(module, scopes))
 
     def _join(self, module: Module, function: Function, references: list[Reference]) -> Entry:
         by_scope: dict[int, list[Reference]] = {}
@@ -94,6 +100,7 @@ class Callers:
         joined: dict[str, Value] = {}
         modes: list[Fact] = []
         autocasts: list[Value] = []
+        evidence = PROVED  # of the modes
         for group in by_scope.values():
             calls = {reference.call: reference for reference in group if reference.call is not None}
             passed_to = [reference.passed_to for reference in group if reference.passed_to is not None]
@@ -117,6 +124,7 @@ class Callers:
                     _add_arguments(joined, entry.arguments)
                     modes.append(entry.grad_mode)
                     autocasts.append(entry.autocast)
+                    evidence |= entry.evidence
             for call, reference in calls.items():
                 seen = frame.observations.get(id(call))
                 if seen is None:
@@ -127,7 +135,11 @@ class Callers:
                 given = seen.arguments
                 if reference.is_submitted:
                     given = given._replace(positional=given.positional[1:])
-                _add_arguments(joined, self._analysis.parameters.bind_arguments(function, receiver, given))
+                bound = self._analysis.parameters.bind_arguments(function, receiver, given)
+                if seen.evidence:
+                    evidence |= seen.evidence
+                    bound = {name: resting_on(value, of_made(seen.evidence)) for name, value in bound.items()}
+                _add_arguments(joined, bound)
                 # Each thread has a grad mode of its own, which is on when it begins.
                 modes.append(True if reference.is_submitted else seen.grad_mode)
                 autocasts.append(NOTHING if reference.is_submitted else seen.autocast)
@@ -136,7 +148,7 @@ class Callers:
         mode = modes[0]
         for other in modes[1:]:
             mode = join_fact(mode, other)
-        return Entry(joined, mode, autocasts[0] if len(set(autocasts)) == 1 else NOTHING)
+        return Entry(joined, mode, autocasts[0] if len(set(autocasts)) == 1 else NOTHING, evidence)
 
 
 def _given_by_scipy(function: Function, frame: Frame, passed_to: list[ast.Call]) -> Entry | None:
@@ -240,19 +252,36 @@ def _is_called_in_its_module(module: Module, node: FunctionNode) -> bool:
     return len(module.source.rows_with_name(node.name)) > 1 and all(map(_keeps_calls_in_sight, node.decorator_list))
 
 
-def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool]) -> Entry:
-    """What does not require grad in any call in the module: others who call the function detach it too.
+def speaking_for_others(module: Module, scopes: Items[ast.AST]) -> Basis | None:
+    """The habit that lets the calls of a public function in its module speak for those of others."""
+    node = scopes[-1]
+    assert isinstance(node, FUNCTIONS)
+    references = references_to(module, scopes)
+    where = Spot(module.filename, references[0].statement.lineno, module.disabled_habits)
+    rows = (reference.statement.lineno for reference in references)
+    return callers_in_module.basis(node.name, rows, where)
+
+
+def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basis: Basis | None) -> Entry:
+    """What does not require grad in any call in the module: others who call the function detach it too, by a habit.
 
     One that is only given what is on the CPU, and detaches it itself, may well be given something else by them.
     """
-    detached = {name: _wherever_unknown(value) for name, value in entry.arguments.items() if is_enough(value)}
+    detached: dict[str, Value] = {}
+    if basis is not None:
+        detached = {
+            name: resting_on(_wherever_unknown(value), basis.about("grad"))
+            for name, value in entry.arguments.items()
+            if is_enough(value)
+        }
     in_trouble = {
         name: _in_trouble(value)
         for name, value in entry.arguments.items()
         if name not in detached and (most_sent(held_in(value)) or do_learn((value,)))
     }
-    mode = False if entry.grad_mode is False else None
-    return Entry({**detached, **in_trouble}, mode) if detached or in_trouble or mode is False else OUT_OF_SIGHT
+    if basis is not None and entry.grad_mode is False:
+        return Entry({**detached, **in_trouble}, False, evidence=entry.evidence | basis.about("grad mode"))
+    return Entry({**detached, **in_trouble}, None) if detached or in_trouble else OUT_OF_SIGHT
 
 
 def _in_trouble(value: Value) -> Value:

@@ -7,8 +7,9 @@ import ast
 from tonumpy.inference.index.bindings import FunctionNode, is_false, names_in
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.environment import AUTOCAST
+from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.values import Class, Function
-from tonumpy.inference.summaries.callers import are_decorated_without_grad
+from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_decorated_without_grad, speaking_for_others
 from tonumpy.inference.summaries.parts import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame
@@ -70,8 +71,9 @@ class Entries:
                 is_body_of_module=is_module,
             )
         else:
-            parameters, grad_mode, around = entry or self.state(module, scopes)
+            parameters, grad_mode, around, evidence = entry or self.state(module, scopes)
             frame = Frame(self._analysis, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
+            frame.evidence_of_mode = evidence
             frame.env.set(AUTOCAST, around)
             self._analysis.decorators.enter_autocast(frame, Function(node, module, owner, closure))
             for name, value in parameters.items():
@@ -119,24 +121,39 @@ class Entries:
         owner, closure = self.surroundings(module, scopes)
         function = Function(node, module, owner, closure)
         # While the callers are asked, a recursive question gets an answer without them.
-        declared, _, _ = self._entries[id(node)] = self._declared_entry(function)
-        arguments, caller_mode, around = self._analysis.callers.of(module, scopes, function)
+        declared, *_ = self._entries[id(node)] = self._declared_entry(function)
+        arguments, caller_mode, around, evidence = self._analysis.callers.of(module, scopes, function)
         arguments = arguments or self._analysis.given_by_pytest.of(function)
         parameters = {
             name: self._analysis.parameters.combine_annotation(arguments[name], value) if name in arguments else value
             for name, value in declared.items()
         }
         if module.words.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
-            caller_mode = False
-        return Entry(parameters, self._analysis.decorators.decorated_mode(function, caller_mode), around)
+            caller_mode, evidence = False, PROVED
+        mode = self._analysis.decorators.decorated_mode(function, caller_mode)
+        is_own = bool(evidence) and self._analysis.decorators.decorated_mode(function, None) is False
+        return Entry(parameters, mode, around, PROVED if is_own else evidence)
 
     def declared(self, module: Module, scopes: Items[ast.AST]) -> Entry:
         """What a function says itself of what it is given, and its callers by their decorators of grad mode."""
         node = scopes[-1]
         assert isinstance(node, FUNCTIONS)
         function = Function(node, module, *self.surroundings(module, scopes))
-        mode = False if are_decorated_without_grad(module, scopes) else None
-        return self._declared_entry(function, mode)
+        alone = self._declared_entry(function)
+        if alone.grad_mode is False or not are_decorated_without_grad(module, scopes):
+            return alone
+        if all_calls_are_in_sight(module, scopes):
+            return self._declared_entry(function, False)
+        basis = speaking_for_others(module, scopes)
+        if basis is None:
+            return alone
+        return self._declared_entry(function, False)._replace(evidence=basis.about("grad mode"))
+
+    def alone(self, module: Module, scopes: Items[ast.AST]) -> Entry:
+        """The same without a word from its callers."""
+        node = scopes[-1]
+        assert isinstance(node, FUNCTIONS)
+        return self._declared_entry(Function(node, module, *self.surroundings(module, scopes)))
 
     def _declared_entry(self, function: Function, caller_mode: Fact = None) -> Entry:
         return Entry(

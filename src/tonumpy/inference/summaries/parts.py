@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.values import NOTHING, Value
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.class_bodies import Field, Members, Writers
     from tonumpy.inference.index.module import Module
+    from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.lattice.values import Class, Function, Instance, Unknown
     from tonumpy.inference.summaries.budget import Budget
     from tonumpy.inference.summaries.fixpoint import Unfinished
@@ -30,11 +32,15 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """What a function is given, by parameter, and in which state of torch it is entered."""
+    """What a function is given, by parameter, and in which state of torch it is entered.
+
+    `evidence` is what it rests on that grad mode is off.
+    """
 
     arguments: dict[str, Value]
     grad_mode: Fact
     autocast: Value = NOTHING
+    evidence: AllEvidence = PROVED
 
 
 if TYPE_CHECKING:

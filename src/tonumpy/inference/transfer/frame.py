@@ -230,6 +230,7 @@ class Frame:
             (self.assumed if name in flow.times_bound else self.awaited)[name] = truth
         self.env = Environment()
         self.set_grad_mode(grad_mode)
+        self.evidence_of_mode = PROVED  # what it rests on that grad mode is off where the body is entered
         if module.words.sets_default_dtype:
             dtype = module.default_dtype
             self.env.set(DEFAULT_DTYPE, Unknown(Reason.LIBRARY) if dtype is None else Symbol(f"torch.{dtype}"))
@@ -432,6 +433,8 @@ class Frame:
     def observe(self, call: int, observation: Observation) -> None:
         if self.env.get(NO_ACCELERATOR) is not None:
             observation = observation._replace(receiver=where_no_accelerator_is(observation.receiver))
+        if self.evidence_of_mode and observation.grad_mode is False:
+            observation = observation._replace(evidence=self.evidence_of_mode)
         before = self.observations.get(call)
         self.observations[call] = observation if before is None else join_observations(before, observation)
 

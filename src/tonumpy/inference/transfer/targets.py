@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.joins import join, join_arguments
 from tonumpy.inference.lattice.values import NOTHING, Arguments, Value
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -9,6 +10,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
     from tonumpy.inference.lattice.environment import Environment
+    from tonumpy.inference.lattice.evidence import AllEvidence
 
 
 class Observation(NamedTuple):
@@ -19,6 +21,7 @@ class Observation(NamedTuple):
     arguments: Arguments
     grad_mode: Fact
     autocast: Value = NOTHING
+    evidence: AllEvidence = PROVED  # what it rests on that grad mode is off
 
 
 class Targets(NamedTuple):
@@ -48,4 +51,5 @@ def join_observations(first: Observation, second: Observation) -> Observation:
         join_arguments(first.arguments, second.arguments),
         first.grad_mode if first.grad_mode is second.grad_mode else None,
         first.autocast if first.autocast == second.autocast else NOTHING,
+        first.evidence | second.evidence,
     )
