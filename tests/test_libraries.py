@@ -29,7 +29,7 @@ DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 RETURNS = re.compile(
     r"tensor|saved|sequence|mapping|pairs|none|self|first|second|each|collated|given:dataset|items:datasets?|splits|called:lambd"
     r"|called:module|wrapped|rows|arguments|instance|device|operation|composed"
-    r"|transformed|unknown|sequential|layers(:values|:items)?|optionals|item|iterator|flattened|chain|tuples|nothing|tuple:\d"
+    r"|transformed|unknown|sequential|layers(:values|:items)?|optionals|item|iterator|flattened|chain|tuples|nothing|prepared|tuple:\d"
     r"|plain:[\w ]+|foreign:(?P<foreign>\w+)|(object|outputs|sequence):(?P<object>[\w.]+)"
 )
 KEYS = {

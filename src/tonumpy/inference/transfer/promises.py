@@ -37,7 +37,7 @@ from tonumpy.inference.lattice.values import (
     same,
     tensor_facts,
 )
-from tonumpy.inference.transfer.beliefs import item_of_dataset, where_no_accelerator_is
+from tonumpy.inference.transfer.beliefs import LOADER, item_of_dataset, where_no_accelerator_is
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.module_containers import layer, made_around, one_after_another, scattered, wrapped
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -56,6 +56,7 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
         cpu = None if frame.module.words.speaks_of_variables else True
     grad = grad_of(promise, owner, arguments, frame.grad_mode)
     sent = Sent.NOWHERE if cpu is True else most_sent(arguments.values())
+    sent = Sent.BY_CHOICE if promise.device == "chosen" else sent
     dtype = promise.dtype
     if dtype == "self":
         dtype = owner.dtype if isinstance(owner, (LibraryObject, Instance)) else None
@@ -121,6 +122,17 @@ def _is_module(frame: Frame, owner: Value | None) -> bool:
     return is_module([owner.name]) if isinstance(owner, LibraryObject) else frame.analysis.kinds.is_module(owner.cls)
 
 
+def _prepared(frame: Frame, value: Value) -> Value:
+    """What accelerate makes of a model or a loader: the same, on a device that it chooses; of others, nothing."""
+    if isinstance(value, LibraryObject) and value.name == LOADER:
+        return LibraryObject("accelerate.data_loader.DataLoaderShard", arguments=value.arguments)
+    if isinstance(value, Instance) and frame.analysis.kinds.is_module(value.cls):
+        return value._replace(on_cpu=None)
+    if isinstance(value, LibraryObject) and is_module([value.name]):
+        return value._replace(on_cpu=None)
+    return value
+
+
 # Words of `promise.grad` that speak of what the object holds.
 _OF_ITSELF = ("self", "own", "both", "some of both")
 
@@ -163,6 +175,9 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
         return arguments.positional[1]
     if kind == "foreign":
         return Foreign(detail)
+    if kind == "prepared" and arguments.positional and not arguments.has_star:
+        given = [_prepared(frame, value) for value in arguments.positional]
+        return given[0] if len(given) == 1 else sequence_of(given)
     if kind == "operation" and arguments.positional:
         operands = [value.element if isinstance(value, Sequence) else value for value in arguments.positional]
         return combine(operands, frame.grad_mode)
@@ -224,7 +239,7 @@ def _item(frame: Frame, value: Value) -> Value:
 def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
     if promise.device in ("cpu", "accelerator"):
         return promise.device == "cpu"
-    if promise.device in ("unknown", "default type"):
+    if promise.device in ("unknown", "default type", "chosen"):
         return None
     given = arguments.named_value(promise.keyword)
     if given is None and promise.position is not None:
