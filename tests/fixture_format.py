@@ -22,10 +22,11 @@ OPTIONS = {"--strict", "--unsafe-fixes", "--style=force"}
 
 _NEWLINE = r"\r\n|\r|\n"  # splitlines() also splits where Python sees no new line
 _DIRECTIVE = re.compile(r"# (options|python): (.+)")
-_COMMENT = re.compile(r"# (TNP\d+: .+?)(?= +# |$)")
+_COMMENT = re.compile(r"# (TNP\d+(?:: .+?)?)(?= +# |$)")
 _SAVED = re.compile(r"# (TNP\d{3}) with(?:out (.+?)| (.+?) in place of (.+?))$")
 _EXPECTATION = re.compile(
-    r"(?P<code>TNP\d{3}): (?:(?P<row>\d+):)?(?P<column>\d+)(?: (?P<applicability>unsafe|display-only))?"
+    r"(?P<code>TNP\d{3})(?:(?:: (?:(?P<row>\d+):)?(?P<column>\d+)(?: (?P<sure>unsafe|display-only))?)"
+    r"|: (?P<alone>unsafe|display-only))?"
 )
 
 
@@ -129,9 +130,18 @@ def expectations(line: str, row: int, path: Path) -> list[Expected]:
     for part in comment[1].split("; "):
         match = _EXPECTATION.fullmatch(part)
         assert match, f"{path}:{row}: not an expectation: {part}"
-        place = int(match["row"] or row), int(match["column"])
-        found.append(Expected(*place, match["code"], match["applicability"] or "safe"))
+        column = int(match["column"] or _column_of_the_only(line[: comment.start()], f"{path}:{row}"))
+        found.append(
+            Expected(int(match["row"] or row), column, match["code"], match["sure"] or match["alone"] or "safe")
+        )
     return found
+
+
+def _column_of_the_only(code: str, place: str) -> int:
+    """Where the line's one `numpy` of a conversion stands; what it says must be said where it has none, or several."""
+    columns = [each.start() + 2 for each in re.finditer(r"\.numpy\(", code)]
+    assert len(columns) == 1, f"{place}: not an expectation: {len(columns)} conversions, and no column"
+    return columns[0]
 
 
 def read_saved(lines: Iterable[str]) -> list[Saved]:

@@ -231,6 +231,16 @@ def test_a_misspelt_expectation_is_refused(tmp_path: Path) -> None:
             read_fixture(path)
 
 
+def test_a_column_may_be_left_out_where_there_is_one_conversion(tmp_path: Path) -> None:
+    path = tmp_path / "short.py"
+    path.write_text("y = x.numpy()  # TNP101\nx.cpu().numpy()  # TNP102: unsafe\nz.numpy()  # noqa: TNP101\n")
+    assert read_fixture(path).expected == [Expected(1, 7, "TNP101", "safe"), Expected(2, 9, "TNP102", "unsafe")]
+    for line in ("x.numpy(), y.numpy()  # TNP101", "np.asarray(x)  # TNP104", "x.numpy()  # TNP10"):
+        path.write_text(line)
+        with pytest.raises(AssertionError, match="not an expectation"):
+            read_fixture(path)
+
+
 def test_a_misspelt_near_miss_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "clean_misspelt.py"
     path.write_text("x.cpu().numpy()  # TNP102 with .cpu() for .detach()\n")
