@@ -1,8 +1,10 @@
-"""Writes docs/reference from the habits' pages and the rows about libraries; --check only names what differs."""
+"""Writes docs/reference from habits, rows about libraries and fixtures; --check only names what differs."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ else:
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "reference"
+FIXTURES = ROOT / "fixtures"
 LIBRARIES = ROOT / "src" / "tonumpy" / "inference" / "knowledge" / "libraries"
 
 HABITS = """\
@@ -38,9 +41,73 @@ measured on torch itself.
 """
 
 
+CONSTRUCTS = """\
+# What each construct does to a fact
+
+A line for each construct that the fixtures show, with its example. Comments there say what is reported, what saves a
+file that is silent, and what is known. Every example is a test. `python scripts/write_reference.py` writes this page
+from the names of the fixtures and their first sentences, or the names of their functions;
+[constructs.md](../constructs.md) has the words.
+"""
+SHELVES = {
+    "facts": "What a receiver is",
+    "flow": "What happens on the way to it",
+    "libraries": "What libraries give",
+    "habits": "What rests on a habit",
+    "reveal": "What is known, one construct of the language a file",
+}
+_SAID = re.compile(r'(?:# (?:options|python): .*\n)*(?:"""(.+?)(?:"""|\n\n)|((?:# .*\n)+))', re.DOTALL)
+_NAMES_SHOWN = 6
+_SENTENCE = re.compile(r".+?[.?!](?= [A-Z`]|$)")
+
+
 def pages() -> dict[Path, str]:
     """What the folder should hold."""
-    return {FOLDER / "habits.md": _habits(), FOLDER / "libraries.md": _promises()}
+    return {
+        FOLDER / "constructs.md": _constructs(),
+        FOLDER / "habits.md": _habits(),
+        FOLDER / "libraries.md": _promises(),
+    }
+
+
+def _constructs() -> str:
+    found = [CONSTRUCTS]
+    for name, title in SHELVES.items():
+        found.append(f"\n## {title}\n")
+        shelves = sorted(path for path in (FIXTURES / name).iterdir() if path.is_dir() and path.name != "modules")
+        for shelf in (FIXTURES / name, *(each for each in shelves if not each.name.startswith("_"))):
+            files = {path.stem: path for path in sorted(shelf.glob("*.py")) if not path.stem.endswith(".fixed")}
+            if shelf.name != name and files:
+                found.append(f"\n### {shelf.name.removeprefix('of_').replace('_', ' ')}\n")
+            if files:
+                found.append("\n| construct | what is shown | example |\n|---|---|---|\n")
+            for stem in sorted({stem.removeprefix("clean_") for stem in files}):
+                found.append(
+                    _row(stem, files.get(stem), files.get(f"clean_{stem}"), "known" if name == "reveal" else "reported")
+                )
+    return "".join(found)
+
+
+def _row(stem: str, flagged: Path | None, clean: Path | None, word: str) -> str:
+    said = next(filter(None, (_first_sentence(path) for path in (flagged, clean) if path)), "")
+    links = [
+        f"[{word}]({Path(os.path.relpath(path, FOLDER)).as_posix()})"
+        for word, path in ((word, flagged), ("silent", clean))
+        if path
+    ]
+    return f"| {stem.replace('_', ' ')} | {said} | {', '.join(links)} |\n"
+
+
+def _first_sentence(path: Path) -> str:
+    """Of the docstring, or of the comment at the head of the file; the names of functions where there is neither."""
+    text = path.read_text(encoding="utf-8")
+    match = _SAID.match(text)
+    if match is None:
+        names = dict.fromkeys(re.findall(r"^ *(?:async )?def ([a-z]\w+)", text, re.MULTILINE))
+        return ", ".join(f"`{name}`" for name in list(names)[:_NAMES_SHOWN])
+    words = " ".join((match[1] or re.sub(r"^# ", "", match[2], flags=re.MULTILINE)).split())
+    sentence = _SENTENCE.match(words)
+    return (sentence[0] if sentence else words).replace("|", "\\|")
 
 
 def _habits() -> str:

@@ -1,6 +1,6 @@
 """The rules' pages: each is its rule's docstring, and its examples are what rule and repair make of them.
 
-The page about inference: its examples say what is found in them, as fixtures do.
+The pages about inference: their examples say what is found in them, as fixtures do.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def test_the_pages_are_up_to_date(script: str) -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "", ""), f"python {script} brings them up to date"
 
 
-def test_the_page_for_users_is_of_two_screens() -> None:
-    assert len((ROOT / "docs" / "inference.md").read_text("utf-8").splitlines()) <= 120
+@pytest.mark.parametrize("name", ["inference.md", "constructs.md"])
+def test_what_is_written_by_hand_is_of_two_screens(name: str) -> None:
+    assert len((ROOT / "docs" / name).read_text("utf-8").splitlines()) <= 120
 
 
 @each_rule
