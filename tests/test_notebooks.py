@@ -499,6 +499,19 @@ def test_a_notebook_that_names_no_device_keeps_to_the_cpu(tmp_path: Path) -> Non
     assert finding.code == "TNP103"
 
 
+def test_a_notebook_beside_a_library_believes_its_rows(tmp_path: Path) -> None:
+    """Other code of the repository is read: there it is what the row is about."""
+    (tmp_path / "pytorch3d").mkdir()
+    (tmp_path / "pytorch3d" / "__init__.py").touch()
+    (tmp_path / "pytorch3d" / "renderer.py").write_text(
+        "import unseen\n\n\ndef look_at_rotation(*given, device=None):\n    return unseen.of(given)\n"
+    )
+    code = "import torch\nfrom pytorch3d.renderer import look_at_rotation\nlook_at_rotation([1]).cpu().numpy()\n"
+    (tmp_path / "a.ipynb").write_text(notebook(code))
+    (tmp_path / "a.py").write_text(code)
+    assert [Path(each.filename).name for each in check_paths([str(tmp_path)]).findings] == ["a.py"]
+
+
 # copies
 
 

@@ -8,6 +8,7 @@ from tonumpy.inference.index.bindings import Import, bindings_of, bound_names, i
 from tonumpy.inference.index.dependencies import flow_of_module, flow_of_node
 from tonumpy.inference.index.frameworks import foreign_root
 from tonumpy.inference.index.slices import Slice
+from tonumpy.inference.knowledge.libraries.rows import is_described
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
@@ -235,10 +236,13 @@ class ModuleNames:
                 root = module.project.find(imported.module.partition(".")[0], module.folder)
                 return Unknown(Reason.IMPORT) if root is None else ModuleValue(root)
             return ModuleValue(source)
-        if source is None:
-            if imported.level:
-                return Unknown(Reason.IMPORT)
-            return symbol(f"{imported.module}.{imported.name}")
+        if source is None and imported.level:
+            return Unknown(Reason.IMPORT)
+        name = f"{imported.module}.{imported.name}"
+        # A notebook of the library's own repository uses it as any other does: what is documented is not looked for.
+        is_used = module.source.cell_rows is not None and not imported.level
+        if source is None or (is_used and is_described(name)):
+            return symbol(name)
         own = source.submodule(imported.name) if source.filename == module.filename else None
         if own is not None:
             return ModuleValue(own)  # `from . import part` in the package itself
