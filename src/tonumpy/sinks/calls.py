@@ -8,9 +8,6 @@ that stand in one chain of calls with one that does: what is given away there ma
 from __future__ import annotations
 
 import ast
-import re
-import sys
-from bisect import bisect_right
 
 from tonumpy.inference.index.bindings import imports_of
 from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
@@ -22,7 +19,7 @@ from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import FUNCTIONS, SCOPES, statements_of
+from tonumpy.text.syntax import statements_of
 
 if TYPE_CHECKING:
     from tonumpy.text.candidates import Site
@@ -35,8 +32,7 @@ def find_consumers(source: Source) -> list[Site]:
     if not places:
         return []
     names = _imported(source.tree)
-    parts = _parts_in_trouble(source, trouble)
-    rows = {source.position_at(place).row for place in places if _is_in(parts, place)}
+    rows = {source.position_at(place).row for place in places if trouble.is_near(place)}
     sites = find_calls(source, sorted(rows), lambda call: may_convert(call, names))
     imports = _plain_imports(source.tree) if sites else frozenset[str]()
     scopes: dict[ast.AST, PlainNames] = {}
@@ -79,44 +75,3 @@ def _imported(tree: ast.Module) -> Names:
         for name, imported in imports_of(statement)
         if not imported.level and imported.module.partition(".")[0] in CONSUMERS
     }
-
-
-def _parts_in_trouble(source: Source, trouble: Trouble) -> list[tuple[int, int]]:
-    """From offset to offset, in order, the functions and classes of a module that say something of grad or devices,
-    those that name one that does, and those that such a one names; the other statements count as one together."""
-    body = source.tree.body
-    parts: list[list[ast.stmt]] = [[each] for each in body if isinstance(each, SCOPES)]
-    parts.append([each for each in body if not isinstance(each, SCOPES)])
-    extents = [list(map(source.extent, part)) for part in parts]
-    words = [frozenset(re.findall(r"\w+", " ".join(source.text[slice(*each)] for each in part))) for part in extents]
-    own = [frozenset(name for each in part for name in _names_of(each)) for part in parts]
-    named: dict[str, list[int]] = {}
-    for number, names in enumerate(own):
-        for name in names:
-            named.setdefault(name, []).append(number)
-    beside: list[set[int]] = [{other for word in each & named.keys() for other in named[word]} for each in words]
-    for number, others in enumerate([*map(tuple, beside)]):
-        for other in others:
-            beside[other].add(number)
-    known = {number for number, part in enumerate(parts) if any(map(trouble.is_in, part))}
-    waiting = list(known)
-    while waiting:
-        reached = beside[waiting.pop()] - known
-        known |= reached
-        waiting += reached
-    return sorted(extent for number in known for extent in extents[number])
-
-
-def _names_of(statement: ast.stmt) -> frozenset[str]:
-    """Those by which a function or a class is called, or a method of it; nothing for other code."""
-    if not isinstance(statement, SCOPES):
-        return frozenset()
-    held = statement.body if isinstance(statement, ast.ClassDef) else ()
-    methods = (each.name for each in held if isinstance(each, FUNCTIONS) and not each.name.startswith("__"))
-    return frozenset((statement.name, *methods))
-
-
-def _is_in(parts: list[tuple[int, int]], place: int) -> bool:
-    """`parts` are in order, and apart from each other."""
-    number = bisect_right(parts, (place, sys.maxsize)) - 1
-    return number >= 0 and place < parts[number][1]

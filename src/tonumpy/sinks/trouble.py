@@ -6,15 +6,16 @@ Not where such things are only spoken of, as in a parameter `device`, nor what n
 
 from __future__ import annotations
 
+import ast
 import re
-from bisect import bisect_left
+import sys
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.syntax import FUNCTIONS, SCOPES
 
 if TYPE_CHECKING:
-    import ast
-
     from tonumpy.text.source import Source
 
 # Each begins with a text of its own, to which a search can jump; one for all together looks at every letter.
@@ -52,3 +53,47 @@ class Trouble:
         start, stop = self._source.extent(node)
         number = bisect_left(self.begins, start)
         return number < len(self.begins) and self.begins[number] < stop
+
+    def is_near(self, place: int) -> bool:
+        """Whether an offset is in one of `parts`."""
+        number = bisect_right(self.parts, (place, sys.maxsize)) - 1
+        return number >= 0 and place < self.parts[number][1]
+
+    @cached_property
+    def parts(self) -> list[tuple[int, int]]:
+        """From offset to offset, in order and apart, the functions and classes of a module that say something of grad
+        or devices, those that name one that does, and those that such a one names; the other statements count as one
+        together."""
+        body = self._source.tree.body
+        parts: list[list[ast.stmt]] = [[each] for each in body if isinstance(each, SCOPES)]
+        parts.append([each for each in body if not isinstance(each, SCOPES)])
+        extents = [list(map(self._source.extent, part)) for part in parts]
+        words = [
+            frozenset(re.findall(r"\w+", " ".join(self._source.text[slice(*each)] for each in part)))
+            for part in extents
+        ]
+        own = [frozenset(name for each in part for name in _names_of(each)) for part in parts]
+        named: dict[str, list[int]] = {}
+        for number, names in enumerate(own):
+            for name in names:
+                named.setdefault(name, []).append(number)
+        beside: list[set[int]] = [{other for word in each & named.keys() for other in named[word]} for each in words]
+        for number, others in enumerate([*map(tuple, beside)]):
+            for other in others:
+                beside[other].add(number)
+        known = {number for number, part in enumerate(parts) if any(map(self.is_in, part))}
+        waiting = list(known)
+        while waiting:
+            reached = beside[waiting.pop()] - known
+            known |= reached
+            waiting += reached
+        return sorted(extent for number in known for extent in extents[number])
+
+
+def _names_of(statement: ast.stmt) -> frozenset[str]:
+    """Those by which a function or a class is called, or a method of it; nothing for other code."""
+    if not isinstance(statement, SCOPES):
+        return frozenset()
+    held = statement.body if isinstance(statement, ast.ClassDef) else ()
+    methods = (each.name for each in held if isinstance(each, FUNCTIONS) and not each.name.startswith("__"))
+    return frozenset((statement.name, *methods))
