@@ -109,7 +109,7 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
 
     chosen = settings()
     judged = {rule.judges for rule in all_rules() if chosen.selects(rule)}
-    return (consumers and "arguments" in judged) or (comments and "comments" in judged)
+    return (consumers and not judged.isdisjoint(("arguments", "operations"))) or (comments and "comments" in judged)
 
 
 def _weight(code: str, beginnings: Iterable[str]) -> int:

@@ -10,16 +10,27 @@ from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 if TYPE_CHECKING:
     import ast
     from collections.abc import Collection
-    from typing import TypeVar
+    from typing import Literal, TypeVar
 
     from tonumpy.facts import Certainty, Fact
     from tonumpy.findings import Confidence
     from tonumpy.inference.knowledge.chains import Chain, Link
     from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.memory.held import Overwritten
-    from tonumpy.text.candidates import Candidate, Site
+    from tonumpy.text.candidates import Candidate, OperationSite, Site
 
     _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")
+    Mixture = Literal[
+        "array first",
+        "comparison",
+        "difference",
+        "division",
+        "equality",
+        "index",
+        "put into array",
+        "put into tensor",
+        "tensor first",
+    ]
 
 # What makes a tensor of a dtype that NumPy has of one that it lacks; None where torch has nothing for it.
 LINKS_OF_DTYPE = {
@@ -140,7 +151,6 @@ class Conversion(NamedTuple):
         reasons = ((grad, self.may_raise_by_grad), (device, self.may_raise_by_device))
         return " and ".join(text for text, may_raise in reasons if may_raise)
 
-
     @property
     def aftermath(self) -> str:
         """What a repair alone would hide, in words that go behind a message; mostly nothing."""
@@ -149,8 +159,14 @@ class Conversion(NamedTuple):
         return f"; line {self.trained_in} trains on a loss made of its array alone, which has no gradient"
 
 
+# What raises, or is no comparison at all, whatever the tensor is like.
+ALWAYS_WRONG = ("array first", "comparison", "difference", "put into tensor")
+
+
 class ImplicitConversion(NamedTuple):
     """A tensor that a function of another library converts: an argument of its call, or an item of a list there.
+
+    Or one that is brought together with an array of NumPy: `mixture` says how, and `function` is the code.
 
     `function` is the call's function as it is written. `of_items`: the argument is a list whose tensors are not in
     sight one by one. `keeps_value`: the function gives of an array what it gives of a tensor. `is_sent`: it has been
@@ -158,7 +174,7 @@ class ImplicitConversion(NamedTuple):
     one path at least. `others` are those of the same call that are in trouble too. The rest is as above.
     """
 
-    site: Site
+    site: Site | OperationSite
     function: str
     argument: ast.expr
     chain: Chain
@@ -175,11 +191,12 @@ class ImplicitConversion(NamedTuple):
     evidence: AllEvidence = PROVED
     learns: bool = False
     others: tuple[ImplicitConversion, ...] = ()
+    mixture: Mixture | None = None
 
     @property
     def confidence(self) -> Confidence:
         is_made_by_model = self.learns and self.grad_mode is True and not self.grad_is_proved
-        speaks = self.is_certain_to_raise or self.is_sent or is_made_by_model
+        speaks = self.is_certain_to_raise or self.is_sent or is_made_by_model or self.mixture in ALWAYS_WRONG
         return "high" if self.certainty == "tensor" and speaks else "medium"
 
     def without_habits(self, habits: Collection[str] | None = None) -> ImplicitConversion:

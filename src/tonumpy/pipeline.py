@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tonumpy.repair.operations import Operation
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
+    from tonumpy.sinks.trouble import Trouble
     from tonumpy.text.candidates import Candidate
     from tonumpy.text.source import Source
 
@@ -101,9 +102,7 @@ def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -
 
         repairs = _repairs([judged[finding] for finding in due], source)
         applied += source.placed(due)
-        source = source.edited(
-            rewrite(source, repairs), sorted({edit for repair in repairs for edit in repair.edits})
-        )
+        source = source.edited(rewrite(source, repairs), sorted({edit for repair in repairs for edit in repair.edits}))
     remaining = suppress(source, check(source, settings, project))
     return Fixed(source.document, applied, source.placed(remaining), is_settled=False)
 
@@ -144,8 +143,15 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     conversions = _receivers(module, of_receivers) if of_receivers else []
     found = list(_judgements(conversions, of_receivers, source, settings))
     of_arguments = [rule for rule in rules if rule.judges == "arguments"]
-    if of_arguments and may_hold_consumers(source.text):
-        found += _judgements(_arguments(module), of_arguments, source, settings)
+    of_operations = [rule for rule in rules if rule.judges == "operations"]
+    if (of_arguments or of_operations) and may_hold_consumers(source.text):
+        from tonumpy.sinks.trouble import Trouble  # only for files that may hold such: start-up
+
+        trouble = Trouble(source)
+        if of_arguments:
+            found += _judgements(_arguments(module, trouble), of_arguments, source, settings)
+        if of_operations:
+            found += _judgements(_operations(module, trouble), of_operations, source, settings)
     of_comments = [rule for rule in rules if rule.judges == "comments"]
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
@@ -192,12 +198,20 @@ def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:
     return infer(module, candidates, sharing, lambda complete: bool(concerned(complete))) if candidates else []
 
 
-def _arguments(module: Module) -> list[ImplicitConversion]:
+def _arguments(module: Module, trouble: Trouble) -> list[ImplicitConversion]:
     from tonumpy.sinks.arguments import infer_implicit  # only for files that may hold such calls: start-up
     from tonumpy.sinks.calls import find_consumers  # the same: start-up
 
-    sites = [site for site in find_consumers(module.source) if not is_shown_to_raise(site)]
+    sites = [site for site in find_consumers(module.source, trouble) if not is_shown_to_raise(site)]
     return infer_implicit(module, sites) if sites else []
+
+
+def _operations(module: Module, trouble: Trouble) -> list[ImplicitConversion]:
+    from tonumpy.sinks.mixtures import infer_mixtures  # only for files that may hold such operations: start-up
+    from tonumpy.sinks.operations import find_operations  # the same: start-up
+
+    sites = [site for site in find_operations(module.source, trouble) if not is_shown_to_raise(site)]
+    return infer_mixtures(module, sites) if sites else []
 
 
 def _judgements(

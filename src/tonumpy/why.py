@@ -12,6 +12,8 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import as_believed, check, grounds_of, module_of
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.calls import find_consumers
+from tonumpy.sinks.mixtures import infer_mixtures
+from tonumpy.sinks.operations import find_operations
 from tonumpy.text.candidates import call_span, find_candidates
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
         answers = _answers(known[id(candidate)]) if id(candidate) in known else _OF_NO_TENSOR
         explanations.append(Explanation(start, subject, _at(found, start), answers))
     sites = [each for each in find_consumers(source) if each.call.lineno <= row <= (each.call.end_lineno or row)]
-    for conversion in infer_implicit(module, sites) if sites else ():
+    operations = [each for each in find_operations(source) if each.node.lineno <= row <= (each.node.end_lineno or row)]
+    for conversion in (*infer_implicit(module, sites), *infer_mixtures(module, operations)):
         start = source.node_start(conversion.argument)
         subject = source.text_of(conversion.argument)
         explanations.append(Explanation(start, subject, _at(found, start), _answers(as_believed(conversion, settings))))

@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.inference.summaries.parts import Entry
-    from tonumpy.text.candidates import Candidate, Guard, Scope, Site
+    from tonumpy.text.candidates import Candidate, Guard, OperationSite, Scope, Site
 
-    _Asked = TypeVar("_Asked", "Candidate", "Site")
+    _Asked = TypeVar("_Asked", "Candidate", "Site", "OperationSite")
 
 Observations = dict[int, Observation]  # by the id of the call
 

@@ -81,11 +81,11 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
         converted = () if consumer is None else _given(site.call, consumer, seen.arguments)
     if consumer is not None:
         for node, given, of_items in converted:
-            facts = _facts(given)
+            facts = facts_of(given)
             if facts is not None:
                 yield ImplicitConversion(
                     site,
-                    _spelt(function),
+                    spelt(function),
                     node,
                     chain_of(node),
                     facts.certainty,
@@ -126,7 +126,7 @@ def _consumer_handed_over(arguments: Arguments) -> Consumer | None:
     return consumer_of(library, name)
 
 
-def _spelt(function: ast.expr) -> str:
+def spelt(function: ast.expr | ast.AugAssign) -> str:
     try:
         return ast.unparse(function)
     except RecursionError:  # a chain of hundreds of calls
@@ -190,7 +190,7 @@ def _in_dict(node: ast.expr, value: Mapping) -> Iterator[tuple[ast.expr, Value, 
             yield node, each.element if isinstance(each, Sequence) else each, True
 
 
-def _facts(value: Value) -> _Facts | None:
+def facts_of(value: Value) -> _Facts | None:
     """What is known of a value that is a tensor whatever path led here, or at least on those that matter; else None.
 
     Numbers beside it do not count: a sum may start with one. Nor does a value of which nothing is known, where the

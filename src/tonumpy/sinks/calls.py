@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 
-def find_consumers(source: Source) -> list[Site]:
-    trouble = Trouble(source)
+def find_consumers(source: Source, trouble: Trouble | None = None) -> list[Site]:
+    trouble = trouble or Trouble(source)
     places = places_spelt(source.text) if trouble.begins else []
     if not places:
         return []

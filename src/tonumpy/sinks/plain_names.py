@@ -18,16 +18,23 @@ from tonumpy.inference.index.bindings import (
 )
 from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import statements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from tonumpy.text.candidates import Scope
 
 # Methods whose result is no tensor, whatever they are called on.
 _PLAIN_METHODS = frozenset("numpy item tolist size dim numel astype format split join strip keys convert".split())
 _METHODS_OF_TENSORS = frozenset("cuda xpu npu to detach requires_grad_".split())
+_MODULES = ("net", "model", "network")
+_TORCH = frozenset(("torch", "F", "nn"))
+_NO_TENSORS = frozenset("manual_seed Generator device no_grad load is_tensor".split())
+_OF_A_VALUE = (ast.Attribute, ast.Subscript, ast.Starred)
+_ATTRIBUTES_OF_MODULES = frozenset(("weight", "bias"))
 _PLAIN_ATTRIBUTES = frozenset("shape dtype ndim size".split())
 _PLAIN_FUNCTIONS = frozenset("len range int float str bool round repr print isinstance type id ord input open".split())
 # Functions that give what they are given, or parts of it.
@@ -35,17 +42,24 @@ _PASSING = frozenset("list tuple set dict sorted reversed zip enumerate max min 
 
 
 class PlainNames:
-    """The names of one scope. `libraries`: names of imports whose results are plain."""
+    """The names of one scope. `libraries`: names of imports whose results are plain; `arrays`: those of attributes,
+    each with a dot, that hold arrays, where parameters that are annotated as such are taken for plain too."""
 
-    def __init__(self, scope: Scope, libraries: frozenset[str]) -> None:
+    def __init__(self, scope: Scope, libraries: frozenset[str], arrays: frozenset[str] | None = None) -> None:
         self._libraries = libraries
+        self._arrays = arrays or frozenset()
+        self._wants_arrays = arrays is not None
+        self._tensors: frozenset[str] = frozenset()
         self._values: dict[str, list[ast.expr | None]] = {name: [None] for name in parameters_of(scope)}
+        if arrays is not None and not isinstance(scope, (ast.Module, ast.ClassDef)):
+            self._values.update((name, []) for name in _annotated(scope, ("ndarray", "NDArray")))
+            self._tensors = frozenset(_annotated(scope, ("Tensor",)))
         self._known: dict[str, bool] = {}
         for statement in statements_of(scope.body):
             self._collect(statement)
 
     def _collect(self, statement: ast.stmt) -> None:
-        for targets, value in bindings_of(statement):
+        for targets, value in bindings_of(statement) if not self._keeps_arrays(statement) else ():
             for target in targets:
                 self._bind(target, value)
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
@@ -62,6 +76,14 @@ class PlainNames:
         elif isinstance(statement, (ast.Global, ast.Nonlocal)):
             for name in statement.names:
                 self._values.setdefault(name, []).append(None)
+
+    def _keeps_arrays(self, statement: ast.stmt) -> bool:
+        """Whether an array that a statement changes is an array still: `x[0] = t`, `x += t`."""
+        if not self._wants_arrays or not isinstance(statement, (ast.Assign, ast.AugAssign)):
+            return False
+        return isinstance(statement, ast.AugAssign) or all(
+            isinstance(each, ast.Subscript) for each in statement.targets
+        )
 
     def _bind(self, target: ast.expr, value: ast.expr | None) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -83,7 +105,7 @@ class PlainNames:
         if isinstance(node, ast.Call):
             return self._is_plain_call(node, inner)
         if isinstance(node, ast.Attribute):
-            if node.attr in _PLAIN_ATTRIBUTES:
+            if node.attr in _PLAIN_ATTRIBUTES or (self._arrays and f".{node.attr}" in self._arrays):
                 return True
             return self.is_plain(node.value, inner)
         if isinstance(node, (ast.Subscript, ast.Starred)):
@@ -106,6 +128,47 @@ class PlainNames:
         if isinstance(node, (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.List, ast.Tuple, ast.Set)):
             parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
             return all(self.is_plain(part, inner) for part in parts)
+        return False
+
+    def may_be_plain(self, node: ast.expr) -> bool:
+        """Whether a name is ever given what is plain, as `x` is by `x = x.numpy()`; of all else as `is_plain`."""
+        root = root_name(node)
+        return any(map(self.is_plain, self._values.get(root or "", ()))) or self.is_plain(node)
+
+    def reads_as_tensor(self, node: Any, seen: frozenset[str] = frozenset()) -> bool:  # noqa: ANN401
+        """Whether something in sight makes it a tensor: torch, a method that only tensors have, a module by its name.
+
+        What a function gives reads as what it is given does; nothing is looked for in what is called itself.
+        """
+        while node is not None:
+            kind = node.__class__  # as isinstance, which is a call for each
+            if kind is ast.Name:
+                if node.id in self._tensors:
+                    return True
+                inner = seen | {node.id}
+                values = self._values.get(node.id, ()) if node.id not in seen else ()
+                return any(self.reads_as_tensor(value, inner) for value in values)
+            if kind is ast.Call:
+                name = last_name(node.func) or ""
+                if name in _METHODS_OF_TENSORS or name.endswith(_MODULES):
+                    return True
+                if root_name(node.func) in _TORCH:
+                    return name not in _NO_TENSORS
+                if any(self.reads_as_tensor(argument, seen) for argument in node.args):
+                    return True
+                node = node.func.value if node.func.__class__ is ast.Attribute else None
+            elif kind is ast.Attribute and node.attr in _ATTRIBUTES_OF_MODULES:
+                return True
+            elif kind is ast.BinOp:
+                if self.reads_as_tensor(node.right, seen):
+                    return True
+                node = node.left
+            elif kind is ast.Compare:
+                node = node.left
+            elif kind is ast.UnaryOp:
+                node = node.operand
+            else:
+                node = node.value if kind in _OF_A_VALUE else None
         return False
 
     def _is_plain_name(self, name: str) -> bool:
@@ -149,3 +212,13 @@ class PlainNames:
         else:
             return False
         return all(self.is_plain(argument, inner) for argument in given)
+
+
+def _annotated(function: ast.FunctionDef | ast.AsyncFunctionDef, classes: tuple[str, ...]) -> Iterator[str]:
+    for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
+        annotation = parameter.annotation
+        if isinstance(annotation, ast.Subscript):
+            is_optional = last_name(annotation.value) == "Optional"
+            annotation = annotation.slice if is_optional else annotation.value
+        if annotation is not None and last_name(annotation) in classes:
+            yield parameter.arg

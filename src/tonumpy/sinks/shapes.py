@@ -17,7 +17,7 @@ Names = dict[str, str]  # what a module has imported of these libraries: its own
 
 def may_convert(call: ast.Call, names: Names) -> bool:
     """Whether a call is of a consumer, as it seems, and given what may be a tensor where that would be converted."""
-    return any(_may_be_a_tensor(each, names) for each in given_away(call, names))
+    return any(may_be_a_tensor(each, names) for each in given_away(call, names))
 
 
 def given_away(call: ast.Call, names: Names) -> list[ast.expr]:
@@ -68,22 +68,22 @@ _KINDS: dict[type[ast.expr], str] = {
 _PLAIN_CALLS = frozenset("len range int float str round".split())
 
 
-def _may_be_a_tensor(node: ast.expr, names: Names) -> bool:
+def may_be_a_tensor(node: ast.expr, names: Names) -> bool:
     """By its spelling: no literal, nothing that one of these libraries gives, no shape."""
     if isinstance(node, (ast.List, ast.Tuple)):
-        return any(_may_be_a_tensor(item, names) for item in node.elts)
+        return any(may_be_a_tensor(item, names) for item in node.elts)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-        return _may_be_a_tensor(node.elt, names)
+        return may_be_a_tensor(node.elt, names)
     if isinstance(node, ast.Dict):
-        return any(_may_be_a_tensor(value, names) for value in node.values)
+        return any(may_be_a_tensor(value, names) for value in node.values)
     if isinstance(node, ast.DictComp):
-        return _may_be_a_tensor(node.value, names)
+        return may_be_a_tensor(node.value, names)
     while isinstance(node, ast.BinOp):  # a long sum leans to the left
-        if _may_be_a_tensor(node.right, names):
+        if may_be_a_tensor(node.right, names):
             return True
         node = node.left
     if isinstance(node, ast.UnaryOp):
-        return _may_be_a_tensor(node.operand, names)
+        return may_be_a_tensor(node.operand, names)
     if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "size"):
         return False
     if isinstance(node, ast.Call):

@@ -54,6 +54,13 @@ class Trouble:
         number = bisect_left(self.begins, start)
         return number < len(self.begins) and self.begins[number] < stop
 
+    def is_around(self, place: int) -> bool:
+        """Whether one begins in the function around an offset, or in the lines before the first, by its spelling."""
+        text = self._source.text
+        number = bisect_left(self.begins, max(text.rfind("def ", 0, place), 0))
+        stop = text.find("def ", place)
+        return number < len(self.begins) and (stop == -1 or self.begins[number] < stop)
+
     def is_near(self, place: int) -> bool:
         """Whether an offset is in one of `parts`."""
         number = bisect_right(self.parts, (place, sys.maxsize)) - 1

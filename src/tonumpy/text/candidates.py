@@ -12,7 +12,7 @@ from tonumpy.text.syntax import children_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from tonumpy.findings import Position
     from tonumpy.text.source import Source
@@ -75,12 +75,29 @@ class Site(NamedTuple):
     string: ast.JoinedStr | None
 
 
-class _Search(NamedTuple):
-    """What is looked for, in which rows, and what has been found so far."""
+class OperationSite(NamedTuple):
+    """An operator, an index or an assignment, with what is said of its place under Candidate."""
 
-    is_wanted: Callable[[ast.Call], bool]
+    node: ast.expr | ast.AugAssign
+    scopes: tuple[Scope, ...]
+    guards: tuple[Guard, ...]
+    statement: ast.stmt
+    string: ast.JoinedStr | None
+
+    @property
+    def call(self) -> ast.expr | ast.AugAssign:
+        """As with calls: the node that is observed."""
+        return self.node
+
+
+class _Search(NamedTuple):
+    """What is looked for, in which rows, as what it is kept, and what has been found so far."""
+
+    is_wanted: Callable[[Any], bool]
+    kinds: tuple[type[ast.AST], ...]
     rows: list[int]
-    found: list[Site]
+    make: Callable[..., Site | OperationSite]
+    found: list[Any]
 
 
 def find_candidates(source: Source) -> list[Candidate]:
@@ -99,7 +116,17 @@ def find_calls(source: Source, rows: list[int], is_wanted: Callable[[ast.Call], 
     Only statements that span one of the rows (ascending) are entered: a walk over the whole tree costs two thirds as
     much again as the parse.
     """
-    search = _Search(is_wanted, rows, [])
+    search = _Search(is_wanted, (ast.Call,), rows, Site, [])
+    if rows:
+        _search_block(source.tree.body, (source.tree,), (), search)
+    return search.found
+
+
+def find_operations(
+    source: Source, rows: list[int], kinds: tuple[type[ast.AST], ...], is_wanted: Callable[[Any], bool]
+) -> list[OperationSite]:
+    """The same for nodes of other kinds."""
+    search = _Search(is_wanted, kinds, rows, OperationSite, [])
     if rows:
         _search_block(source.tree.body, (source.tree,), (), search)
     return search.found
@@ -151,6 +178,8 @@ def _search_block(
             else:
                 tested = _guards_of(statement.test, field) if isinstance(statement, ast.If) else ()
                 _search_field(value, scopes, (*guards, *tested), statement, search)
+        if isinstance(statement, search.kinds) and search.is_wanted(statement):
+            search.found.append(search.make(statement, scopes, guards, statement, None))
 
 
 def _guards_of(test: ast.expr, field: str) -> tuple[Guard, ...]:
@@ -199,16 +228,16 @@ def _search_expression(
     while stack:
         node, string, here, leaving = stack.pop()
         if leaving:
-            assert isinstance(node, ast.Call)
-            search.found.append(Site(node, scopes, here, statement, string))
+            search.found.append(search.make(node, scopes, here, statement, string))
             continue
-        if isinstance(node, ast.JoinedStr) and string is None:
-            string = node
+        kind = node.__class__  # as isinstance, which is a call for each
+        if kind is ast.JoinedStr and string is None:
+            string = node  # type: ignore[assignment]
         children = children_of(node)
-        if isinstance(node, ast.Call) and search.is_wanted(node):
+        if kind in search.kinds and search.is_wanted(node):
             stack.extend((child, string, here, False) for child in reversed(children[1:]))
             stack.append((node, string, here, True))
-            stack.append((node.func, string, here, False))
+            stack.append((children[0], string, here, False))
         elif isinstance(node, ast.IfExp):
             stack.append((node.orelse, string, (*here, *_guards_of(node.test, "orelse")), False))
             stack.append((node.test, string, here, False))

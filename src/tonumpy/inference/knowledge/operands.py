@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from tonumpy.inference.knowledge.arrays import of_arithmetic
 from tonumpy.inference.lattice.dtypes import is_complex, is_integral
 from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, Evidence, Strength, joined, without
 from tonumpy.inference.lattice.joins import join_all
@@ -77,7 +78,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     if all(map(is_number, parts)):
         return Plain("number")
     if all(isinstance(part, (Plain, Constant, Symbol, Sequence, Mapping, Device)) for part in parts):
-        return Plain("number or array")
+        return Plain("number or array", of_arithmetic(parts))
     cpu, grad = result_facts(parts, grad_mode)
     unknown = [part for part in parts if isinstance(part, Unknown)]
     is_no_tensor = bool(unknown) and all(part.is_no_tensor for part in unknown)

@@ -204,7 +204,11 @@ def _wider_plain(first: Plain | Constant, second: Plain | Constant) -> Value | N
         return Plain("number")
     if isinstance(first, Constant) and isinstance(second, Constant):
         return None if type(first.value) is type(second.value) is str else Plain("constant")
-    return Plain(first.what if isinstance(first, Plain) else "constant")
+    if not isinstance(first, Plain):
+        return Plain("constant")
+    if first.dimensions is None or not isinstance(second, Plain) or second.dimensions is None:
+        return Plain(first.what)
+    return Plain(first.what, min(first.dimensions, second.dimensions))
 
 
 def _join_mappings(first: Mapping, second: Mapping) -> Mapping:

@@ -75,9 +75,13 @@ class Unknown(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """Surely not a torch tensor, nor does anything torch come out of it: an array, a number, a string, a shape."""
+    """Surely not a torch tensor, nor does anything torch come out of it: an array, a number, a string, a shape.
+
+    `dimensions`: how many it has at least, where it is surely an array of NumPy.
+    """
 
     what: str
+    dimensions: int | None = None
 
 
 class Constant(NamedTuple):

@@ -38,6 +38,7 @@ _SEQUENCES = frozenset(
 _MAPPINGS = frozenset("dict Dict Mapping MutableMapping OrderedDict defaultdict DefaultDict".split())
 _WRAPPERS = frozenset("Annotated Final ClassVar Required NotRequired ReadOnly".split())
 # The function that makes one is often written for the class.
+_ARRAYS = ("ndarray", "NDArray")  # nobody annotates one without dimensions
 _TENSOR_NAMES = frozenset(
     "torch.Tensor torch._tensor.Tensor torch.tensor torch.FloatTensor torch.DoubleTensor torch.HalfTensor"
     " torch.autograd.Variable torchtyping.TensorType".split()
@@ -118,7 +119,7 @@ def value_of_class(cls: Value) -> Value:
     if full == "torch.dtype":
         return Plain("dtype")
     if full.startswith(("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.")) or full == "torch.Size":
-        return _builtin(short) if full.startswith("builtins.") else Plain(full)
+        return _builtin(short) if full.startswith("builtins.") else Plain(full, 1 if short in _ARRAYS else None)
     if full.startswith(("typing.", "collections.")):
         return _typing(short)
     if full.startswith(("torch.", "torchvision.")):

@@ -87,6 +87,8 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 known = Annotation(frame.analysis.parameters.annotated(frame, link))
             elif known is None:
                 index = frame.evaluator.expression(frame, link.slice)
+                if id(link) in frame.targets.calls and isinstance(link.ctx, ast.Load):
+                    frame.observe_operation(link, settle(frame, value), settle(frame, index))
                 known = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
                 if isinstance(known, Unknown) or isinstance(value, Mapping):
                     known = learnt_from_key(known, last_name(link.slice), frame)

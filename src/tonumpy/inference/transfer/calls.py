@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonumpy.inference.habits import collate_function, generation_keywords
 from tonumpy.inference.index.frameworks import IMPORTING
 from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
-from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge import arrays, torch_api
 from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_objects, under_context
 from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.knowledge.symbols import symbol
@@ -215,7 +215,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name.startswith("collections."):
         return python_builtins.collection(frame, name[len("collections.") :], arguments)
     if libraries.gives_plain_values(name):
-        return Plain(name)
+        return Plain(name, arrays.made_by_numpy(name[6:], arguments) if name.startswith("numpy.") else None)
     if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
         made = libraries.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
@@ -276,11 +276,13 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, Constant):
         return python_builtins.call_constant_method(receiver, name, arguments)
     if isinstance(receiver, Plain):
+        held = receiver.dimensions
+        dimensions = None if held is None else arrays.made_by_method(held, name, arguments)
         if "." in receiver.what:  # what a library's object gives is the library's too: `figure.add_subplot()`
-            return receiver
+            return receiver if held is None else receiver._replace(dimensions=dimensions)
         if name in TORCH_WORDS:  # a key, most often, taken for a text or number: they have no such method
             return _call_unknown(frame, Unknown(Reason.CONTENT), name, arguments)
-        return Plain(f"result of {name}")
+        return Plain(f"result of {name}", dimensions)
     if isinstance(receiver, Nothing):
         return NOTHING
     if name in ("__next__", "next"):
@@ -349,7 +351,8 @@ _OUT_OF_CONTAINER = {
 def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
     """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
     if name in _PLAIN_METHODS:
-        return Plain(f"result of {name}")
+        is_array = name == "numpy" and frame.module.frameworks.only_torch_says
+        return Plain(f"result of {name}", 0 if is_array else None)
     if name in ("items", "values", "get", "pop", "setdefault", "copy", "popitem"):
         inner = receiver._replace(reason=_OUT_OF_CONTAINER.get(name, Reason.CONTENT), is_no_tensor=False)
         if receiver.reason is Reason.SAVED and name != "copy":

@@ -122,7 +122,10 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
         left = left.left
     value = operand_of(frame, left)
     for operation in reversed(operations):
-        value = _binary_values(frame, value, operand_of(frame, operation.right), operation.op)
+        right = operand_of(frame, operation.right)
+        if id(operation) in frame.targets.calls:
+            frame.observe_operation(operation, value, right)
+        value = _binary_values(frame, value, right, operation.op)
     return value
 
 
@@ -171,6 +174,8 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
 
 def _compare(frame: Frame, node: ast.Compare) -> Value:
     values = [settle(frame, evaluate(frame, part)) for part in (node.left, *node.comparators)]
+    if id(node) in frame.targets.calls:
+        frame.observe_operation(node, *values[:2])
     if any(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
         return Plain("bool")
     return as_integers(combine(tuple(values), frame.grad_mode), "bool")

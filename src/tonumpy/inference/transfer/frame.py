@@ -438,6 +438,10 @@ class Frame:
         before = self.observations.get(call)
         self.observations[call] = observation if before is None else join_observations(before, observation)
 
+    def observe_operation(self, node: ast.expr | ast.AugAssign, first: Value, *others: Value) -> None:
+        """What an operator, an index or an assignment works on."""
+        self.observe(id(node), Observation(first, (), Arguments(others), self.grad_mode))
+
     def forget_guesses(self, given: int) -> None:
         """A lambda that was given to a call is called there by code in sight, which says what it is given."""
         for call in self.lambdas_guessed.pop(given, ()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge import arrays, torch_api
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.environment import KEPT_WITHOUT_GRAD
 from tonumpy.inference.lattice.evidence import without
@@ -155,7 +155,8 @@ def settle(frame: Frame, value: Value) -> Value:
                 Unknown(Reason.ATTRIBUTE, on_cpu, facts[1], evidence=value.receiver.evidence), value.name, frame
             )
         if isinstance(value.receiver, Plain) and not same(value.receiver, EXCEPTION):
-            return Plain("attribute")
+            dimensions = value.receiver.dimensions
+            return Plain("attribute", None if dimensions is None else arrays.of_attribute(dimensions, value.name))
         if isinstance(value.receiver, (Instance, Plain)):
             return learnt_from_name(Unknown(Reason.of_attribute(value.name)), value.name, frame)
     return value
@@ -211,6 +212,8 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             return learnt_from_name(given, index.value, frame)
         return given
     if isinstance(value, (Foreign, Plain, Nothing)):
+        if isinstance(value, Plain) and value.dimensions is not None:
+            return value._replace(dimensions=arrays.of_item(value.dimensions, index, is_slice=is_slice))
         return Plain("int") if same(value, _SHAPE) and not is_slice else value
     if isinstance(value, LibraryObject):
         return libraries.item(frame, value, None if is_slice else index)
@@ -264,6 +267,8 @@ def item_of(frame: Frame, value: Value) -> Value:
     if isinstance(value, Tensor):
         return _item_of_tensor(frame, value)._replace(is_item=True, is_number=True)
     if isinstance(value, (Foreign, Plain)):
+        if isinstance(value, Plain) and value.dimensions is not None:
+            return value._replace(dimensions=arrays.of_iteration(value.dimensions))
         return Plain("int") if same(value, _SHAPE) else value
     if isinstance(value, LibraryObject):
         return libraries.item(frame, value)

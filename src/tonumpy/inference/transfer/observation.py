@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import arguments_of, bindings_of
+from tonumpy.inference.transfer.members import settle
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
+    from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.transfer.frame import Frame
 
 
@@ -40,6 +42,12 @@ def observe_calls_of_targets(frame: Frame, statement: ast.stmt) -> None:
                     for part in parts:
                         if _holds_target(frame, part):
                             frame.evaluator.expression(frame, part)
+                    if id(node) in frame.targets.calls and isinstance(statement, ast.Assign):
+                        frame.observe_operation(node, *(_settled(frame, each) for each in (*parts, statement.value)))
+
+
+def _settled(frame: Frame, node: ast.expr) -> Value:
+    return settle(frame, frame.evaluator.expression(frame, node))
 
 
 def _holds_target(frame: Frame, node: ast.expr) -> bool:

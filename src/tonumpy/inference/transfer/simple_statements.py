@@ -193,6 +193,9 @@ def _annotated_assign(frame: Frame, statement: ast.AnnAssign) -> Continues:
 
 def _augmented_assign(frame: Frame, statement: ast.AugAssign) -> Continues:
     if is_wanted(frame, statement, list(bound_names(statement.target))):
+        if id(statement) in frame.targets.calls:
+            operands = [settle(frame, evaluate(frame, node)) for node in (statement.target, statement.value)]
+            frame.observe_operation(statement, *operands)
         augment(frame, statement)
     return True
 

@@ -340,7 +340,7 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     if output.kind in ("unknown", "object", "tuple"):
         return Unknown(Reason.LIBRARY)
     if output.kind != "tensor":
-        return NONE if output.kind == "NoneType" else Plain(output.kind)
+        return NONE if output.kind == "NoneType" else Plain(output.kind, 0 if output.kind == "array" else None)
     first = next(
         (value for operand in call.operands for value in members(operand) if isinstance(value, (Tensor, Unknown))), None
     )

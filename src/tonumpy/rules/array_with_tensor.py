@@ -1,0 +1,114 @@
+"""# An operator, an index or an assignment that brings an array and a tensor together (TNP108)
+
+## What it does
+
+Reports an operator between a NumPy array and a torch tensor, an array that is indexed by a tensor, a tensor that is put
+into a part of an array, and an array that is put into a part of a tensor, where that raises: for every tensor, or for
+this one by what is in sight (that it requires grad, is on an accelerator or on a device that is chosen at run time, or
+is of a dtype or layout that NumPy does not have, see TNP104). Both sides must be known for what they are: nothing is
+reported where one of them may be a number. It is looked for in functions that say something of grad, devices, modules
+or such dtypes, as everything about arguments is.
+
+## Why is this bad
+
+NumPy leaves `array - tensor` to the tensor, and torch knows nothing of arrays. `tensor - array` torch leaves to NumPy,
+which calls `.numpy()` on the tensor, and warns in NumPy 2. Measured with torch 2.13 on NumPy 2.4 and 1.26, which raise
+the same:
+
+| with an array `a` and a tensor `t` | |
+|---|---|
+| `a + t`, and `-` `*` `//` `%` `**` `@` `&` `|` `^` `<<` `>>`; `a += t` and the like | raises for every tensor |
+| `a < t`, `t < a`, and `<=` `>` `>=` | raises for every tensor |
+| `a != t`, `t != a` | is `True`, whatever they hold |
+| `t[...] = a` | raises for every tensor |
+| `t + a`, and `-` `*` `/` `//` `%` `**` `@`; `t += a` and the like | raises where `t.numpy()` does |
+| `a / t`, `a /= t` | raises where `t.numpy()` does, but for the conjugate and the negative bit |
+| `a == t`, `t == a` | raises on an accelerator |
+| `a[t]`, `a[t] = x` | raises on an accelerator, if `t` is no single number |
+| `a[1:] = t`, `a[mask] = t`, `a[i] = t` where `a[i]` is an array | raises where `t.numpy()` does |
+| `a[i] = t` where `a[i]` is a number | works for a single number on any device |
+| `t[a]`, `t[a] = x`; a NumPy scalar, `np.float64(2) * t` | works |
+
+## Example
+
+```python
+import numpy as np
+import torch
+
+
+def keep(net: torch.nn.Linear, x: torch.Tensor):
+    kept = np.zeros((10, 3))
+    kept[:5] = net(x.cuda())
+    return kept
+```
+
+## Use instead
+
+```python
+import numpy as np
+import torch
+
+
+def keep(net: torch.nn.Linear, x: torch.Tensor):
+    kept = np.zeros((10, 3))
+    kept[:5] = net(x.cuda()).detach().cpu().numpy()
+    return kept
+```
+
+## Fix safety
+
+Safe for an index and for what is put into an array, which holds the same then. Unsafe for operators: the result is an
+array then, and what was meant may be a tensor, with a gradient. There is no fix where an array is put into a tensor
+(`torch.from_numpy(a)` is one), nor for `t += a`.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.repair.operations import convert_argument
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import ImplicitConversion
+    from tonumpy.findings import Style
+    from tonumpy.repair.operations import Operation
+
+CODE = "TNP108"
+ON_BY_DEFAULT = True
+JUDGES = "operations"
+
+_ALWAYS = {
+    "array first": "brings an array and then a tensor to an operator, which raises for every tensor",
+    "comparison": "compares an array and a tensor, which raises for every tensor",
+    "difference": "is `True` for every array and tensor: they do not compare",
+    "put into tensor": "puts an array into a tensor, which raises for every tensor",
+}
+_SOMETIMES = {
+    "tensor first": "makes an array of a tensor that",
+    "division": "makes an array of a tensor that",
+    "equality": "compares an array with a tensor that",
+    "index": "makes an index of an array of a tensor that",
+    "put into array": "puts into an array a tensor that",
+}
+
+
+def check(conversion: ImplicitConversion) -> str | None:
+    assert conversion.mixture is not None
+    if conversion.mixture in _ALWAYS:
+        return f"`{conversion.function}` {_ALWAYS[conversion.mixture]}"
+    if not conversion.trouble:
+        return None
+    what = _SOMETIMES[conversion.mixture]
+    return f"`{conversion.function}` {what} {conversion.trouble}, which raises{conversion.exception}"
+
+
+def repair(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
+    statement = conversion.site.statement
+    if conversion.mixture == "put into tensor":
+        return ()
+    if isinstance(statement, ast.AugAssign) and statement.target is conversion.argument:
+        return ()
+    if isinstance(statement, ast.Assign) and statement.value is conversion.argument and len(statement.targets) > 1:
+        return ()  # the others are given it as well
+    return convert_argument(conversion, style)

@@ -1,0 +1,148 @@
+"""Judges operations that may bring an array and a tensor together: only where both are known for what they are.
+
+What each does was measured (tests/operator_table.py). NumPy leaves `array - tensor` to the tensor, and torch refuses
+it; `tensor - array` torch leaves to NumPy, which converts the tensor.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion
+from tonumpy.inference.knowledge.arrays import dimensions_of
+from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.inference.lattice.values import Constant, Plain, Sequence, Tensor, Unknown, Value, evidence_in
+from tonumpy.inference.receivers import observe
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.sinks.arguments import facts_of, spelt
+from tonumpy.sinks.operations import ORDER, operands_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Sequence as Items
+
+    from tonumpy.conversions import Mixture
+    from tonumpy.inference.index.module import Module
+    from tonumpy.inference.transfer.targets import Observation
+    from tonumpy.text.candidates import OperationSite
+
+
+# Far less again than for an argument: both sides must be known.
+MAX_STATEMENTS = 150
+
+
+class _Mixed(NamedTuple):
+    """The tensor of an operation, and what is done with it."""
+
+    kind: Mixture
+    node: ast.expr
+    value: Value
+
+
+def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
+    """Those in trouble, if only without habits, in the order of the sites."""
+    if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
+        return []  # another framework's code
+    observed = observe(module, sites, MAX_STATEMENTS)
+    found = []
+    for site in sites:
+        seen = observed.get(id(site.node))
+        for conversion in () if seen is None else _conversions(site, seen):
+            if conversion.mixture in ALWAYS_WRONG or conversion.trouble or conversion.without_habits().trouble:
+                found.append(conversion)
+                break
+    return found
+
+
+def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitConversion]:
+    for kind, node, value in _mixed(site, seen):
+        facts = facts_of(value)
+        if facts is None or facts.certainty == "possible" or not facts.is_sole:
+            continue
+        is_lack, has_grad = kind not in ("index", "equality"), kind not in ("index", "equality")
+        yield ImplicitConversion(
+            site,
+            spelt(site.node),
+            node,
+            chain_of(node),
+            facts.certainty,
+            facts.on_cpu,
+            facts.is_sent,
+            facts.requires_grad if has_grad else False,
+            seen.grad_mode,
+            facts.dtype if is_lack else None,
+            facts.layout if is_lack else None,
+            facts.bit if is_lack and kind != "division" else None,
+            of_items=False,
+            keeps_value=kind in ("index", "put into array"),
+            evidence=evidence_in(value),
+            learns=facts.learns and has_grad,
+            mixture=kind,
+        )
+
+
+def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
+    """The tensors of an operation on an array; those of an index come first, as they do at run time."""
+    operands = operands_of(site.node, site.statement)
+    assert operands is not None
+    left, (*others, right) = seen.receiver, seen.arguments.positional
+    if operands.key is not None:
+        index = right if operands.right is None else others[0]
+        dimensions = dimensions_of(left)
+        if dimensions is not None:
+            yield from _of_index(operands.key, index)
+        if operands.right is None:
+            return
+        if dimensions is not None and (isinstance(operands.key, ast.List) or _takes_array(dimensions, index)):
+            yield _Mixed("put into array", operands.right, right)
+        elif dimensions_of(right) is not None and _is_tensor(left):
+            yield _Mixed("put into tensor", operands.left, left)
+        return
+    assert operands.right is not None
+    if dimensions_of(left) is not None and _is_tensor(right):
+        yield _Mixed(_kind(site.node, is_first=True), operands.right, right)
+    elif dimensions_of(right) is not None and _is_tensor(left):
+        yield _Mixed(_kind(site.node, is_first=False), operands.left, left)
+
+
+def _is_tensor(value: Value) -> bool:
+    """Or what reads as one: a module has made it, or it has been moved."""
+    return isinstance(value, Tensor) or (isinstance(value, Unknown) and (bool(value.sent) or value.learns))
+
+
+def _kind(node: ast.expr | ast.AugAssign, *, is_first: bool) -> Mixture:
+    """`is_first`: the array stands before the tensor."""
+    if isinstance(node, ast.Compare):
+        if isinstance(node.ops[0], ORDER):
+            return "comparison"
+        return "equality" if isinstance(node.ops[0], ast.Eq) else "difference"
+    if not is_first:
+        return "tensor first"
+    assert isinstance(node, (ast.BinOp, ast.AugAssign))
+    return "division" if isinstance(node.op, ast.Div) else "array first"
+
+
+def _of_index(node: ast.expr, index: Value) -> Iterator[_Mixed]:
+    """Not a tensor that may have no dimensions, which Python takes for a number."""
+    nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+    values = (index.items or ()) if isinstance(index, Sequence) and isinstance(node, ast.Tuple) else (index,)
+    for part, value in zip(nodes, values, strict=False):
+        if isinstance(value, Tensor) and not value.is_number and not value.is_item:
+            yield _Mixed("index", part, value)
+
+
+def _takes_array(dimensions: int, index: Value) -> bool:
+    """Whether what is put there is made an array: into a single place of an array goes what `float(tensor)` gives."""
+    parts = index.items if isinstance(index, Sequence) and index.items else (index,)
+    if any((isinstance(part, Plain) and part.what == "slice") or _selects(part) for part in parts):
+        return True
+    return dimensions > len(parts)
+
+
+def _selects(part: Value) -> bool:
+    """Whether a part of an index stands for several places: an array, a mask, `...`."""
+    if isinstance(part, (Sequence, Tensor)):
+        return not isinstance(part, Tensor) or not (part.is_number or part.is_item)
+    if isinstance(part, Constant):
+        return part.value is Ellipsis or part.value is None
+    return (dimensions_of(part) or 0) > 0

@@ -1,0 +1,136 @@
+"""A source in; the operators, indices and assignments out that may bring an array and a tensor together.
+
+As with calls (calls.py) the spelling rules out most files and most rows; the tree says the rest.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import root_name
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.sinks.operations_spelt import Spelt, operations_spelt
+from tonumpy.sinks.plain_names import PlainNames
+from tonumpy.sinks.shapes import may_be_a_tensor
+from tonumpy.sinks.trouble import Trouble
+from tonumpy.text import candidates
+from tonumpy.text.names import last_name
+from tonumpy.text.recursion import note_cut
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tonumpy.text.candidates import OperationSite
+    from tonumpy.text.source import Source
+
+ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_COMPARISONS = (*ORDER, ast.Eq, ast.NotEq)
+# Methods and attributes of arrays that give numbers, most often.
+_OF_NUMBERS = frozenset("all any dtype item max mean min ndim shape size std sum".split())
+_KINDS = (ast.BinOp, ast.Compare, ast.Subscript, ast.AugAssign)
+
+
+class Operands(NamedTuple):
+    """`left + right`, or `left[key]` and `left[key] = right`; what is not there is None."""
+
+    left: ast.expr
+    right: ast.expr | None
+    key: ast.expr | None = None
+
+
+def find_operations(source: Source, trouble: Trouble | None = None) -> list[OperationSite]:
+    trouble = trouble or Trouble(source)
+    spelt = operations_spelt(source.text)
+    if not spelt.places or not trouble.begins:
+        return []
+    places = [place for place in spelt.places if trouble.is_around(place)]
+    rows = {source.position_at(place).row for place in places}
+    if not rows:
+        return []
+    scopes: dict[ast.AST, PlainNames] = {}
+    return [
+        site
+        for site in candidates.find_operations(source, sorted(rows), _KINDS, _is_of_two)
+        if _may_mix(site, spelt, scopes)
+    ]
+
+
+def operands_of(node: ast.expr | ast.AugAssign, statement: ast.stmt) -> Operands | None:
+    """None where it is no operation of two."""
+    if isinstance(node, ast.BinOp):
+        return Operands(node.left, node.right)
+    if isinstance(node, ast.AugAssign):
+        return Operands(node.target, node.value)
+    if isinstance(node, ast.Compare):
+        return Operands(node.left, node.comparators[0])
+    assert isinstance(node, ast.Subscript)
+    if isinstance(node.ctx, ast.Load):
+        return Operands(node.value, None, node.slice)
+    is_target = isinstance(statement, ast.Assign) and node in statement.targets
+    return Operands(node.value, statement.value, node.slice) if is_target else None  # type: ignore[attr-defined]
+
+
+def _is_of_two(node: ast.AST) -> bool:
+    return not isinstance(node, ast.Compare) or (len(node.ops) == 1 and isinstance(node.ops[0], _COMPARISONS))
+
+
+def _may_mix(site: OperationSite, spelt: Spelt, scopes: dict[ast.AST, PlainNames]) -> bool:
+    """Whether one side reads as an array, and the other may be a tensor; `scopes` is as in calls.py."""
+    operands = operands_of(site.node, site.statement)
+    if operands is None:
+        return False
+    left, right, key = operands
+    pairs = [] if right is None else [(left, right), (right, left)]
+    pairs += [(left, part) for part in (key.elts if isinstance(key, ast.Tuple) else [key]) if part is not None]
+    scope = site.scopes[-1]
+    try:
+        for one, other in pairs:
+            if _reads_as_array(one, spelt) and _may_be_a_tensor(other):
+                if scope not in scopes:
+                    scopes[scope] = PlainNames(scope, spelt.modules, spelt.attributes)
+                names = scopes[scope]
+                if (root := root_name(one)) is not None and root == root_name(other):
+                    continue  # `mask[mask > 0]`
+                if names.reads_as_tensor(other) and names.may_be_plain(one) and not names.is_plain(other):
+                    return True
+    except RecursionError:  # a chain of hundreds of calls
+        note_cut()
+    return False
+
+
+def _may_be_a_tensor(node: ast.expr) -> bool:
+    """By its spelling; a mask, `x > 0`, is what its first part is."""
+    while isinstance(node, ast.Compare):
+        node = node.left
+    return may_be_a_tensor(node, {})
+
+
+def _reads_as_array(node: Any, spelt: Spelt) -> bool:  # noqa: ANN401 -- the classes are told apart without isinstance
+    is_made = False  # by a call: `np.pi` is a number
+    while True:
+        kind = node.__class__  # as isinstance, which is a call for each
+        if kind is ast.Name:
+            return node.id in spelt.names or (is_made and node.id in spelt.modules)
+        if kind is ast.Call:
+            name = last_name(node.func)
+            if name == "numpy":
+                return True
+            if name in _OF_NUMBERS:
+                return False
+            is_made, node = True, node.func
+        elif kind is ast.Attribute:
+            if f".{node.attr}" in spelt.attributes:
+                return True
+            if node.attr in _OF_NUMBERS:
+                return False
+            node = node.value
+        elif kind is ast.Compare or kind is ast.BinOp:
+            if kind is ast.BinOp and _reads_as_array(node.right, spelt):
+                return True
+            node = node.left
+        elif kind is ast.Subscript:
+            node = node.value
+        elif kind is ast.UnaryOp:
+            node = node.operand
+        else:
+            return False
