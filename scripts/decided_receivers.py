@@ -77,7 +77,8 @@ def kind_of(value: Value) -> tuple[str, str]:
     parts = members(value)
     unknown = next((part for part in parts if isinstance(part, Unknown)), None)
     if unknown is not None:
-        return "unknown", unknown.why if not isinstance(value, Union) else f"{unknown.why} (in one of several cases)"
+        why = unknown.reason.value
+        return "unknown", why if not isinstance(value, Union) else f"{why} (in one of several cases)"
     tensors = [part for part in parts if isinstance(part, Tensor)]
     if not tensors:
         return "other", ""

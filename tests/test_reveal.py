@@ -120,6 +120,6 @@ def test_the_share_of_decided_receivers(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.splitlines() == [
         f"{tmp_path}: 4 receivers, 3 decided (75%): 1 tensor, 1 likely, 1 other, 1 unknown",
-        "    1  parameter",
-        f"{tmp_path / 'some.py'}:5: parameter: x.numpy(), y.numpy(), x.cuda().numpy(), [1].numpy()",
+        "    1  a parameter that no caller in sight gives",
+        f"{tmp_path / 'some.py'}:5: a parameter that no caller in sight gives: x.numpy(), y.numpy(), x.cuda().numpy(), [1].numpy()",
     ]
