@@ -615,7 +615,8 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     assert finished_repositories() < count
     until(lambda: not any(each.is_running() and each.status() != "zombie" for each in family))
     swept = sweep("all out")
-    assert (swept.code, swept.err) == (1, "")
+    assert swept.code == 1
+    assert all(line.endswith(" s left") for line in swept.err.splitlines())  # on a busy machine it tells how far it is
     assert [row["repository"] for row in sweep.rows("repositories")] == [f"{number:02}" for number in range(count)]
     assert len(sweep.rows("findings")) == count * 160
 
