@@ -11,6 +11,7 @@ from fixture_format import FOLDER, ROOT
 from reveal import Claim, claims, expected_words, marked_rows, place_of, revealed, words_by_row
 
 from tonumpy.inference.index.project import Project
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.text.candidates import Candidate, find_candidates
 from tonumpy.text.source import Source
 
@@ -118,8 +119,9 @@ def test_the_share_of_decided_receivers(tmp_path: Path) -> None:
         text=True,
     )
     assert (run.returncode, run.stderr) == (0, "")
+    reason = Reason.PARAMETER.value
     assert run.stdout.splitlines() == [
         f"{tmp_path}: 4 receivers, 3 decided (75%): 1 tensor, 1 likely, 1 other, 1 unknown",
-        "    1  a parameter that no caller in sight gives",
-        f"{tmp_path / 'some.py'}:5: a parameter that no caller in sight gives: x.numpy(), y.numpy(), x.cuda().numpy(), [1].numpy()",
+        f"    1  {reason}",
+        f"{tmp_path / 'some.py'}:5: {reason}: x.numpy(), y.numpy(), x.cuda().numpy(), [1].numpy()",
     ]
