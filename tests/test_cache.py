@@ -68,9 +68,9 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     real = run.check
 
-    def check(task: Task, project: RecordedProject) -> Outcome:
+    def check(task: Task, session: run.Session) -> Outcome:
         found.append(task.filename)
-        return real(task, project)
+        return real(task, session)
 
     monkeypatch.setattr(run, "check", check)
     return found
@@ -189,7 +189,7 @@ def test_a_fix_takes_only_what_has_nothing_to_repair(monkeypatch: pytest.MonkeyP
     check()
     done: list[str] = []
     real = run.fix
-    monkeypatch.setattr(run, "fix", lambda task, project: (done.append(task.filename), real(task, project))[1])
+    monkeypatch.setattr(run, "fix", lambda task, session: (done.append(task.filename), real(task, session))[1])
     arguments = parse_arguments(["fix", "--isolated", "--jobs=1"])
     fixed = cli.process_files(arguments, "fix")
     assert [path for path, _ in fixed.changes] == done == ["flagged.py", "use.py"]
@@ -519,10 +519,10 @@ def test_what_a_shared_module_knows_already_counts_for_each_file(keeping: Path) 
         (keeping / name).write_text(IMPORTING.replace("helpers", "plain"))
     plain = "class A:\n    def load(self): return self.x.cpu()\n\n\ndef load():\n    return A()\n"
     (keeping / "pkg" / "plain.py").write_text(plain)
-    project = RecordedProject()
+    session = run.Session(RecordedProject())
     seen = []
     for name in ("one.py", "two.py"):
-        outcome = run.check(Task(name, None, Settings()), project)
+        outcome = run.check(Task(name, None, Settings()), session)
         assert outcome.basis is not None
         seen.append({each[:2] for each in outcome.basis.lookups})
     assert seen[0] == seen[1]

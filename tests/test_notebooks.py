@@ -547,3 +547,20 @@ def test_a_copy_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [Path(each.filename).parent.name for each in alone] == ["a", "a", "b", "b", "c", "d", "d"]
     grounds = [ground.filename for each in alone for ground in each.evidence]
     assert set(grounds) == set(paths)
+
+
+def test_a_copy_looks_for_what_it_imports_whatever_the_file_before_has_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tonumpy.inference.index.project.MAX_FOLLOWED", 100)
+    document = notebook("from helper import load\n", "load().numpy()")
+    for folder in ("a", "c"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "n.ipynb").write_text(document)
+    (tmp_path / "c" / "helper.py").write_text("import torch\n\ndef load():\n    return torch.zeros(2)\n")
+    (tmp_path / "b.py").write_text("import torch\nfrom large import x\n\nx.numpy()\n")
+    (tmp_path / "large.py").write_text(f"x = [{'1, ' * 100}]\n")
+    paths = [str(tmp_path / name) for name in ("a/n.ipynb", "b.py", "c/n.ipynb")]
+    together = check_paths(paths, isolated=True).findings
+    assert together == [each for path in paths for each in check_paths([path], isolated=True).findings]
+    assert [Path(each.filename).parent.name for each in together] == ["a"]

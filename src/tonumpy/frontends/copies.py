@@ -6,7 +6,6 @@ Collections hold the same notebook in many folders, one for each language or ver
 from __future__ import annotations
 
 import os
-from weakref import WeakKeyDictionary
 
 from tonumpy import pipeline
 from tonumpy.inference.index.module_use import folder_of
@@ -28,24 +27,31 @@ class _Known(NamedTuple):
     missed: frozenset[str]
 
 
-_known: WeakKeyDictionary[Project, dict[tuple[object, ...], list[_Known]]] = WeakKeyDictionary()
+class Copies:
+    """What was found so far in the notebooks of a run."""
 
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[tuple[object, ...], list[_Known]] = {}
 
-def check(source: Source, settings: Settings, project: Project) -> list[Finding]:
-    """What `pipeline.check` finds."""
-    if source.cell_rows is None:
-        return pipeline.check(source, settings, project)
-    key = (source.text, source.cell_rows, source.cells_run, settings, project.is_package(folder_of(source.filename)))
-    among = _known.setdefault(project, {}).setdefault(key, [])
-    for known in among:
-        if all(project.find(name, folder_of(source.filename)) is None for name in known.missed):
-            return [_in_file(finding, known.filename, source.filename) for finding in known.findings]
-    before = cuts()
-    findings = pipeline.check(source, settings, project)
-    missed = project.looked_for_in_vain
-    if missed is not None and cuts() == before and not source.skipped and not _is_named(source.filename, findings):
-        among.append(_Known(source.filename, findings, missed))
-    return findings
+    def check(self, source: Source, settings: Settings) -> list[Finding]:
+        """What `pipeline.check` finds."""
+        project = self._project
+        if source.cell_rows is None:
+            return pipeline.check(source, settings, project)
+        project.begin_file()  # what the file before has followed does not count for what this one looks for
+        folder = folder_of(source.filename)
+        key = (source.text, source.cell_rows, settings, project.is_package(folder))
+        among = self._known.setdefault(key, [])
+        for known in among:
+            if all(project.find(name, folder) is None for name in known.missed):
+                return [_in_file(finding, known.filename, source.filename) for finding in known.findings]
+        before = cuts()
+        findings = pipeline.check(source, settings, project)
+        missed = project.looked_for_in_vain
+        if missed is not None and cuts() == before and not source.skipped and not _is_named(source.filename, findings):
+            among.append(_Known(source.filename, findings, missed))
+        return findings
 
 
 def _is_named(filename: str, findings: list[Finding]) -> bool:

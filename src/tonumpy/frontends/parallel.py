@@ -9,6 +9,7 @@ import signal
 import sys
 from functools import cache, partial
 
+from tonumpy.frontends.run import Session
 from tonumpy.garbage import Paused
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -38,19 +39,19 @@ def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int, *, records: bool =
 
 
 def _in_turn(work: Work, tasks: Sequence[Task], records: bool) -> Iterator[Outcome]:
-    project = _project(records)
+    session = _session(records)
     with Paused():
         try:
             for task in tasks:
-                yield _do(work, task, project)
+                yield _do(work, task, session)
         finally:
             gc.freeze()  # what is left lives to the end of the program, and going through it takes 2 % of a long run
 
 
-def _do(work: Work, task: Task, project: Project) -> Outcome:
+def _do(work: Work, task: Task, session: Session) -> Outcome:
     """Left to itself, Python's garbage collector would go through the trees that are kept over and over again, which
     takes a third of the whole time. So it is off, but for a run that has piled up more than is meant to be kept."""
-    outcome = work(task, project)
+    outcome = work(task, session)
     if gc.get_count()[0] > TOO_MANY_OBJECTS:
         gc.collect()
     return outcome
@@ -93,21 +94,21 @@ def _pooled(work: Work, tasks: Sequence[Task], processes: int, records: bool) ->
 
 
 def _work_here(work: Work, records: bool, task: Task) -> Outcome:
-    return _do(work, task, _project_of_this_process(records))
+    return _do(work, task, _session_of_this_process(records))
 
 
 @cache
-def _project_of_this_process(records: bool) -> Project:
+def _session_of_this_process(records: bool) -> Session:
     """A worker keeps what it has read of the repository from one task to the next."""
-    return _project(records)
+    return _session(records)
 
 
-def _project(records: bool) -> Project:
+def _session(records: bool) -> Session:
     if not records:
-        return Project()
+        return Session(Project())
     from tonumpy.inference.index.recorded import RecordedProject  # start-up
 
-    return RecordedProject()
+    return Session(RecordedProject())
 
 
 def _start_worker() -> None:

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 from tonumpy import pipeline
 from tonumpy.findings import Position, SourceError
-from tonumpy.frontends import copies
+from tonumpy.frontends.copies import Copies
 from tonumpy.frontends.disk import os_error
 from tonumpy.frontends.outcomes import Basis, Change, Outcome, Task
-from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
@@ -21,31 +20,41 @@ from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
     from tonumpy.inference.index.lookups import Content
+    from tonumpy.inference.index.project import Project
 
 
-Work = Callable[[Task, Project], Outcome]
+class Session:
+    """What a process keeps from one file to the next: what it has read of the repository, and found in notebooks."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.copies = Copies(project)
 
 
-def check(task: Task, project: Project) -> Outcome:
-    return _guarded(_check, task, project)
+Work = Callable[[Task, Session], Outcome]
 
 
-def fix(task: Task, project: Project) -> Outcome:
-    return _guarded(_fix, task, project)
+def check(task: Task, session: Session) -> Outcome:
+    return _guarded(_check, task, session)
 
 
-def add_noqa(task: Task, project: Project) -> Outcome:
-    return _guarded(_add_noqa, task, project)
+def fix(task: Task, session: Session) -> Outcome:
+    return _guarded(_fix, task, session)
 
 
-def _check(task: Task, project: Project) -> Outcome:
-    reading = _Reading(task, project)
+def add_noqa(task: Task, session: Session) -> Outcome:
+    return _guarded(_add_noqa, task, session)
+
+
+def _check(task: Task, session: Session) -> Outcome:
+    reading = _Reading(task, session.project)
     source = source_of(reading.data, task.filename)
-    findings = source.placed(suppress(source, copies.check(source, task.settings, project)))
+    findings = source.placed(suppress(source, session.copies.check(source, task.settings)))
     return Outcome(task, None, findings, [], None, source.skipped, reading.basis())
 
 
-def _fix(task: Task, project: Project) -> Outcome:
+def _fix(task: Task, session: Session) -> Outcome:
+    project = session.project
     reading = _Reading(task, project)
     old = reading.data
     source = source_of(old, task.filename)
@@ -59,7 +68,7 @@ def _fix(task: Task, project: Project) -> Outcome:
     return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped, basis)
 
 
-def _add_noqa(task: Task, project: Project) -> Outcome:
+def _add_noqa(task: Task, session: Session) -> Outcome:
     """A `# noqa` comment for every finding, where it silences that finding and changes nothing else."""
     from tonumpy.repair.comments import with_noqa  # only here: start-up
 
@@ -67,13 +76,13 @@ def _add_noqa(task: Task, project: Project) -> Outcome:
     if task.filename.endswith(".ipynb"):
         raise SourceError(task.filename, "comments are added to modules only, not to the cells of a notebook")
     source = Source(old, task.filename)
-    found = suppress(source, pipeline.check(source, task.settings, project))
+    found = suppress(source, pipeline.check(source, task.settings, session.project))
     of_comments = {rule.code for rule in all_rules() if rule.judges == "comments"}
     silenced = [finding for finding in found if finding.code not in of_comments]
     if not silenced:
         return Outcome(task, None, found, [], None)
     after = Source.from_text(with_noqa(source, silenced), task.filename)
-    left = suppress(after, pipeline.check(after, task.settings, project))
+    left = suppress(after, pipeline.check(after, task.settings, session.project))
     loud = [finding for finding in left if finding.code not in of_comments]
     if loud:
         raise SourceError(task.filename, f"no comments are added: one in row {loud[0].start.row} would have no effect")
@@ -106,10 +115,10 @@ class _Reading:
         return Basis(self._own, lookups)
 
 
-def _guarded(work: Work, task: Task, project: Project) -> Outcome:
+def _guarded(work: Work, task: Task, session: Session) -> Outcome:
     """One file must not end the run for the others, whatever it does to us."""
     try:
-        return work(task, project)
+        return work(task, session)
     except SourceError as error:
         failure = error
     except RecursionError:
