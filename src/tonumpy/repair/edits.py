@@ -137,10 +137,13 @@ def _force(call: ast.Call, source: Source) -> Edit:
 
 
 def _is_echoed(candidate: Candidate, source: Source) -> bool:
-    """Whether the call stands in an `f"{x.numpy()=}"`, which prints its own source: an edit changes what it prints."""
+    """Whether the call stands in an `f"{x.numpy()=}"`, which prints its own source, or in a template `t"{x.numpy()}"`,
+    which keeps it: an edit changes more than it is to."""
     if candidate.string is None:
         return False
     for field in ast.walk(candidate.string):
+        if type(field).__name__ == "Interpolation" and any(node is candidate.call for node in ast.walk(field)):
+            return True
         if isinstance(field, ast.FormattedValue) and any(node is candidate.call for node in ast.walk(field.value)):
             after = _gap(source.text, source.offset(source.node_end(field.value))).end()
             if source.text.startswith("=", after):

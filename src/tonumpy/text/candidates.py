@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     _Statement = TypeVar("_Statement", bound=ast.stmt)
 
+# From Python 3.14 on there are templates, too.
+_STRINGS = (ast.JoinedStr, getattr(ast, "TemplateStr", ast.JoinedStr))
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -36,7 +38,8 @@ class Candidate(NamedTuple):
     `scopes` are the module, classes and functions around it, outermost first, without lambdas and comprehensions.
     `guards` are the flags that the code has tested before it comes here, within the innermost function.
     `statement` is the innermost statement that holds it (for a condition, the whole `if` or loop).
-    `string` is the f-string that holds the call: before Python 3.12 the positions inside it cannot be trusted.
+    `string` is the f-string that holds the call, before Python 3.12 the positions inside it cannot be trusted; or the
+    template string, which holds the text of the call, too.
     """
 
     call: ast.Call
@@ -44,7 +47,7 @@ class Candidate(NamedTuple):
     scopes: tuple[Scope, ...]
     guards: tuple[Guard, ...]
     statement: ast.stmt
-    string: ast.JoinedStr | None
+    string: ast.expr | None
 
     @property
     def receiver(self) -> ast.expr:
@@ -72,7 +75,7 @@ class Site(NamedTuple):
     scopes: tuple[Scope, ...]
     guards: tuple[Guard, ...]
     statement: ast.stmt
-    string: ast.JoinedStr | None
+    string: ast.expr | None
 
 
 class OperationSite(NamedTuple):
@@ -82,7 +85,7 @@ class OperationSite(NamedTuple):
     scopes: tuple[Scope, ...]
     guards: tuple[Guard, ...]
     statement: ast.stmt
-    string: ast.JoinedStr | None
+    string: ast.expr | None
 
     @property
     def call(self) -> ast.expr | ast.AugAssign:
@@ -224,14 +227,14 @@ def _search_expression(
     search: _Search,
 ) -> None:
     """Depth first and left to right, the receiver of a call before the call: the order of the text."""
-    stack: list[tuple[ast.AST, ast.JoinedStr | None, tuple[Guard, ...], bool]] = [(root, None, guards, False)]
+    stack: list[tuple[ast.AST, ast.expr | None, tuple[Guard, ...], bool]] = [(root, None, guards, False)]
     while stack:
         node, string, here, leaving = stack.pop()
         if leaving:
             search.found.append(search.make(node, scopes, here, statement, string))
             continue
         kind = node.__class__  # as isinstance, which is a call for each
-        if kind is ast.JoinedStr and string is None:
+        if kind in _STRINGS and string is None:
             string = node  # type: ignore[assignment]
         children = children_of(node)
         if kind in search.kinds and search.is_wanted(node):

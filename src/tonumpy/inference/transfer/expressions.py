@@ -35,7 +35,7 @@ from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_withou
 from tonumpy.inference.transfer.members import item_of, settle
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.syntax import walk
+from tonumpy.text.syntax import children_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -339,6 +339,14 @@ def _string(frame: Frame, node: ast.JoinedStr | ast.FormattedValue) -> Value:
     return Plain("str")
 
 
+def _template(frame: Frame, node: ast.AST) -> Value:
+    """`t"{x}"`, which holds what stands in it; also one of its fields."""
+    for part in children_of(node):
+        if isinstance(part, ast.expr):
+            evaluate(frame, part)
+    return Unknown(Reason.SYNTAX, is_no_tensor=True)
+
+
 def _slice(frame: Frame, node: ast.Slice) -> Value:
     for part in (node.lower, node.upper, node.step):
         if part is not None:
@@ -381,3 +389,6 @@ _HANDLERS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {
     ast.Yield: _yield,
     ast.YieldFrom: _yield,
 }
+for name in ("TemplateStr", "Interpolation"):  # Python 3.14
+    if hasattr(ast, name):
+        _HANDLERS[getattr(ast, name)] = _template
