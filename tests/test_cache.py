@@ -243,6 +243,17 @@ def test_errors_and_what_was_cut_are_not_kept(
     assert sorted(looked_at) == ["broken.py", "use.py"]
 
 
+def test_a_notebook_that_is_nested_too_deeply_is_cut_by_itself(keeping: Path, looked_at: list[str]) -> None:
+    """What was looked at in the same process is kept."""
+    cells = '{"cells": [{"source": "import torch\\nx.numpy()"}], "metadata": '
+    (keeping / "deep.ipynb").write_text(cells + "[" * 100_000)
+    first = check()
+    assert [error.filename for error in first.errors] == ["deep.ipynb"]
+    looked_at.clear()
+    assert said(check()) == said(first)
+    assert looked_at == ["deep.ipynb"]
+
+
 @pytest.mark.usefixtures("keeping")
 def test_an_internal_error_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:

@@ -9,7 +9,6 @@ import json
 import re
 
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.recursion import note_cut_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +106,6 @@ def read_document(text: str) -> Document:
     except json.JSONDecodeError as error:
         raise NotReadError(f"no JSON: {error.msg}", error.pos) from error
     except RecursionError as error:
-        note_cut_file(None)
         raise NotReadError("nested too deeply", 0) from error
     return Document(tuple(cells), fields)
 

@@ -18,6 +18,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import first_row, last_row
 from tonumpy.text.magics import python_of
 from tonumpy.text.notebook_json import CodeCell, NotReadError, pieces_of, read_document
+from tonumpy.text.recursion import note_cut_file
 from tonumpy.text.source import Source, parse
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Notebook(Source):
         try:
             read = read_document(document)
         except NotReadError as error:
+            if isinstance(error.__cause__, RecursionError):
+                note_cut_file(self.filename)
             place = Position(document.count("\n", 0, error.offset) + 1, 0)
             place = place._replace(column=error.offset - document.rfind("\n", 0, error.offset))
             raise SourceError(self.filename, f"cannot be read as a notebook: {error.reason}", place) from error
