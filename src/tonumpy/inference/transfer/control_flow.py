@@ -176,7 +176,9 @@ def _loop(
             break
     frame.env = Environment(head)
     ends = []
-    if not (isinstance(statement, ast.While) and constant_test(frame, statement.test) is True):
+    if loop.breaks and not loop.continues and _takes_the_first(statement):
+        pass
+    elif not (isinstance(statement, ast.While) and constant_test(frame, statement.test) is True):
         if isinstance(statement, ast.While):
             narrow(frame, statement.test, False)
         if execute(frame, statement.orelse):
@@ -187,6 +189,14 @@ def _loop(
         return False
     base.merge(ends)
     return True
+
+
+def _takes_the_first(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """`for batch in loader: break`: that there is one goes without saying, and it is not what was called so before."""
+    if isinstance(loop, ast.While) or loop.orelse or not isinstance(loop.body[-1], ast.Break):
+        return False
+    is_range = isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range"
+    return not is_range and not isinstance(loop.iter, (ast.Tuple, ast.List))
 
 
 def _remember(frame: Frame, loop: int, name: str, value: Value) -> bool:

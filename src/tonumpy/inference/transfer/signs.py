@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from tonumpy.inference.lattice.values import Arguments, Unknown, Value, do_learn, most_sent
+from tonumpy.inference.lattice.values import Arguments, Constant, Plain, Unknown, Value, do_learn, most_sent
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _DEVICES = frozenset(("device", "dev"))
 # What learns, and what compares its answers with the right ones, by what it is called as.
 _MODELS = frozenset("model net network".split())
+_BEFORE_A_PURPOSE = (["to"], ["for"], ["from"], ["of"])  # `convert_to_network(x)` makes what a network takes
 _LOSSES = re.compile(r"(^|_)(criterion|loss(_(fn|fun|func|function))?)$")
 _COUNTS = re.compile(r"^(num|n|is|has)_|(^|_)(size|names?|count|paths?)$")
 
@@ -41,7 +42,17 @@ def made_by_model(result: Value, function: ast.expr, arguments: Arguments, *, is
         return result  # that of a pipeline, which runs without grad and is asked for arrays or images
     name = (last_name(function) or "").lower()
     given = tuple(arguments.values())
+    if not arguments.has_star and _are_arrays(given):
+        return result  # a module of torch takes no arrays
     sent = max(result.sent, most_sent(given))
-    if name in _MODELS or (name.rpartition("_")[2] in _MODELS and not is_imported):
+    *words, last = name.split("_")
+    is_called_so = last in _MODELS and words[-1:] not in _BEFORE_A_PURPOSE
+    if name in _MODELS or (is_called_so and not is_imported):
         return result._replace(learns=True, sent=sent)
     return result._replace(learns=do_learn(given), sent=sent) if _LOSSES.search(name) else result
+
+
+def _are_arrays(given: tuple[Value, ...]) -> bool:
+    """Whether there are arrays of NumPy, and nothing else but numbers and the like."""
+    has_arrays = any(isinstance(value, Plain) and value.dimensions is not None for value in given)
+    return has_arrays and all(isinstance(value, (Plain, Constant)) for value in given)
