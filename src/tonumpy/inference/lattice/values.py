@@ -290,6 +290,9 @@ def is_number(value: Value) -> bool:
     return isinstance(value, Plain) and value.what in _NUMBERS
 
 
+# A module of whatever class that somebody has moved, so that it has parameters: nobody knows whether they are frozen.
+MOVED_MODULE = "torch.nn.<moved>"
+
 SOME_CLASS = Unknown(Reason.CLASS, is_no_tensor=True)  # what it makes, when it is called, may be anything
 
 _CERTAINTIES: tuple[Certainty, ...] = ("tensor", "likely", "possible")

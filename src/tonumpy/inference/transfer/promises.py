@@ -12,6 +12,7 @@ from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joine
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
+    MOVED_MODULE,
     NONE,
     NOTHING,
     Arguments,
@@ -119,7 +120,9 @@ def _is_module(frame: Frame, owner: Value | None) -> bool:
     """Whether it is a module whose parameters are not all frozen."""
     if not isinstance(owner, (Instance, LibraryObject)) or owner.requires_grad is False:
         return False
-    return is_module([owner.name]) if isinstance(owner, LibraryObject) else frame.analysis.kinds.is_module(owner.cls)
+    if isinstance(owner, LibraryObject):
+        return owner.name != MOVED_MODULE and is_module([owner.name])
+    return frame.analysis.kinds.is_module(owner.cls)
 
 
 def _prepared(frame: Frame, value: Value) -> Value:

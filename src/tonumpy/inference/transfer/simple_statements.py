@@ -49,6 +49,7 @@ from tonumpy.inference.transfer.beliefs import holder_of_data, taken_for_source
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.moved_in_place import change_moved
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import spans_any
@@ -217,6 +218,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         changes_own = moves_own_module(node) or _regrades_own_module(frame, node)
         if sets_mode or changes_own or is_wanted(frame, statement, names) or _binds_by_walrus(frame, node):
             evaluate(frame, node)
+            change_moved(frame, node)
         if sets_mode:
             _set_grad_mode(frame, node)
         if name == "forward" or name in OBJECTS:  # `self.forward(x)`, `self(x)`
