@@ -30,6 +30,7 @@ from tonumpy.inference.lattice.values import (
     with_facts,
 )
 from tonumpy.inference.summaries.decorators import WHATEVER
+from tonumpy.inference.summaries.dispatch import variant_called
 from tonumpy.inference.summaries.parts import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
@@ -63,6 +64,9 @@ class FunctionSummaries:
         if function.is_bare and self._analysis.decorators.notes_mode(function, grad_mode):
             return WHATEVER
         if not function.is_bare and not isinstance(function.node, ast.Lambda) and function.node.decorator_list:
+            variant = variant_called(self._analysis, function, arguments)
+            if variant is not None:
+                return self.call_function(variant, receiver, arguments, grad_mode)
             decorated = self._analysis.decorators.decorated(function)
             if isinstance(decorated, Unknown):
                 return with_facts(decorated, requires_grad=False) if grad_mode is False else decorated

@@ -31,6 +31,7 @@ from tonumpy.inference.lattice.values import (
     with_evidence,
     with_facts,
 )
+from tonumpy.inference.summaries.dispatch import class_dispatched_on
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import value_of_annotation
 from tonumpy.inference.transfer.beliefs import kept_as_data, learnt_from_name, without_grad
@@ -84,6 +85,10 @@ class Parameters:
                 # A parameter whose default is a number, a string or several of them takes those.
                 found[name] = Plain("literal")
         first = self._first_parameter(function)
+        dispatched = next((each.arg for each in arguments.args if each.arg != first), None)
+        registered = None if dispatched is None else class_dispatched_on(function)
+        if dispatched is not None and registered is not None:
+            found[dispatched] = self.combine_annotation(found[dispatched], self.annotated(frame, registered))
         if first is not None and function.owner is not None:
             found[first] = self._analysis.modules.while_constructed(Instance(function.owner), function.node)
         samples = next((parameter.arg for parameter in arguments.args if parameter.arg != first), None)

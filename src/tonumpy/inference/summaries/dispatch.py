@@ -1,0 +1,54 @@
+"""Which variant of a `functools.singledispatch` function a call goes to, by what is known of its first argument."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.dispatching import is_dispatcher, registered_for, variants_in
+from tonumpy.inference.lattice.values import Function, Instance, Plain, Tensor, Value
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.syntax import FUNCTIONS
+
+if TYPE_CHECKING:
+    from tonumpy.inference.lattice.values import Arguments
+    from tonumpy.inference.summaries.parts import Parts
+
+
+def variant_called(analysis: Parts, function: Function, arguments: Arguments) -> Function | None:
+    """The variant that a call of a dispatching function goes to; None where it is none, or that is not known."""
+    node, owner = function.node, function.owner
+    if function.closure is not None or not arguments.positional or not is_dispatcher(node):
+        return None
+    assert isinstance(node, FUNCTIONS)
+    variants = function.module.derived(variants_in, function.module.tree if owner is None else owner.node)
+    frame = analysis.definition_frame(function)
+    fitting = [
+        variant
+        for variant in variants.get(node.name, ())
+        if _fits(arguments.positional[0], analysis.parameters.annotated(frame, variant.cls))
+    ]
+    return function._replace(node=fitting[-1].function) if len(fitting) == 1 else None
+
+
+def _fits(given: Value, promised: Value) -> bool:
+    """Whether a value is surely of the class for which a variant is registered."""
+    if isinstance(given, Tensor):
+        return isinstance(promised, Tensor)
+    if isinstance(given, Plain):
+        return given == promised and "." in given.what  # the class of a library, such as NumPy's array
+    return isinstance(given, Instance) and isinstance(promised, Instance) and given.cls == promised.cls
+
+
+def class_dispatched_on(function: Function) -> ast.expr | None:
+    """The class that `@f.register(cls)` names over a function: what its first argument is."""
+    node = function.node
+    for decorator in () if isinstance(node, ast.Lambda) else node.decorator_list:
+        registered = registered_for(decorator)
+        if registered is not None and registered[1] is not None and _is_dispatched(function, registered[0]):
+            return registered[1]
+    return None
+
+
+def _is_dispatched(function: Function, name: str) -> bool:
+    scope = function.module.tree if function.owner is None else function.owner.node
+    return any(isinstance(each, FUNCTIONS) and each.name == name and is_dispatcher(each) for each in scope.body)
