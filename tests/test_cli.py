@@ -496,6 +496,20 @@ def test_version(run_tonumpy: RunTonumpy) -> None:
     assert run_tonumpy("--version")[:3] == (0, f"tonumpy {version('tonumpy')}\n", "")
 
 
+def test_version_of_a_copy_that_is_not_installed(tmp_path: Path) -> None:
+    import shutil
+    from pathlib import Path
+
+    import tonumpy
+
+    shutil.copytree(Path(tonumpy.__file__).parent, tmp_path / "tonumpy", ignore=shutil.ignore_patterns("__pycache__"))
+    # Without the folders of what is installed.
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "tonumpy", "--version"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "tonumpy unknown\n", "")
+
+
 # terminals, pipes and interruptions
 
 

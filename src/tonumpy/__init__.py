@@ -53,9 +53,12 @@ if not TYPE_CHECKING:  # else every misspelt name would be right to a type check
 
     def __getattr__(name: str) -> object:
         if name == "__version__":
-            from importlib.metadata import version
+            from importlib.metadata import PackageNotFoundError, version
 
-            return version("tonumpy")
+            try:
+                return version("tonumpy")
+            except PackageNotFoundError:  # it is run from a checkout, or a copy of one, and not installed
+                return "unknown"
         if name in _HOMES:
             from importlib import import_module
 
