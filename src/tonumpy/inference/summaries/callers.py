@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 from tonumpy.inference.habits import callers_in_module
-from tonumpy.inference.index.bindings import decorator_names, names_read, parameter_names
+from tonumpy.inference.index.bindings import Import, decorator_names, names_read, parameter_names
 from tonumpy.inference.index.references import (
     class_around,
     is_called_on_self_alone,
@@ -104,6 +105,8 @@ class Callers:
         for group in by_scope.values():
             calls = {reference.call: reference for reference in group if reference.call is not None}
             passed_to = [reference.passed_to for reference in group if reference.passed_to is not None]
+            if any(_never_calls(module, group[0].scopes, each) for each in passed_to):
+                return OUT_OF_SIGHT  # as the run would show, which costs far more
             targets = Targets(
                 frozenset(map(id, (*calls, *passed_to))), frozenset(id(reference.statement) for reference in group)
             )
@@ -149,6 +152,30 @@ class Callers:
         for other in modes[1:]:
             mode = join_fact(mode, other)
         return Entry(joined, mode, autocasts[0] if len(set(autocasts)) == 1 else NOTHING, evidence)
+
+
+# The libraries that call what they are given where that is in sight, as their rows say: `transforms.Lambda(function)`.
+_CALLING = frozenset(("torch", "torchvision", "torchaudio", "monai", "scipy")) | sys.stdlib_module_names
+
+
+def _never_calls(module: Module, scopes: Items[ast.AST], call: ast.Call) -> bool:
+    """Whether a function is given to a library, in whose code nobody follows it: `Trainer(metrics=metrics)`."""
+    function = call.func
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    if not isinstance(function, ast.Name) or not isinstance(scopes[-1], ast.Module):
+        return False
+    bindings = module.names.bindings.get(function.id, [])
+    imports = [each for each in bindings if isinstance(each, Import)]
+    return (
+        bool(imports)
+        and len(imports) == len(bindings)
+        and function.id not in module.names.global_writers
+        and all(
+            not each.level and each.module.partition(".")[0] not in _CALLING and module.resolve(each) is None
+            for each in imports
+        )
+    )
 
 
 def _given_by_scipy(function: Function, frame: Frame, passed_to: list[ast.Call]) -> Entry | None:
