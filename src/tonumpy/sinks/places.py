@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _IMPORT = re.compile(r"import[ \t]*(\([^)]{0,9999}\)|(?:[^\n\\]|\\\n)*)")
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
+_METHOD = re.compile(r"\.(\w+)[ \t]*\(")
 _BRACKET = re.compile(r"[()]")
 _MAX_DEPTH = 200  # of brackets, for Python's own tokenizer
 
@@ -46,15 +47,16 @@ def _names_spelt(text: str) -> Names:
 def _calls_spelt(text: str, names: Names) -> Iterator[tuple[int, int]]:
     """From the name, or the dot before a method, to the closing bracket; brackets in strings mislead it."""
     for name, full in names.items():
-        for match in re.finditer(rf"(?<![\w.]){name}((?:\.\w+)*)[ \t]*\(", text):
+        # The name stands first: a search jumps to that, while an assertion before it is tried everywhere.
+        for match in re.finditer(rf"{name}(?<![\w.]{name})((?:\.\w+)*)[ \t]*\(", text):
             if consumer_named(full + match[1]):
                 yield match.start(), _end_of_call(text, match.end())
         for match in re.finditer(rf"\bmap[ \t]*\(\s*{name}((?:\.\w+)*)[ \t]*,", text):
             if consumer_named(full + match[1]):
                 yield match.start(), _end_of_call(text, text.index("(", match.start()) + 1)
-    methods = sorted(method for root in roots_of(names) for method in methods_of(root))
-    if methods:
-        for match in re.finditer(rf"\.(?:{'|'.join(methods)})[ \t]*\(", text):
+    methods = {method for root in roots_of(names) for method in methods_of(root)}
+    for match in _METHOD.finditer(text) if methods else ():
+        if match[1] in methods:
             yield match.start(), _end_of_call(text, match.end())
 
 
