@@ -50,6 +50,11 @@ class Frameworks:
         return imports_torch(self.roots) or (not self.has_rivals and names_torch_alone(self._source.text))
 
     @cached_property
+    def names_torch(self) -> bool:
+        """Whether it imports torch, or its code names it otherwise, not only a docstring."""
+        return imports_torch(self.roots) or "torch" in uncommented(self._source.text)
+
+    @cached_property
     def has_rivals(self) -> bool:
         """Whether another framework's values may be about that have a `numpy()`."""
         return has_rivals(self.roots)

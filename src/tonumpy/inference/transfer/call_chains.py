@@ -247,7 +247,8 @@ def _made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: A
         return result
     if isinstance(called, (Function, BoundMethod)):
         return result
-    return made_by_model(result, function, arguments, is_imported=isinstance(called, Symbol))
+    made = made_by_model(result, function, arguments, is_imported=isinstance(called, Symbol))
+    return made if made is result or frame.module.frameworks.names_torch else result
 
 
 def _method_of(frame: Frame, receiver: Value, name: str) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from tonumpy.inference.lattice.values import Arguments, Constant, Plain, Unknown, Value, do_learn, most_sent
+from tonumpy.inference.lattice.values import Arguments, Constant, Plain, Unknown, Value, do_learn, members, most_sent
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
@@ -54,5 +54,6 @@ def made_by_model(result: Value, function: ast.expr, arguments: Arguments, *, is
 
 def _are_arrays(given: tuple[Value, ...]) -> bool:
     """Whether there are arrays of NumPy, and nothing else but numbers and the like."""
-    has_arrays = any(isinstance(value, Plain) and value.dimensions is not None for value in given)
-    return has_arrays and all(isinstance(value, (Plain, Constant)) for value in given)
+    parts = [part for value in given for part in members(value)]  # some arrays may be None
+    has_arrays = any(isinstance(part, Plain) and part.dimensions is not None for part in parts)
+    return has_arrays and all(isinstance(part, (Plain, Constant)) for part in parts)
