@@ -84,3 +84,32 @@ def test_a_habit_overrules_nothing_that_is_known() -> None:
     assert believed(known, basis, on_cpu=True, requires_grad=False) == known
     learnt = believed(Tensor(on_cpu=False), basis, on_cpu=True, requires_grad=False)
     assert (learnt.on_cpu, learnt.requires_grad, {each.about for each in learnt.evidence}) == (False, False, {"grad"})
+
+
+_DEEP = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n\n\n" for n in range(9))
+_CHOSEN = (
+    "import random\n\nimport torch\n\n\n" + _DEEP + "def f9(x):\n    return x{}\n\n\n"
+    "weight = torch.nn.Parameter(torch.zeros(3))\n"
+    "(weight if random.random() < 0.5 else f{}(weight)).cpu().numpy()\n"
+)
+
+
+def test_where_the_search_is_cut_off() -> None:
+    from tonumpy import check_source
+
+    (followed,) = check_source(_CHOSEN.format(".detach()", 8))
+    assert (followed.confidence, {ground.kind for ground in followed.evidence}) == ("high", {"promise"})
+    (cut,) = check_source(_CHOSEN.format(".detach()", 0))
+    assert cut.confidence == "medium"
+    (why,) = [ground for ground in cut.evidence if ground.kind == "budget"]
+    assert (why.about, why.id, why.row) == ("grad", "depth", 38)
+    assert why.message == "the search was cut off: `f8` is not followed"
+
+
+def test_what_is_known_does_not_rest_on_a_search_that_was_cut_off() -> None:
+    from tonumpy import check_source
+
+    code = "import torch\n\n\n" + _DEEP + "def f9(x):\n    return x\n\n\ndef g(x):\n    {}\n"
+    (cut,) = check_source(code.format("y = f0(x).detach()\n    return y.numpy()"))
+    assert {(ground.kind, ground.about) for ground in cut.evidence} == {("budget", "device")}
+    assert check_source(code.format("y = f0(x).detach().cpu()\n    return y.numpy()")) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.lattice.dtypes import is_integral
-from tonumpy.inference.lattice.evidence import PROVED, Strength, weakest
+from tonumpy.inference.lattice.evidence import PROVED, Strength, is_cut_off, weakest
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 
@@ -92,8 +92,11 @@ class Conversion(NamedTuple):
         """Of what it may raise for: high where something in sight speaks for it."""
         requires_grad = self.requires_grad is True and self.grad_mode is not False
         is_made_by_model = self.learns and self.grad_mode is True
+        # Where the search was cut off, something might have been found that speaks against it.
         speaks_of_grad = self.may_raise_by_grad and (requires_grad or is_made_by_model)
+        speaks_of_grad = speaks_of_grad and not is_cut_off(self.evidence, "grad")
         speaks_of_device = self.may_raise_by_device and (self.on_cpu is False or self.is_sent)
+        speaks_of_device = speaks_of_device and not is_cut_off(self.evidence, "device")
         return "high" if speaks_of_grad or speaks_of_device else "medium"
 
     @property
@@ -258,7 +261,11 @@ class ImplicitConversion(NamedTuple):
 
 
 def _without_habits(conversion: _Judged, habits: Collection[str] | None) -> _Judged:
-    doubted = frozenset(each for each in conversion.evidence if habits is None or each.id in habits)
+    doubted = frozenset(
+        each
+        for each in conversion.evidence
+        if each.strength is Strength.HABIT and (habits is None or each.id in habits)
+    )
     cpu, grad = conversion.on_cpu, conversion.requires_grad
     if cpu and weakest(doubted, "device") >= Strength.HABIT:
         cpu = None

@@ -9,6 +9,7 @@ from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.inference.index.module import Module
+from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
@@ -241,7 +242,12 @@ def _judgements(
 
 def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...]:
     """What the facts about a conversion rest on, the weakest first."""
-    pieces = sorted(conversion.evidence, key=lambda each: (-each.strength, each[1:]))
+    open_ones = [
+        *(["device"] if conversion.on_cpu is not True else []),
+        *(["grad"] if conversion.requires_grad is not False else []),
+    ]
+    told = (each for each in conversion.evidence if each.strength is not Strength.BUDGET or each.about in open_ones)
+    pieces = sorted(told, key=lambda each: (-each.strength, each[1:]))
     return tuple(Ground(each.strength.name.lower(), *each[1:]) for each in pieces)
 
 

@@ -11,7 +11,7 @@ from tonumpy.inference.index.bindings import names_read, parameter_names, words_
 from tonumpy.inference.index.flags import is_fixed_flag
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
-from tonumpy.inference.lattice.evidence import PROVED, Spot
+from tonumpy.inference.lattice.evidence import PROVED, Spot, cut_off
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
@@ -28,6 +28,7 @@ from tonumpy.inference.lattice.values import (
     do_learn,
     evidence_in,
     join_facts,
+    left_open,
     may_be,
     members,
     most_sent,
@@ -66,7 +67,6 @@ Observations = dict[int, Observation]  # by the id of the call
 
 
 _UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
-_TOO_DEEP = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
 
 
 class _Outcome(NamedTuple):
@@ -216,7 +216,13 @@ def _observe_group(
         return proved(observed(None, limit // 2))
     except RecursionError:
         note_cut()
-        return {id(candidate.call): _TOO_DEEP for candidate in group}
+        return {id(candidate.call): _too_deep(module, candidate.call.lineno) for candidate in group}
+
+
+def _too_deep(module: Module, row: int) -> Observation:
+    """What is known where Python recurses no deeper."""
+    cut = cut_off("depth", "Python recurses no deeper", module.filename, row)
+    return Observation(left_open(Unknown(Reason.CUT_SHORT), cut), (), Arguments(()), None)
 
 
 def _has_no_grad(seen: Observation) -> bool:

@@ -55,6 +55,13 @@ class Basis(NamedTuple):
         return frozenset(Evidence(Strength.HABIT, aspect, *self) for aspect in aspects)
 
 
+def cut_off(id_: str, what: str, filename: str, row: int) -> AllEvidence:
+    """What a value rests on that has not been worked out, as the search for it was cut off: by which of its bounds,
+    what has not been followed, and where that stands."""
+    message = f"the search was cut off: {what}"
+    return frozenset(Evidence(Strength.BUDGET, about, id_, message, filename, row) for about in ("device", "grad"))
+
+
 class Spot(NamedTuple):
     """A row of a file, where some habits are switched off."""
 
@@ -89,6 +96,11 @@ def without(evidence: AllEvidence, about: Aspect) -> AllEvidence:
 def of_made(of_mode: AllEvidence) -> AllEvidence:
     """What it rests on that something has no grad, of what it rests on that grad mode was off when it was made."""
     return of_mode and frozenset(each._replace(about="grad") for each in of_mode)
+
+
+def is_cut_off(evidence: AllEvidence, about: Aspect) -> bool:
+    """Whether more about one aspect might have been found, had the search gone on."""
+    return any(each.strength is Strength.BUDGET and each.about == about for each in evidence)
 
 
 def weakest(evidence: AllEvidence, about: Aspect) -> Strength:

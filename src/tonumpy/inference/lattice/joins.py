@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.lattice.dtypes import join_dtype
-from tonumpy.inference.lattice.evidence import joined
+from tonumpy.inference.lattice.evidence import cut_off, joined
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -28,6 +28,7 @@ from tonumpy.inference.lattice.values import (
     is_number,
     join_fact,
     join_facts,
+    left_open,
     members,
     same,
     tensor_facts,
@@ -43,6 +44,7 @@ MAX_MEMBERS = 6
 KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
 
 _PLAIN = (Plain, Constant)
+_TOO_MANY = cut_off("kinds", f"it may be of more than {MAX_MEMBERS} kinds", "", 0)
 
 
 def join(first: Value, second: Value) -> Value:
@@ -64,7 +66,7 @@ def join(first: Value, second: Value) -> Value:
         return found[0]
     if len(found) > MAX_MEMBERS:
         facts = join_facts([tensor_facts(value) for value in found])
-        return Unknown(Reason.TOO_MANY, *facts, evidence=joined(map(evidence_in, found)))
+        return left_open(Unknown(Reason.TOO_MANY, *facts, evidence=joined(map(evidence_in, found))), _TOO_MANY)
     return Union(tuple(found))
 
 

@@ -7,6 +7,7 @@ that it holds, so what a name is bound to is kept small.
 
 from __future__ import annotations
 
+from tonumpy.inference.lattice.evidence import cut_off
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -18,6 +19,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     evidence_in,
+    left_open,
     parts_of,
     tensor_facts,
 )
@@ -26,6 +28,7 @@ MAX_REPEATS = 500  # of values that are held more than once, each counted with a
 MAX_HELD = 50_000
 MAX_KEYS = 128  # of a dict that are told apart where they are written one by one; the others are as one
 
+_TOO_LARGE = cut_off("size", "it is held by what is too large", "", 0)
 _HOLDERS = frozenset((Sequence, Mapping, Union, LibraryObject, Instance))
 
 
@@ -35,7 +38,7 @@ def bounded(value: Value) -> Value:
         return value
     if isinstance(value, (LibraryObject, Instance)):
         return value._replace(arguments=None)
-    part = Unknown(Reason.CUT_SHORT, *tensor_facts(value), evidence=evidence_in(value))
+    part = left_open(Unknown(Reason.CUT_SHORT, *tensor_facts(value), evidence=evidence_in(value)), _TOO_LARGE)
     if isinstance(value, Sequence):
         return Sequence(None, part)
     return Mapping((), part) if isinstance(value, Mapping) else part

@@ -400,6 +400,14 @@ def resting_on(value: Value, evidence: AllEvidence) -> Value:
     return mapped(value, lambda part: resting_on(part, evidence))
 
 
+def left_open(value: Value, evidence: AllEvidence) -> Value:
+    """A value that has not been followed to its end: what is not known of it rests on that."""
+    if isinstance(value, (Tensor, Unknown)):
+        known = {"device": value.on_cpu, "grad": value.requires_grad}
+        return resting_on(value, frozenset(each for each in evidence if known.get(each.about) is None))
+    return mapped(value, lambda part: left_open(part, evidence))
+
+
 def believed(value: _Fresh, basis: Basis | None, *, on_cpu: Fact = None, requires_grad: Fact = None) -> _Fresh:
     """What a habit makes of a value: facts that were unknown so far, and rest on it. The value where there is none."""
     if basis is None:

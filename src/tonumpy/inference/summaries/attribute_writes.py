@@ -9,7 +9,7 @@ from tonumpy.inference.index.class_bodies import is_super_init, owner_name
 from tonumpy.inference.index.constructors import stored_parameters
 from tonumpy.inference.index.slices import Slice, Slicer
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
-from tonumpy.inference.lattice.evidence import of_made
+from tonumpy.inference.lattice.evidence import cut_off, of_made
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -22,6 +22,7 @@ from tonumpy.inference.lattice.values import (
     Nothing,
     Unknown,
     Value,
+    left_open,
     resting_on,
     tensor_facts,
 )
@@ -58,7 +59,10 @@ class AttributeWrites:
         """What a method leaves in `self.name`, joined over its assignments and those of the functions in it; `found` is
         what it finds there."""
         if self._analysis.budget.is_exhausted:
-            return Unknown(Reason.ATTRIBUTE)
+            what = f"what `{writer.name}` leaves in `{name}` is not followed"
+            return left_open(
+                Unknown(Reason.ATTRIBUTE), cut_off("statements", what, owner.module.filename, writer.lineno)
+            )
         left = self._left_by_method(instance, owner, writer, name, is_constructor=is_constructor, found=found)
         within = written_by_functions_in(owner, writer).get(name, ())
         written = (left, *(self._left_by_inner(owner, writer, each, name) for each in within))

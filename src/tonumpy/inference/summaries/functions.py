@@ -13,6 +13,7 @@ from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.knowledge.grad_contexts import inside
 from tonumpy.inference.lattice.aliases import as_given, handed_back, unless_it_requires_grad
 from tonumpy.inference.lattice.environment import AUTOCAST, GENERATOR_CONTEXT
+from tonumpy.inference.lattice.evidence import cut_off
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -26,6 +27,7 @@ from tonumpy.inference.lattice.values import (
     Sequence,
     Unknown,
     Value,
+    left_open,
     mapped,
     with_facts,
 )
@@ -88,7 +90,8 @@ class FunctionSummaries:
             return handed_back(self._analysis.unfinished.so_far(self._calls, key), arguments)
         same_function = sum(1 for active in self._analysis.active if active[0] == key[0])
         if self._analysis.budget.is_exhausted or len(self._analysis.active) >= MAX_DEPTH or same_function >= 2:
-            return self._declared_return(function, Reason.CALL, grad_mode)
+            bound = "statements" if self._analysis.budget.is_exhausted else "depth"
+            return self._not_followed(function, grad_mode, bound)
         self._analysis.active.append(key)
         before, self._first_changed, start = self._first_changed, math.inf, len(self._analysis.frames)
         kept = self._analysis.budget.keep_half()
@@ -209,6 +212,12 @@ class FunctionSummaries:
         if isinstance(returned, Nothing):
             return returned, changes
         return self._analysis.parameters.combine_annotation(returned, declared), changes
+
+    def _not_followed(self, function: Function, grad_mode: Fact, bound: str) -> Value:
+        """What is known of the result of a call for which the search has no more to spend, or is too deep."""
+        name = "this lambda" if isinstance(function.node, ast.Lambda) else f"`{function.node.name}`"
+        cut = cut_off(bound, f"{name} is not followed", function.module.filename, function.node.lineno)
+        return left_open(self._declared_return(function, Reason.CALL, grad_mode), cut)
 
     def _declared_return(self, function: Function, reason: Reason, grad_mode: Fact) -> Value:
         """What is known of the result of a call that is not followed."""

@@ -10,6 +10,7 @@ from tonumpy.inference.index.frameworks import foreign_root
 from tonumpy.inference.index.slices import Slice
 from tonumpy.inference.knowledge.libraries.rows import is_described
 from tonumpy.inference.knowledge.symbols import symbol
+from tonumpy.inference.lattice.evidence import cut_off
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -23,6 +24,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     definition,
+    left_open,
 )
 from tonumpy.inference.transfer.beliefs import taken_for_source
 from tonumpy.inference.transfer.control_flow import execute
@@ -97,7 +99,9 @@ class ModuleNames:
             self._analysis.unfinished.use(self._globals, key)
             return self._globals[key]
         if not self._analysis.budget.may_read(module):
-            return Unknown(Reason.CUT_SHORT)
+            return left_open(
+                Unknown(Reason.CUT_SHORT), cut_off("statements", "this module is not read", module.filename, 1)
+            )
         bindings = module.names.bindings.get(name)
         if bindings is None:
             return self._star_import(module, name)
@@ -123,7 +127,9 @@ class ModuleNames:
             if imported is not None:
                 yield self.import_value(module, imported)
             elif self._analysis.budget.is_exhausted:
-                yield Unknown(Reason.NAME)
+                what = f"what is left in `{name}` here is not followed"
+                row = scopes[-1].lineno if isinstance(scopes[-1], FUNCTIONS) else 1
+                yield left_open(Unknown(Reason.NAME), cut_off("statements", what, module.filename, row))
             else:
                 yield self._analysis.entries.frame(module, scopes, NO_TARGETS, {name}).bound.get(name, NOTHING)
 
@@ -247,7 +253,8 @@ class ModuleNames:
         if own is not None:
             return ModuleValue(own)  # `from . import part` in the package itself
         if len(self._analysis.active) > MAX_IMPORTS:
-            return Unknown(Reason.CUT_SHORT)
+            what = f"the import of `{imported.name}` from here is not followed"
+            return left_open(Unknown(Reason.CUT_SHORT), cut_off("depth", what, source.filename, 1))
         key = ("import", source.filename, imported.name)
         if key in self._analysis.active:
             return _CIRCULAR

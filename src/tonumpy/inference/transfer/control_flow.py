@@ -15,6 +15,7 @@ from tonumpy.inference.index.bindings import (
 from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
+from tonumpy.inference.lattice.evidence import cut_off
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -27,6 +28,7 @@ from tonumpy.inference.lattice.values import (
     Plain,
     Unknown,
     Value,
+    left_open,
     same,
 )
 from tonumpy.inference.transfer.assignment import assign, enter_context, grad_mode_of_context, thaw
@@ -53,6 +55,12 @@ if TYPE_CHECKING:
 
 # A loop's variables settle within two or three passes; what still changes after these is given up as unknown.
 MAX_PASSES = 6
+
+
+def _unsettled(frame: Frame, loop: ast.stmt, name: str) -> Value:
+    """What a loop leaves in a variable that each time round changes again."""
+    cut = cut_off("passes", f"`{name}` changes each time round", frame.module.filename, loop.lineno)
+    return left_open(Unknown(Reason.CUT_SHORT), cut)
 
 
 def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
@@ -168,7 +176,7 @@ def _loop(
         frame.loops.pop()
         for changes in (*rounds, *loop.continues):
             for name, value in changes.items():
-                settled = Unknown(Reason.CUT_SHORT) if number == MAX_PASSES - 1 else value
+                settled = _unsettled(frame, statement, name) if number == MAX_PASSES - 1 else value
                 if _remember(frame, key, name, settled):
                     frame.back_edge_changed = True
                 head.widen(name, value)
