@@ -36,6 +36,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import makes_annotation
 from tonumpy.inference.transfer.beliefs import holder_of_data, learnt_from_function, learnt_from_key, may_hold_data
+from tonumpy.inference.transfer.call_results import made_of_data
 from tonumpy.inference.transfer.calls import call_method, call_value
 from tonumpy.inference.transfer.members import attribute_of, item_of, settle, subscript_of
 from tonumpy.inference.transfer.moved_modules import moved
@@ -234,11 +235,26 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode, frame.autocast))
         if id(call) in frame.not_followed:
             return _UNREAD
-    result = learnt_from_function(call_value(frame, function, arguments), call.func, arguments, frame)
+    result = call_value(frame, function, arguments)
+    if isinstance(function, Unknown) and isinstance(call.func, ast.Name) and _is_bound_nowhere(frame, call.func.id):
+        result = made_of_data(frame, call.func.id, arguments, result)  # once somebody has imported it
+    result = learnt_from_function(result, call.func, arguments, frame)
     result = _made_by_model(frame, result, call.func, arguments, function)
     give_away_modules(frame, call, function)
     change_arguments(frame, call, function, arguments)
     return result
+
+
+def _is_bound_nowhere(frame: Frame, name: str) -> bool:
+    """Whether a module would raise a NameError for it, as where an import has been forgotten."""
+    around: Frame | None = frame
+    while around is not None:
+        if name in around.flow.local_names or around.env.get(name) is not None:
+            return False
+        around = around.closure
+    names, is_notebook = frame.module.names, frame.module.source.cell_rows is not None
+    is_bound = not names.bindings.keys().isdisjoint((name, "*")) or name in names.imports_in_functions
+    return not is_bound and not is_notebook
 
 
 def _made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Arguments, called: Value) -> Value:

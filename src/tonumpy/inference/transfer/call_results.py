@@ -27,7 +27,7 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
     with_facts,
 )
-from tonumpy.inference.transfer.beliefs import left_on_cpu, taken_for_data, was_given
+from tonumpy.inference.transfer.beliefs import left_on_cpu, taken_for_data, was_given, without_grad
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -105,7 +105,15 @@ def left_by_test(result: Value, basis: Basis | None) -> Value:
     return mapped(result, lambda part: left_by_test(part, basis))
 
 
-def is_made_of_data(function: str, arguments: Arguments) -> bool:
+def made_of_data(frame: Frame, function: str, arguments: Arguments, result: Value) -> Value:
+    """What a function out of sight gives, by a habit without grad where it is given data."""
+    if not _is_made_of_data(function, arguments):
+        return result
+    basis = frame.habit("function-of-data", f"`{function}` is given nothing that requires grad")
+    return resting_on(without_grad(result, basis), joined(map(evidence_in, arguments.values())))
+
+
+def _is_made_of_data(function: str, arguments: Arguments) -> bool:
     """Whether a function of others is given numbers that do not require grad, and nothing that might.
 
     It has nothing to learn, unless it is called after a model; of integers alone it may look up what was learnt.

@@ -10,7 +10,6 @@ from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_o
 from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
-from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.joins import KEPT_CALLS, join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -37,24 +36,22 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     believed,
-    evidence_in,
-    resting_on,
     stronger,
     tensor_facts,
 )
 from tonumpy.inference.transfer import autocast, libraries, python_builtins, representation
 from tonumpy.inference.transfer.annotations import made_by_typing
-from tonumpy.inference.transfer.beliefs import LOADER, asked_for_as, held_by_dataset, without_grad
+from tonumpy.inference.transfer.beliefs import LOADER, asked_for_as, held_by_dataset
 from tonumpy.inference.transfer.call_results import (
     device_made,
     fresh,
     imported,
     in_company,
     is_loaded_by_dataset,
-    is_made_of_data,
     left_by_test,
     left_where_it_was,
     made_by,
+    made_of_data,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device, keeps_device
 from tonumpy.inference.transfer.members import attribute_of, item_of, under_key
@@ -219,11 +216,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
         made = libraries.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
-    result = fresh(Reason.CALL, frame, arguments)
-    if not is_made_of_data(short, arguments):
-        return result
-    basis = frame.habit("function-of-data", f"`{short}` is given nothing that requires grad")
-    return resting_on(without_grad(result, basis), joined(map(evidence_in, arguments.values())))
+    return made_of_data(frame, short, arguments, fresh(Reason.CALL, frame, arguments))
 
 
 def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
