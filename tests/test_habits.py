@@ -114,6 +114,16 @@ def test_where_a_notebook_keeps_to_the_cpu(code: str, is_silent: bool, tmp_path:
 
 
 _IN_A_CLASS = "import torch\n\n\nclass A:\n    def f(self, x):\n        return "
+_OF_A_USER = (
+    "import torch\n\n\nclass {}Image:\n    def __init__(self, data: torch.Tensor):\n        self.data = data\n\n"
+    "    def {}array(self):\n        return self.{}.numpy()\n"
+)
+_OF_A_DATASET = (
+    "import torch\nfrom dataclasses import dataclass\n\n\n@dataclass\nclass Cameras:\n    places: torch.Tensor\n\n\n"
+    "@dataclass\nclass Images:\n    cameras: Cameras\n\n\n"
+    "class Manager:\n    train_dataset: Images\n    cameras: Cameras\n\n"
+    "    def places(self):\n        return self.{}.places.numpy()\n"
+)
 _IN_A_HELPER = "import torch\nimport other\n\n\ndef f(x, device):\n    return "
 
 
@@ -124,6 +134,12 @@ _IN_A_HELPER = "import torch\nimport other\n\n\ndef f(x, device):\n    return "
         ("pack/data/crops.py", f"{_IN_A_CLASS}x.numpy()\n", True),
         ("pack/datasets/deep/crops.py", f"{_IN_A_CLASS}self.x.numpy()\n", True),
         ("pack/data/crops.py", f"{_IN_A_CLASS}x.to(self.device).numpy()\n", False),
+        ("pack/data/crops.py", _OF_A_USER.format("", "", "data"), False),
+        ("pack/data/crops.py", _OF_A_USER.format("", "", "data.clamp(0, 255)"), False),
+        ("pack/data/crops.py", _OF_A_DATASET.format("train_dataset.cameras"), True),
+        ("pack/data/crops.py", _OF_A_DATASET.format("cameras"), False),
+        ("pack/data/crops.py", _OF_A_USER.format("_", "", "data"), True),
+        ("pack/data/crops.py", _OF_A_USER.format("", "_", "data"), True),
         ("pack/data/crops.py", f"{_IN_A_CLASS}x.requires_grad_().numpy()\n", False),
         ("pack/data/crops.py", f"{_IN_A_CLASS}x.numpy()\n\n\nif __name__ == '__main__':\n    A().f(B())\n", False),
         ("pack/models/crops.py", f"{_IN_A_CLASS}x.numpy()\n", False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import Conversion
-from tonumpy.inference.habits import collate_function, data_package, label_name
+from tonumpy.inference.habits import collate_function, data_package, dataset_name, label_name
 from tonumpy.inference.habits.program_on_cpu import CpuOnly
 from tonumpy.inference.index.bindings import names_read, parameter_names, words_of_chain
 from tonumpy.inference.index.flags import is_fixed_flag
@@ -45,7 +45,7 @@ from tonumpy.inference.transfer.targets import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import FUNCTIONS, walk
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 from tonumpy.text.uncommented import uncommented
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ def _as_habits_have_it(
         grad, evidence = _learnt(grad, False, "grad", basis, evidence)
     if (cpu is None or grad is None) and sent is Sent.NOWHERE and _is_of_data(module):
         basis = where.habit("data-package", "a package of data is worked on before there is a model")
-        if cpu is None:
+        if cpu is None and not _is_tensor_of_user(candidate, seen):
             cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
         if grad is None and not is_of_model:
             grad, evidence = _learnt(grad, False, "grad", basis, evidence)
@@ -352,6 +352,18 @@ def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:
     return all(
         isinstance(value, Unknown) and value.reason in (Reason.PARAMETER, Reason.ITEM_OF_GIVEN) for value in values
     )
+
+
+def _is_tensor_of_user(candidate: Candidate, seen: Observation) -> bool:
+    """Whether it is surely a tensor, in a public function or class: who uses that may have put it anywhere. Not so what
+    is taken out of a dataset."""
+    if any(map(dataset_name.is_meant, words_of_chain(candidate.receiver))):
+        return False
+    named = (scope.name for scope in candidate.scopes if isinstance(scope, SCOPES))
+    if any(name.startswith("_") and not name.endswith("__") for name in named):
+        return False
+    values = [each for each in members(seen.receiver) if not isinstance(each, (Plain, Constant))]
+    return all(isinstance(each, Tensor) and each.certainty == "tensor" for each in values)
 
 
 def _is_of_data(module: Module) -> bool:

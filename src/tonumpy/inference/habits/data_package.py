@@ -3,7 +3,9 @@
 ## What it believes
 
 In a package called `data`, `datasets` or `dataloaders`, and in a module called so, nothing requires grad and nothing is
-on an accelerator that nothing says to be: not so what has been moved, what a model has made, or a script.
+on an accelerator that nothing says to be: not so what has been moved, what a model has made, or a script. Of where a
+tensor is that a public class or function works on, `tensor: torch.Tensor`, nothing is believed: its user may have put
+it anywhere.
 
 ## Why
 
