@@ -20,7 +20,7 @@ from tonumpy.inference.knowledge.libraries.rows import (
     promise_of,
 )
 from tonumpy.inference.knowledge.operands import result_facts
-from tonumpy.inference.lattice.evidence import joined, without
+from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
@@ -45,6 +45,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Class
     from tonumpy.inference.transfer.frame import Frame, Summaries
 
@@ -197,19 +198,12 @@ def inherited_item(frame: Frame, owner: Instance) -> Value:
     return Unknown(Reason.ITEM) if promise is None else keep(frame, promise, owner, Arguments(()))
 
 
-def known_by_term(frame: Frame, owner: Unknown, term: str) -> Value | None:
-    """What an attribute (`.boxes`) or key (`[boxes]`) of anything holds, by a library that the module imports: an
-    object of a class, or what an attribute of a class is."""
-    for root in sorted(frame.module.frameworks.roots):
+def known_by_term(module: Module, owner: Unknown, term: str) -> LibraryObject | None:
+    """What an attribute (`.boxes`) or key (`[boxes]`) of anything holds, by a library that the module imports."""
+    for root in sorted(module.frameworks.roots):
         name = load(root).terms.get(term)
-        if name is None:
-            continue
-        cls, _, attribute_name = name.rpartition(".")
-        promise = attribute_promise([cls], attribute_name)
-        if promise is None:
+        if name is not None:
             return LibraryObject(name, owner.on_cpu, owner.requires_grad, evidence=owner.evidence)
-        of_class = LibraryObject(cls, owner.on_cpu, owner.requires_grad, evidence=without(owner.evidence, "grad"))
-        return keep(frame, promise, of_class, Arguments(()))
     return None
 
 

@@ -90,7 +90,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         if name == "data" and frame.module.frameworks.speaks_of_torch:
             evidence = without(value.evidence, "grad")  # of a tensor, as it is wherever a chain has it
             return Unknown(Reason.ATTRIBUTE, value.on_cpu, False, evidence=evidence, sent=value.sent)
-        return libraries.known_by_term(frame, value, f".{name}") or Method(_of_last(frame, value, name), name)
+        return libraries.known_by_term(frame.module, value, f".{name}") or Method(_of_last(frame, value, name), name)
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
 
 
@@ -231,7 +231,7 @@ def under_key(frame: Frame, holder: Unknown, item: Unknown, key: Value) -> Value
     """What is taken out of something unknown, by its key: `batch["labels"]`, `batch.get("labels")`."""
     if not isinstance(key, Constant) or not isinstance(key.value, str):
         return item
-    return libraries.known_by_term(frame, holder, f"[{key.value}]") or learnt_from_name(item, key.value, frame)
+    return libraries.known_by_term(frame.module, holder, f"[{key.value}]") or learnt_from_name(item, key.value, frame)
 
 
 def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
