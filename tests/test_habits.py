@@ -137,6 +137,7 @@ _IN_A_HELPER = "import torch\nimport other\n\n\ndef f(x, device):\n    return "
         ("pack/data/crops.py", _OF_A_USER.format("", "", "data"), False),
         ("pack/data/crops.py", _OF_A_USER.format("", "", "data.clamp(0, 255)"), False),
         ("pack/data/crops.py", _OF_A_DATASET.format("train_dataset.cameras"), True),
+        ("pack/data/crops.py", _OF_A_USER.replace("Image", "CropDataset").format("", "", "data"), True),
         ("pack/data/crops.py", _OF_A_DATASET.format("cameras"), False),
         ("pack/data/crops.py", _OF_A_USER.format("_", "", "data"), True),
         ("pack/data/crops.py", _OF_A_USER.format("", "_", "data"), True),

@@ -356,11 +356,13 @@ def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:
 
 def _is_tensor_of_user(candidate: Candidate, seen: Observation) -> bool:
     """Whether it is surely a tensor, in a public function or class: who uses that may have put it anywhere. Not so what
-    is taken out of a dataset."""
+    is taken out of a dataset, or what a class works on that is called one: loaders run it in processes of their own."""
     if any(map(dataset_name.is_meant, words_of_chain(candidate.receiver))):
         return False
-    named = (scope.name for scope in candidate.scopes if isinstance(scope, SCOPES))
+    named = [scope.name for scope in candidate.scopes if isinstance(scope, SCOPES)]
     if any(name.startswith("_") and not name.endswith("__") for name in named):
+        return False
+    if named and named[0].lower().endswith("dataset"):
         return False
     values = [each for each in members(seen.receiver) if not isinstance(each, (Plain, Constant))]
     return all(isinstance(each, Tensor) and each.certainty == "tensor" for each in values)
