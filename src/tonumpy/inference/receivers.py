@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import Conversion
-from tonumpy.inference.habits import collate_function, data_package, dataset_name, label_name
+from tonumpy.inference.habits import data_package, dataset_name, label_name
 from tonumpy.inference.habits.program_on_cpu import CpuOnly
-from tonumpy.inference.index.bindings import names_read, parameter_names, words_of_chain
-from tonumpy.inference.index.flags import is_fixed_flag
+from tonumpy.inference.index.bindings import parameter_names, words_of_chain
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
-from tonumpy.inference.lattice.evidence import PROVED, Spot, cut_off
+from tonumpy.inference.lattice.evidence import Spot
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
@@ -28,23 +27,18 @@ from tonumpy.inference.lattice.values import (
     do_learn,
     evidence_in,
     join_facts,
-    left_open,
     may_be,
     members,
     most_sent,
-    tensor_facts,
     weaker,
 )
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.copies import copies_in
+from tonumpy.inference.observing import Observations, Outcome, observe
 from tonumpy.inference.shown_by_runs import has_been_made
-from tonumpy.inference.summaries.analysis import Analysis
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS
-from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_all_modules, at_best, may_be_asked
-from tonumpy.inference.transfer.targets import Observation, Targets
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.inference.transfer.targets import Observation
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import find_calls
-from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 from tonumpy.text.uncommented import uncommented
 
@@ -58,22 +52,13 @@ if TYPE_CHECKING:
     from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.inference.memory.sharing import Sharing
-    from tonumpy.inference.summaries.parts import Entry
-    from tonumpy.text.candidates import Candidate, Guard, OperationSite, Scope, Site
+    from tonumpy.text.candidates import Candidate, OperationSite, Site
 
     _Asked = TypeVar("_Asked", "Candidate", "Site", "OperationSite")
-
-Observations = dict[int, Observation]  # by the id of the call
-
 
 _UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
 
 
-class _Outcome(NamedTuple):
-    """What a run makes of some candidates."""
-
-    conversions: list[Conversion | None]
-    is_settled: bool  # none of them can raise, and nothing else about them counts
 
 
 def infer(
@@ -94,11 +79,11 @@ def infer(
     def conversions(group: Items[Candidate], observed: Observations) -> list[Conversion | None]:
         return [_conversion(module, cpu_only, each, observed.get(id(each.call), _UNREACHED)) for each in group]
 
-    def outcome(group: Items[Candidate], observed: Observations) -> _Outcome:
+    def outcome(group: Items[Candidate], observed: Observations) -> Outcome:
         found = conversions(group, observed)
         cannot_raise = all(each is None or (each.grad_is_proved and each.device_is_proved) for each in found)
         concerned = [each.candidate for each in found if each is not None]
-        return _Outcome(found, cannot_raise and not may_concern(concerned))
+        return Outcome(found, cannot_raise and not may_concern(concerned))
 
     found = conversions(candidates, observe(module, candidates, outcome=outcome))
     torch_tensors = [
@@ -133,105 +118,6 @@ def _may_share(module: Module, call: ast.Call) -> bool:
     if any(isinstance(part, Tensor) and part.on_cpu is False for value in given for part in members(value)):
         return False
     return not given or not all(isinstance(part, (Plain, Constant)) for value in given for part in members(value))
-
-
-def observe(
-    module: Module,
-    candidates: Items[_Asked],
-    limit: int = MAX_STATEMENTS,
-    outcome: Callable[[Items[_Asked], Observations], _Outcome] | None = None,
-) -> Observations:
-    """What each candidate works on, by the id of its call; `limit` bounds what the candidates of one function cost.
-
-    Each function that holds candidates is run once for each set of flags under which they stand: what is true of
-    `if is_numpy: return x.numpy()` was made under the same flag further up. Its callers, who cost far more than all
-    else, are asked only where the candidates are not settled by what it declares itself, and where it may matter what
-    they give it.
-    """
-    analysis = Analysis(module)
-    try:
-        observed: Observations = {}
-        for guards, group in _by_function(module, candidates):
-            observed.update(_observe_group(analysis, module, group, guards, limit, outcome))
-        return observed
-    finally:
-        analysis.close()
-
-
-def _by_function(module: Module, candidates: Items[_Asked]) -> list[tuple[dict[str, bool], list[_Asked]]]:
-    groups: dict[tuple[int, tuple[Guard, ...]], list[_Asked]] = {}
-    for candidate in candidates:
-        scope = candidate.scopes[-1]
-        guards = tuple(guard for guard in candidate.guards if is_fixed_flag(module, scope, *guard))
-        groups.setdefault((id(scope), guards), []).append(candidate)
-    return [(dict(guards), group) for (_, guards), group in groups.items()]
-
-
-def _observe_group(
-    analysis: Analysis,
-    module: Module,
-    group: list[_Asked],
-    guards: dict[str, bool],
-    limit: int,
-    outcome: Callable[[Items[_Asked], Observations], _Outcome] | None,
-) -> Observations:
-    scopes = group[0].scopes
-    statements = {id(candidate.statement): candidate.statement for candidate in group}
-    targets = Targets(
-        frozenset(id(candidate.call) for candidate in group),
-        frozenset(statements),
-    )
-    names = {name for statement in statements.values() for name in names_read(statement)}
-
-    def observed(entry: Entry | None, limit: int) -> Observations:
-        analysis.refuel(limit)
-        return analysis.entries.frame(module, scopes, targets, names, guards, entry).observations
-
-    def proved(found: Observations) -> Observations:
-        """What would be so with grad mode on as well does not rest on what is said of that."""
-        if not any(each.evidence for each in found.values()):
-            return found
-        alone = observed(analysis.entries.alone(module, scopes), limit)
-        return {
-            call: each._replace(evidence=PROVED) if call in alone and _has_no_grad(alone[call]) else each
-            for call, each in found.items()
-        }
-
-    try:
-        if not may_be_asked(module, scopes):
-            return observed(None, limit)
-        if outcome is not None and not _is_known_by_name(scopes):
-            if are_all_modules(module, scopes):
-                return observed(None, limit)
-            declared = analysis.entries.declared(module, scopes)
-            alone = observed(declared, limit)
-            shown = outcome(group, alone)
-            if shown.is_settled:
-                return proved(alone)
-            if not all_calls_are_in_sight(module, scopes) and not module.words.may_leave_grad_mode_off:
-                best = outcome(group, observed(at_best(module, declared), limit))
-                if best.conversions == shown.conversions:
-                    return proved(alone)
-        # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.
-        return proved(observed(None, limit // 2))
-    except RecursionError:
-        note_cut()
-        return {id(candidate.call): _too_deep(module, candidate.call.lineno) for candidate in group}
-
-
-def _too_deep(module: Module, row: int) -> Observation:
-    """What is known where Python recurses no deeper."""
-    cut = cut_off("depth", "Python recurses no deeper", module.filename, row)
-    return Observation(left_open(Unknown(Reason.CUT_SHORT), cut), (), Arguments(()), None)
-
-
-def _has_no_grad(seen: Observation) -> bool:
-    return seen.grad_mode is False or tensor_facts(seen.receiver)[1] is False
-
-
-def _is_known_by_name(scopes: Items[Scope]) -> bool:
-    """Whether what a function is given is a guess from what it, or its class, is called; its callers know better."""
-    return any(collate_function.is_meant(scope.name) for scope in scopes[-2:] if not isinstance(scope, ast.Module))
 
 
 def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> Conversion | None:

@@ -12,7 +12,7 @@ from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion
 from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.lattice.values import Constant, Plain, Sequence, Tensor, Unknown, Value, evidence_in
-from tonumpy.inference.receivers import observe
+from tonumpy.inference.observing import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import facts_of, spelt
 from tonumpy.sinks.operations import ORDER, operands_of
