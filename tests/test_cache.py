@@ -506,7 +506,7 @@ def test_a_question_that_nobody_knows_is_answered_otherwise() -> None:
 
 
 # What asks the disk for something that findings rest on, and what reads data of the tool's own.
-_ASK = {"text/reading.py", "inference/index/folders.py", "inference/index/project.py"}
+_ASK = {"text/reading.py", "inference/index/folders.py", "inference/index/project.py", "inference/index/repository.py"}
 _READ_OWN = {"sinks/consumers.py", "inference/knowledge/torch_api.py", "inference/knowledge/libraries/rows.py"}
 _READ_OWN |= {"inference/habits/__init__.py", "rules/__init__.py"}
 

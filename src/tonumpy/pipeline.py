@@ -9,6 +9,7 @@ from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.inference.index.module import Module
+from tonumpy.inference.index.project import path_of_module
 from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharing import sharing_of
@@ -127,7 +128,9 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
 
 def module_of(source: Source, settings: Settings, project: Project) -> Module:
     """The module that is checked, with what its settings say is believed there."""
-    return Module(source, project, frozenset(settings.disable_habits), promises=settings.promises)
+    module = Module(source, project, frozenset(settings.disable_habits), promises=settings.promises)
+    project.at_hand[path_of_module(source.filename)] = module
+    return module
 
 
 def as_believed(conversion: _Judged, settings: Settings) -> _Judged:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from errno import EFBIG
 
+from tonumpy.cache.searches import Searches
 from tonumpy.inference.index.folders import MAX_BYTES, MAX_NEIGHBOURS, Folders
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Stamp, as_answer, content_of, stamp_of
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -105,6 +106,7 @@ class Answers:
         self._by_stamp = by_stamp
         self._asked: dict[tuple[str, ...], tuple[object, object]] = {}
         self._stamps: dict[str, Stamp | None] = {}
+        self._searches = Searches(self._stamp if by_stamp else None)
         self._read: dict[tuple[str, int], Content | str | None] = {}
 
     def renewed(self, kind: str, about: Sequence[str], answer: object) -> object:
@@ -112,7 +114,7 @@ class Answers:
         key = (kind, *about)
         known = self._asked.get(key)
         if known is None or known[0] != answer:
-            again = getattr(self, f"_{kind}", None)
+            again = getattr(self, f"_{kind}", None) or getattr(self._searches, f"_{kind}", None)
             known = self._asked[key] = (answer, None if again is None else again(*about, answer))
         return known[1]
 

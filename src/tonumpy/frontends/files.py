@@ -6,7 +6,7 @@ import os
 
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error, read
-from tonumpy.globs import excludes
+from tonumpy.globs import USUAL_FOLDERS, excludes
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import may_be_of_python
 from tonumpy.text.reading import read_regular
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
 _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
-
-# Skipped outside a git repository; inside one, git's own rules say what is not source.
-USUAL_FOLDERS = frozenset(
-    ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pytest_cache .pytype .ruff_cache .svn"
-    " .tonumpy_cache .tox .venv .vscode CVS __pycache__ __pypackages__ _build build dist node_modules site-packages"
-    " venv".split()
-)
-
 
 class Found(NamedTuple):
     """`files` are sorted and each file is there once, whatever the order and the overlap of the arguments.

@@ -7,17 +7,19 @@ import ast
 from tonumpy.inference.habits import collate_function
 from tonumpy.inference.index.bindings import names_read
 from tonumpy.inference.index.flags import is_fixed_flag
+from tonumpy.inference.index.references import class_around
 from tonumpy.inference.lattice.evidence import PROVED, cut_off
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
-    Arguments,
-    Unknown,
-    left_open,
-    tensor_facts,
-)
+from tonumpy.inference.lattice.values import Arguments, Tensor, Unknown, left_open, tensor_facts
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS
-from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_all_modules, at_best, may_be_asked
+from tonumpy.inference.summaries.callers import (
+    all_calls_are_in_sight,
+    are_all_modules,
+    at_best,
+    may_be_asked,
+)
+from tonumpy.inference.summaries.elsewhere import Mentions
 from tonumpy.inference.transfer.targets import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.recursion import note_cut
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from tonumpy.conversions import Conversion
     from tonumpy.inference.index.module import Module
+    from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.parts import Entry
     from tonumpy.text.candidates import Candidate, Guard, OperationSite, Scope, Site
 
@@ -55,16 +58,30 @@ def observe(
     Each function that holds candidates is run once for each set of flags under which they stand: what is true of
     `if is_numpy: return x.numpy()` was made under the same flag further up. Its callers, who cost far more than all
     else, are asked only where the candidates are not settled by what it declares itself, and where it may matter what
-    they give it.
+    they give it. Those in other files are asked last, where all else has not settled them.
     """
     analysis = Analysis(module)
     try:
         observed: Observations = {}
+        unsettled = []
         for guards, group in _by_function(module, candidates):
-            observed.update(_observe_group(analysis, module, group, guards, limit, outcome))
-        return observed
+            seen = _observe_group(analysis, module, group, guards, limit, outcome)
+            observed.update(seen)
+            if outcome is not None and not outcome(group, seen).is_settled:
+                unsettled.append((guards, group, seen))
     finally:
         analysis.close()
+    # After all others: how many modules are followed for one file is limited, and callers are in many.
+    mentions = Mentions(module)
+    unsettled = [each for each in unsettled if mentions.may_show(each[1][0].scopes)]
+    if outcome is not None and unsettled:
+        everywhere = Analysis(module, looks_everywhere=True)
+        try:
+            for guards, group, seen in unsettled:
+                observed.update(_with_repository(everywhere, group, guards, limit, outcome, seen))
+        finally:
+            everywhere.close()
+    return observed
 
 
 def _by_function(module: Module, candidates: Items[_Asked]) -> list[tuple[dict[str, bool], list[_Asked]]]:
@@ -83,6 +100,7 @@ def _observe_group(
     guards: dict[str, bool],
     limit: int,
     outcome: Callable[[Items[_Asked], Observations], Outcome] | None,
+    entry: Entry | None = None,
 ) -> Observations:
     scopes = group[0].scopes
     statements = {id(candidate.statement): candidate.statement for candidate in group}
@@ -107,8 +125,8 @@ def _observe_group(
         }
 
     try:
-        if not may_be_asked(module, scopes):
-            return observed(None, limit)
+        if analysis.looks_everywhere or not may_be_asked(module, scopes):
+            return observed(entry, limit)
         if outcome is not None and not _is_known_by_name(scopes):
             if are_all_modules(module, scopes):
                 return observed(None, limit)
@@ -132,6 +150,43 @@ def _too_deep(module: Module, row: int) -> Observation:
     """What is known where Python recurses no deeper."""
     cut = cut_off("depth", "Python recurses no deeper", module.filename, row)
     return Observation(left_open(Unknown(Reason.CUT_SHORT), cut), (), Arguments(()), None)
+
+
+def _with_repository(
+    analysis: Analysis,
+    group: list[_Asked],
+    guards: dict[str, bool],
+    limit: int,
+    outcome: Callable[[Items[_Asked], Observations], Outcome],
+    seen: Observations,
+) -> Observations:
+    """What was seen of some candidates, in the light of the callers in other files for those that these settle."""
+    module, scopes = analysis.module, group[0].scopes
+    if class_around(scopes) is None:
+        best = _at_its_best(analysis.entries.declared(module, scopes))
+        hoped = _observe_group(analysis, module, group, guards, limit, None, best)
+        if not any(_cannot_raise(outcome, each, hoped) > _cannot_raise(outcome, each, seen) for each in group):
+            return seen
+    more = _observe_group(analysis, module, group, guards, limit, None)
+    found = dict(seen)
+    for candidate in group:
+        key = id(candidate.call)
+        if key in more and _cannot_raise(outcome, candidate, more) and not _cannot_raise(outcome, candidate, seen):
+            found[key] = more[key]
+    return found
+
+
+def _at_its_best(declared: Entry) -> Entry:
+    """The most that all calls in the repository can show: tensors without grad on the CPU, under no_grad."""
+    arguments: dict[str, Value] = dict.fromkeys(declared.arguments, Tensor(on_cpu=True, requires_grad=False))
+    return declared._replace(arguments=arguments, grad_mode=False)
+
+
+def _cannot_raise(
+    outcome: Callable[[Items[_Asked], Observations], Outcome], candidate: _Asked, seen: Observations
+) -> bool:
+    (conversion,) = outcome([candidate], seen).conversions
+    return conversion is None or (conversion.grad_is_proved and conversion.device_is_proved)
 
 
 def _has_no_grad(seen: Observation) -> bool:

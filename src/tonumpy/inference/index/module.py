@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
     from tonumpy.inference.index.bindings import Import
+    from tonumpy.inference.index.repository import Repositories
     from tonumpy.promises import OwnPromise
 
     _T = TypeVar("_T")
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
         def modules_above(self, name: str, folder: str) -> Iterator[Module]: ...
         def roots_around(self, folder: str) -> frozenset[str]: ...
         def is_package(self, folder: str) -> bool: ...
+        @property
+        def repositories(self) -> Repositories: ...
 
 
 class Module:

@@ -13,6 +13,7 @@ from tonumpy.inference.index.frameworks import (
     imported_roots,
 )
 from tonumpy.inference.index.module import Module
+from tonumpy.inference.index.repository import Repositories
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
 from tonumpy.text.reading import read_regular
@@ -28,6 +29,18 @@ MAX_FOLLOWED = 1_500_000  # of the text of other modules for one file: some pack
 MAX_ROOTS = 10_000
 
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
+
+
+def is_of_library(root: str) -> bool:
+    """Whether the first part of a dotted name is a well-known library's, whatever a repository may call so too."""
+    return root in _NEVER_OURS
+
+
+def path_of_module(filename: str) -> str:
+    """The absolute path without its suffix; of a package, its folder."""
+    path = os.path.abspath(filename)
+    folder, name = os.path.split(path)
+    return folder if name == "__init__.py" else os.path.splitext(path)[0]
 
 
 class Project:
@@ -47,6 +60,8 @@ class Project:
         self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
         self._packages: dict[str, bool] = {}  # the folders, and whether they are packages
         self._above: dict[str, tuple[str, ...]] = {}  # the folders, and those above them in the repository
+        self.repositories = Repositories(self._opened, self.note)
+        self.at_hand: dict[str, Module] = {}  # the module that is checked, by its path: the same for who imports it
         self._followed: set[str] = set()  # the modules that the file at hand has asked for, and the size of their text
         self._size_followed = 0
         self._missed: set[str] = set()  # what it has asked for, and is not there
@@ -55,6 +70,8 @@ class Project:
     def module_at(self, path: str) -> Module | None:
         """The module at a path without its `.py`, or the package in that folder; None too where the file at hand has
         asked for so much that no more is followed, whether it was read before or not."""
+        if path in self.at_hand:
+            return self.at_hand[path]
         self._has_looked_at_files = True
         if path not in self._followed and self._size_followed > MAX_FOLLOWED:
             return None
@@ -76,9 +93,12 @@ class Project:
         """Drop a module whose text is another now."""
         for path in (filename.removesuffix(".py"), os.path.dirname(filename)):
             self._modules.pop(path, None)
+        self.repositories.renew(filename)
 
     def begin_file(self) -> None:
         """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
+        self.at_hand.clear()
+        self.repositories.were_asked = False
         self._followed.clear()
         self._size_followed = 0
         self._missed.clear()
@@ -118,7 +138,7 @@ class Project:
     def find(self, dotted: str, folder: str) -> Module | None:
         """The module that `import dotted` means for a file in `folder`, if it belongs to the same repository."""
         root, *rest = dotted.split(".")
-        if not root or root in _NEVER_OURS:
+        if not root or is_of_library(root):
             return None
         roots = self._root_folders(root, folder)
         bases: Sequence[str] = roots.holding
@@ -136,7 +156,7 @@ class Project:
     def looked_for_in_vain(self) -> frozenset[str] | None:
         """The names of modules that the file at hand has asked for, where all that was asked of the repository is that
         they are not there; None where anything else was."""
-        return None if self._has_looked_at_files else frozenset(self._missed)
+        return None if self._has_looked_at_files or self.repositories.were_asked else frozenset(self._missed)
 
     def modules_above(self, name: str, folder: str) -> Iterator[Module]:
         """The modules of this name in a folder and in those above it, the nearest first."""

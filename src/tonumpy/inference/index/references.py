@@ -26,6 +26,7 @@ class Reference(NamedTuple):
     is_attribute: bool  # `model.name`, which is no function of the module
     is_submitted: bool = False  # to an executor, which calls it with the other arguments: `pool.submit(f, x)`
     passed_to: ast.Call | None = None  # what it is an argument of, and may call it: `self.scored(f)`
+    node: ast.Name | ast.Attribute | None = None  # what names it
 
 
 def places_that_name(module: Module, name: str) -> list[Reference]:
@@ -130,7 +131,8 @@ def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: a
             if last_name(function) == search.name:
                 called.add(id(function))
                 is_attribute = isinstance(function, ast.Attribute)
-                search.found.append(Reference(node, scopes, statement, is_attribute, is_submitted))
+                named = function if isinstance(function, (ast.Name, ast.Attribute)) else None
+                search.found.append(Reference(node, scopes, statement, is_attribute, is_submitted, node=named))
         elif (
             isinstance(node, (ast.Name, ast.Attribute))
             and last_name(node) == search.name
@@ -139,5 +141,5 @@ def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: a
         ):
             is_attribute = isinstance(node, ast.Attribute)
             passed_to = given_to.get(id(node))
-            search.found.append(Reference(None, scopes, statement, is_attribute, passed_to=passed_to))
+            search.found.append(Reference(None, scopes, statement, is_attribute, passed_to=passed_to, node=node))
         stack.extend(children_of(node))

@@ -38,8 +38,9 @@ _NOTHING_ASKED = Slice(frozenset())
 class Analysis:
     """Runs function bodies on demand, each at most once for the same arguments. Its parts ask each other through it."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, *, looks_everywhere: bool = False) -> None:
         self.module = module  # the one that is looked at
+        self.looks_everywhere = looks_everywhere  # for callers, in all files of the repository
         self.disabled_habits = module.disabled_habits
         self.evaluator = EVALUATOR
         self.own_promises = OwnPromises(module)

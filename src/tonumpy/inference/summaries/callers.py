@@ -15,10 +15,12 @@ from tonumpy.inference.index.references import (
     references_to,
 )
 from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
-from tonumpy.inference.lattice.evidence import PROVED, Spot, of_made
+from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, of_made
+from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
+    NONE,
     NOTHING,
     Constant,
     Function,
@@ -37,11 +39,13 @@ from tonumpy.inference.lattice.values import (
     members,
     most_sent,
     resting_on,
+    same,
     tensor_facts,
 )
+from tonumpy.inference.summaries.elsewhere import calls_in_repository
 from tonumpy.inference.summaries.parts import Entry
 from tonumpy.inference.transfer.targets import Targets
-from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -52,15 +56,39 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
-    from tonumpy.inference.lattice.evidence import Basis
+    from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
     from tonumpy.inference.summaries.parts import Parts
     from tonumpy.inference.transfer.frame import Frame
 
 MAX_CALLS = 24  # of one function; more are not looked at
-MAX_DEPTH = 4  # callers of callers
-
+MAX_DEPTH, MAX_DEPTH_IN_REPOSITORY = 4, 2  # callers of callers
+MAX_CALLS_IN_REPOSITORY = 48
+MAX_PLACES = 8  # of calls that are named as evidence
 
 OUT_OF_SIGHT = Entry({}, None)
+
+
+class _Joined(NamedTuple):
+    """What the calls of a function give, so far."""
+
+    arguments: dict[str, Value]
+    modes: list[Fact]
+    autocasts: list[Value]
+    evidence: list[AllEvidence]  # of the modes
+
+    def add(
+        self,
+        given: dict[str, Value],
+        mode: Fact,
+        autocast: Value | None = None,
+        evidence: AllEvidence = PROVED,
+    ) -> None:
+        for name, value in given.items():
+            self.arguments[name] = join(self.arguments[name], value) if name in self.arguments else value
+        self.modes.append(mode)
+        if autocast is not None:
+            self.autocasts.append(autocast)
+        self.evidence.append(evidence)
 
 
 class Callers:
@@ -72,9 +100,13 @@ class Callers:
         """The join of all calls; where some may be out of sight, what is detached in all others."""
         node = function.node
         assert isinstance(node, FUNCTIONS)
-        if self._depth >= MAX_DEPTH:
+        if self._depth >= (MAX_DEPTH_IN_REPOSITORY if self._analysis.looks_everywhere else MAX_DEPTH):
             return OUT_OF_SIGHT
         are_all_in_sight = all_calls_are_in_sight(module, scopes)
+        if self._analysis.looks_everywhere and not are_all_in_sight:
+            entry = self._in_repository(module, scopes, function)
+            if entry is not None:
+                return entry
         if not are_all_in_sight and not _is_called_in_its_module(module, node):
             return OUT_OF_SIGHT
         owner = class_around(scopes)
@@ -84,74 +116,123 @@ class Callers:
             return OUT_OF_SIGHT
         if owner and not are_all_in_sight and not all(is_on_self(each, owner) for each in references):
             return OUT_OF_SIGHT  # what else has a method of this name is not known
-        self._depth += 1
-        try:
-            entry = self._join(module, function, references)
-        finally:
-            self._depth -= 1
-            self._analysis.watched.pop(id(node), None)
+        entry = self._join(function, [(module, each) for each in references])
         if are_all_in_sight:
             return entry
         return _only_what_is_detached(entry, _is_free if owner else _is_detached, speaking_for_others(module, scopes))
 
-    def _join(self, module: Module, function: Function, references: list[Reference]) -> Entry:
-        by_scope: dict[int, list[Reference]] = {}
-        for reference in references:
-            by_scope.setdefault(id(reference.scopes[-1]), []).append(reference)
-        joined: dict[str, Value] = {}
-        modes: list[Fact] = []
-        autocasts: list[Value] = []
-        evidence = PROVED  # of the modes
-        for group in by_scope.values():
-            calls = {reference.call: reference for reference in group if reference.call is not None}
-            passed_to = [reference.passed_to for reference in group if reference.passed_to is not None]
-            if any(_never_calls(module, group[0].scopes, each) for each in passed_to):
-                return OUT_OF_SIGHT  # as the run would show, which costs far more
-            targets = Targets(
-                frozenset(map(id, (*calls, *passed_to))), frozenset(id(reference.statement) for reference in group)
-            )
-            names = {name for reference in group for name in names_read(reference.statement)}
-            if passed_to:
-                self._analysis.watched[id(function.node)] = []
-            frame = self._analysis.entries.frame(module, group[0].scopes, targets, names)
-            if passed_to:
-                entries = self._analysis.watched[id(function.node)]
-                optimised = None if entries else _given_by_scipy(function, frame, passed_to)
-                if optimised is not None:
-                    _add_arguments(joined, optimised.arguments)
-                    modes.append(optimised.grad_mode)
-                    continue
-                if not entries:
-                    return OUT_OF_SIGHT  # no code in sight calls it
-                for entry in entries:
-                    _add_arguments(joined, entry.arguments)
-                    modes.append(entry.grad_mode)
-                    autocasts.append(entry.autocast)
-                    evidence |= entry.evidence
-            for call, reference in calls.items():
-                seen = frame.observations.get(id(call))
-                if seen is None:
-                    if self._analysis.budget.is_exhausted:
-                        return OUT_OF_SIGHT
-                    continue  # the flow does not reach this call
-                receiver = _first_argument(function) if reference.is_attribute else None
-                given = seen.arguments
-                if reference.is_submitted:
-                    given = given._replace(positional=given.positional[1:])
-                bound = self._analysis.parameters.bind_arguments(function, receiver, given)
-                if seen.evidence:
-                    evidence |= seen.evidence
-                    bound = {name: resting_on(value, of_made(seen.evidence)) for name, value in bound.items()}
-                _add_arguments(joined, bound)
-                # Each thread has a grad mode of its own, which is on when it begins.
-                modes.append(True if reference.is_submitted else seen.grad_mode)
-                autocasts.append(NOTHING if reference.is_submitted else seen.autocast)
-        if not modes:
+    def _in_repository(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
+        """The join of the calls in all files of the repository; None where one may be out of sight."""
+        assert isinstance(function.node, FUNCTIONS)
+        if not all(map(_keeps_calls_in_sight, function.node.decorator_list)):
+            return None
+        found = calls_in_repository(self._analysis, module, scopes, function)
+        if found is None or len(found.places) > MAX_CALLS_IN_REPOSITORY:
+            return None
+        if not _may_be_followed([each for _, each in found.places if each.call is None]):
+            return None
+        meant: list[Module] = []
+
+        def is_meant(caller: Module, receiver: Value) -> Fact:
+            answer = True if found.is_meant is None else found.is_meant(caller, receiver)
+            if answer:
+                meant.append(caller)
+            return answer
+
+        entry = self._join(function, found.places, is_meant)
+        if entry is OUT_OF_SIGHT or not found.is_enough(meant):
+            return None
+        about = _called_at(function.node.name, found.places)
+        given = {
+            name: resting_on(value, about("device") | about("grad"))
+            for name, value in entry.arguments.items()
+            # What no call gives is not settled by its default, which is None: it is there for somebody.
+            if not same(value, NONE)
+        }
+        evidence = entry.evidence | about("grad mode") if entry.grad_mode is False else entry.evidence
+        return entry._replace(arguments=given, evidence=evidence)
+
+    def _join(
+        self,
+        function: Function,
+        references: Items[tuple[Module, Reference]],
+        is_meant: Callable[[Module, Value], Fact] | None = None,
+    ) -> Entry:
+        """The join of some calls; where `is_meant` is asked, of those whose receivers have the function as a method."""
+        by_scope: dict[int, list[tuple[Module, Reference]]] = {}
+        for module, reference in references:
+            by_scope.setdefault(id(reference.scopes[-1]), []).append((module, reference))
+        joined = _Joined({}, [], [], [])
+        self._depth += 1
+        try:
+            for group in by_scope.values():
+                if not self._add_calls(joined, function, group[0][0], [each for _, each in group], is_meant):
+                    return OUT_OF_SIGHT
+        finally:
+            self._depth -= 1
+            self._analysis.watched.pop(id(function.node), None)
+        if not joined.modes:
             return OUT_OF_SIGHT
-        mode = modes[0]
-        for other in modes[1:]:
+        mode = joined.modes[0]
+        for other in joined.modes[1:]:
             mode = join_fact(mode, other)
-        return Entry(joined, mode, autocasts[0] if len(set(autocasts)) == 1 else NOTHING, evidence)
+        autocast = joined.autocasts[0] if len(set(joined.autocasts)) == 1 else NOTHING
+        return Entry(joined.arguments, mode, autocast, joined_of(joined.evidence))
+
+    def _add_calls(
+        self,
+        joined: _Joined,
+        function: Function,
+        module: Module,
+        group: list[Reference],
+        is_meant: Callable[[Module, Value], Fact] | None,
+    ) -> bool:
+        """Add the calls in one scope; False where some cannot be followed."""
+        calls = {reference.call: reference for reference in group if reference.call is not None}
+        passed_to = [reference.passed_to for reference in group if reference.passed_to is not None]
+        if any(_never_calls(module, group[0].scopes, each) for each in passed_to):
+            return False  # as the run would show, which costs far more
+        targets = Targets(
+            frozenset(map(id, (*calls, *passed_to))), frozenset(id(reference.statement) for reference in group)
+        )
+        names = {name for reference in group for name in names_read(reference.statement)}
+        if passed_to:
+            self._analysis.watched[id(function.node)] = []
+        frame = self._analysis.entries.frame(module, group[0].scopes, targets, names)
+        if passed_to:
+            entries = self._analysis.watched[id(function.node)]
+            optimised = None if entries else _given_by_scipy(function, frame, passed_to)
+            if optimised is not None:
+                joined.add(optimised.arguments, optimised.grad_mode)
+                return True
+            if not entries:
+                return False  # no code in sight calls it
+            for entry in entries:
+                joined.add(entry.arguments, entry.grad_mode, entry.autocast, entry.evidence)
+        for call, reference in calls.items():
+            seen = frame.observations.get(id(call))
+            if seen is None:
+                if self._analysis.budget.is_exhausted:
+                    return False
+                continue  # the flow does not reach this call
+            if is_meant is not None and not reference.is_submitted:
+                meant = is_meant(module, seen.receiver)
+                if meant is None:
+                    return False
+                if not meant:
+                    continue
+            receiver = _first_argument(function) if reference.is_attribute else None
+            given = seen.arguments
+            if reference.is_submitted:
+                given = given._replace(positional=given.positional[1:])
+            bound = self._analysis.parameters.bind_arguments(function, receiver, given)
+            if seen.evidence:
+                bound = {name: resting_on(value, of_made(seen.evidence)) for name, value in bound.items()}
+            if reference.is_submitted:  # each thread has a grad mode of its own, which is on when it begins
+                joined.add(bound, True, NOTHING, seen.evidence)
+            else:
+                joined.add(bound, seen.grad_mode, seen.autocast, seen.evidence)
+        return True
 
 
 # The libraries that call what they are given where that is in sight, as their rows say: `transforms.Lambda(function)`.
@@ -196,9 +277,16 @@ def symbol_called(call: ast.Call, receiver: Value) -> str | None:
     return f"{receiver.name}.{call.func.attr}" if isinstance(call.func, ast.Attribute) else receiver.name
 
 
-def _add_arguments(joined: dict[str, Value], given: dict[str, Value]) -> None:
-    for name, value in given.items():
-        joined[name] = join(joined[name], value) if name in joined else value
+def _called_at(name: str, places: Items[tuple[Module, Reference]]) -> Callable[[Aspect], AllEvidence]:
+    """What rests on these calls."""
+
+    def about(aspect: Aspect) -> AllEvidence:
+        return frozenset(
+            Evidence(Strength.CALLERS, aspect, name, "it is called here", caller.filename, each.statement.lineno)
+            for caller, each in places[:MAX_PLACES]
+        )
+
+    return about
 
 
 def _may_be_followed(passed_on: list[Reference]) -> bool:

@@ -101,6 +101,7 @@ if TYPE_CHECKING:
         """All of it, as its parts see it."""
 
         module: Module
+        looks_everywhere: bool
         unfinished: Unfinished
         watched: dict[int, list[Entry]]
 

@@ -1,0 +1,373 @@
+"""The call graph upwards beyond one module: the calls of a function or method in all files of the repository."""
+
+from __future__ import annotations
+
+import ast
+import os
+
+from tonumpy.findings import SourceError
+from tonumpy.inference.index.bindings import imports_of
+from tonumpy.inference.index.dependencies import flow_of_node
+from tonumpy.inference.index.project import is_of_library, path_of_module
+from tonumpy.inference.index.references import class_around, places_that_name, references_to
+from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.values import (
+    BoundMethod,
+    Class,
+    Function,
+    Instance,
+    ModuleValue,
+    Nothing,
+    Symbol,
+    Unknown,
+    Value,
+    members,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.syntax import FUNCTIONS, statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from collections.abc import Sequence as Items
+
+    from tonumpy.inference.index.bindings import Import
+    from tonumpy.inference.index.module import Module
+    from tonumpy.inference.index.references import Reference
+    from tonumpy.inference.index.repository import Searched
+    from tonumpy.inference.summaries.parts import Parts
+
+MAX_FILES = 24  # that may call a function; what more do is not looked at
+MAX_FOLDERS = 6  # of a path, that are looked at to tell what a module is for
+MAX_LEVELS = 3  # of functions in one module that call each other
+MAX_ABOVE = 24  # of these functions, and of the calls of one of them
+MAX_DEFINITIONS = 16  # of methods of one name
+
+# `from a import f`, in brackets or not; `a.f`; `from a import *`. Where a text holds none, it cannot mean a function.
+_IMPORTED = r"\bimport\b(?:[^\n(]{0,400}|\s{0,9}\([^)]{0,4000}|[^\n]{0,400}\\\n[^\n]{0,400})\b%s\b"
+_MENTIONS = _IMPORTED + r"|\.\s*%s\b|\bimport\s*\*"
+_ATTRIBUTE = r"\.\s*%s\b"
+_NAMED = r"\b%s\b"
+_CALLED = r"\.\s*%s\s*\("
+_DEFINITION = r"\bdef\s+%s\b"
+_TESTS = frozenset(("test", "tests", "testing", "conftest.py"))
+_EXAMPLES = frozenset("benchmark benchmarks demo demos doc docs example examples tutorial tutorials".split())
+
+# Methods of Python's own objects: what is called so on an object of which nothing is known may be any of them.
+_OF_PYTHON = frozenset(name for each in (str, bytes, list, dict, set, int, float, object) for name in dir(each))
+
+
+_SOMETHING = Unknown(Reason.SYNTAX)
+
+
+class Calls(NamedTuple):
+    """The places that may call a function; `is_meant` says of the receiver of one whether it has it as a method.
+
+    `is_enough` says of the modules of those that do whether they show what users do.
+    """
+
+    places: list[tuple[Module, Reference]]
+    is_meant: Callable[[Module, Value], bool | None] | None
+    is_enough: Callable[[Iterable[Module]], bool]
+
+
+def calls_in_repository(
+    analysis: Parts, module: Module, scopes: Items[ast.AST], function: Function
+) -> Calls | None:
+    """None where some cannot be followed, and where none but tests are found."""
+    node = function.node
+    repository = module.project.repositories.around(module.folder)
+    if repository is None or not isinstance(node, FUNCTIONS):
+        return None
+    owner = class_around(scopes)
+    if node.name.startswith("__") or (owner is not None and node.name == "forward"):
+        return None  # it is called without its name
+    find = _Search(analysis, module, repository, function)
+    own = [(module, each) for each in references_to(module, scopes)]
+    others = find.of_function() if owner is None else find.of_method()
+    if others is None:
+        return None
+    if not module.use.is_test:
+        others = [each for each in others if not is_of_tests(each[0])]
+
+    def is_enough(callers: Iterable[Module]) -> bool:
+        """What examples give, and its own module, shows too little of what users of a package do."""
+        if not repository.is_installable:
+            return any(not is_of_tests(each) and not _is_example_of(each, module) for each in callers)
+        return any(_is_beside(each, module) for each in callers if each is not module)
+
+    if not is_enough(other for other, _ in (*own, *others)):
+        return None
+    return Calls([*own, *others], None if owner is None else find.is_meant, is_enough)
+
+
+class Mentions:
+    """Whether other files name what may show how the functions of a module are called: their texts are searched."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._path = os.path.abspath(module.filename)
+        self._repository: Searched | None = None
+        self._of_classes: dict[int, bool] = {}
+
+    def may_show(self, scopes: Items[ast.AST]) -> bool:
+        """Whether another file names a function, or a method that may write what a method finds in `self`."""
+        if not isinstance(scopes[-1], FUNCTIONS):
+            return False
+        self._repository = self._module.project.repositories.around(self._module.folder)
+        if self._repository is None:
+            return False
+        owner = class_around(scopes)
+        if owner is None:
+            names = sorted(self._functions_above(scopes))
+            return any(self._are_in_others(name, _MENTIONS) for name in names)
+        if id(owner) not in self._of_classes:
+            self._of_classes[id(owner)] = self._may_show_methods(owner)
+        return self._of_classes[id(owner)]
+
+    def _may_show_methods(self, owner: ast.ClassDef) -> bool:
+        # Of a name that many have, a call is followed where the class is known: some file has to name that.
+        is_named = self._are_in_others(owner.name, _NAMED)
+        names = {each.name for each in statements_of(owner.body) if isinstance(each, FUNCTIONS)}
+        return any(
+            self._are_in_others(name, _CALLED)
+            for name in sorted(names)
+            if not name.startswith("_") and name != "forward" and (is_named or name not in _COMMON_METHODS)
+        )
+
+    def _functions_above(self, scopes: Items[ast.AST]) -> set[str]:
+        """The public names of a function and of those in its module that call it, and of those that call these."""
+        names = set[str]()
+        known = {scopes[-1]}
+        waiting = [(tuple(scopes), MAX_LEVELS)]
+        while waiting:
+            around, levels = waiting.pop()
+            node = around[-1]
+            assert isinstance(node, FUNCTIONS)
+            if len(around) == 2 and not node.name.startswith("_"):
+                names.add(node.name)
+            references = references_to(self._module, around) if levels > 1 else []
+            for each in references if len(references) <= MAX_ABOVE else ():
+                outer = next((depth for depth, scope in enumerate(each.scopes) if isinstance(scope, FUNCTIONS)), None)
+                if len(each.scopes) > 1 and isinstance(each.scopes[1], ast.ClassDef):
+                    names.add(each.scopes[1].name)
+                elif outer is not None and each.scopes[outer] not in known and len(known) < MAX_ABOVE:
+                    known.add(each.scopes[outer])
+                    waiting.append((each.scopes[: outer + 1], levels - 1))
+        return names
+
+    def _are_in_others(self, name: str, pattern: str) -> bool:
+        assert self._repository is not None
+        return any(path != self._path for path in self._repository.naming(name, pattern))
+
+
+def is_of_tests(module: Module) -> bool:
+    return module.use.is_test or not _TESTS.isdisjoint(_folders_of(module))
+
+
+def _is_beside(caller: Module, module: Module) -> bool:
+    """Whether a caller is a part of what a module is a part of, and no program or example that makes use of it."""
+    if not module.use.is_in_package:
+        return True
+    return caller.use.is_in_package and not _is_example_of(caller, module)
+
+
+def _is_example_of(caller: Module, module: Module) -> bool:
+    """Whether it lies among the examples or documents of what a module is a part of."""
+    return not _EXAMPLES.isdisjoint({*_folders_of(caller)} - {*_folders_of(module)})
+
+
+def _folders_of(module: Module) -> list[str]:
+    return os.path.abspath(module.filename).split(os.sep)[-MAX_FOLDERS:]
+
+
+class _Search:
+    def __init__(self, analysis: Parts, module: Module, repository: Searched, function: Function) -> None:
+        self._analysis = analysis
+        self._module = module
+        self._repository = repository
+        self._function = function
+        assert isinstance(function.node, FUNCTIONS)
+        self._name = function.node.name
+        self._path = os.path.abspath(module.filename)
+        self._is_one_family: bool | None = None
+
+    # Functions of a module
+
+    def of_function(self) -> list[tuple[Module, Reference]] | None:
+        """The places in other files that call a function of a module, or pass it on."""
+        paths = [path for path in self._repository.naming(self._name, _MENTIONS) if path != self._path]
+        found: list[tuple[Module, Reference]] = []
+        if len(paths) > MAX_FILES:
+            last = os.path.basename(path_of_module(self._path))
+            importing = {*self._repository.naming(last), *self._repository.naming(self._name, _IMPORTED)}
+            paths = [path for path in paths if path in importing]
+        if len(paths) > MAX_FILES:
+            return None
+        for path in paths:
+            other = self._module_at(path)
+            if other is None:
+                return None
+            for name in self._names_in(other):
+                found += [(other, each) for each in places_that_name(other, name) if self._is_this(other, each)]
+        # Where nothing is left to be spent, a name that means the function may look as if it meant something else.
+        return None if self._analysis.budget.is_exhausted else found
+
+    def _module_at(self, path: str) -> Module | None:
+        """None where it cannot be parsed, or is one too many: what it does is not known then."""
+        found = self._module.project.module_at(path_of_module(path))
+        if found is None or not self._analysis.budget.may_read(found):
+            return None
+        try:
+            _ = found.source.tree
+        except SourceError:
+            return None
+        return found
+
+    def _names_in(self, other: Module) -> list[str]:
+        """What the function is called in another module: by its name, or as an import there has it."""
+        found = [self._name]
+        for name, bindings in other.names.bindings.items():
+            if name != self._name and any(getattr(each, "name", None) == self._name for each in bindings):
+                found.append(name)
+        found += [name for name, each in other.names.imports_in_functions.items() if each.name == self._name != name]
+        return found
+
+    def _is_this(self, other: Module, reference: Reference) -> bool:
+        return reference.node is not None and self._is_function(self._value(other, reference.scopes, reference.node))
+
+    def _is_function(self, value: Value) -> bool:
+        return any(isinstance(each, Function) and each.node is self._function.node for each in members(value))
+
+    def _value(self, other: Module, scopes: Items[ast.AST], node: ast.expr) -> Value:
+        """What a name or an attribute path stands for, if it is something that a module binds."""
+        names = self._analysis.names
+        if isinstance(node, ast.Attribute):
+            holder = self._value(other, scopes, node.value)
+            if isinstance(holder, ModuleValue):
+                return self._found(names.member_of_module(holder.module, node.attr))
+            return self._found(Symbol(f"{holder.name}.{node.attr}")) if isinstance(holder, Symbol) else _SOMETHING
+        if not isinstance(node, ast.Name):
+            return _SOMETHING
+        for scope in reversed(scopes):
+            if isinstance(scope, FUNCTIONS) and node.id in other.derived(flow_of_node, scope).local_names:
+                imported = _imports_within(scope).get(node.id)
+                return _SOMETHING if imported is None else self._found(names.import_value(other, imported))
+        return self._found(names.global_value(other, node.id))
+
+    def _found(self, value: Value) -> Value:
+        """A name of a module that is not found where Python would look for it: scripts put folders on the path."""
+        if not isinstance(value, Symbol) or is_of_library(value.name.partition(".")[0]):
+            return value
+        dotted, _, last = value.name.rpartition(".")
+        for path in self._repository.called(value.name):
+            if (found := self._module.project.module_at(path_of_module(path))) is not None and path == self._path:
+                return ModuleValue(found)
+        for path in self._repository.called(dotted) if dotted else ():
+            found = self._module.project.module_at(path_of_module(path))
+            if found is not None:
+                member = self._analysis.names.member_of_module(found, last)
+                if self._is_function(member):
+                    return member
+        return value
+
+    # Methods
+
+    def of_method(self) -> list[tuple[Module, Reference]] | None:
+        """The places in other files that call a method of this name."""
+        paths = [each for each in self._repository.naming(self._name, _ATTRIBUTE) if each != self._path]
+        if len(paths) > MAX_FILES:
+            return None
+        found: list[tuple[Module, Reference]] = []
+        for path in paths:
+            other = self._module_at(path)
+            if other is None:
+                return None
+            found += [(other, each) for each in places_that_name(other, self._name) if each.is_attribute]
+        return found
+
+    def is_meant(self, _: Module, receiver: Value) -> bool | None:
+        """Whether a call of a method of this name on some value may be one of the method; None where nobody can say."""
+        meant: list[bool | None] = [self._has_method(each) for each in members(receiver)]
+        return True if True in meant else None if None in meant else False
+
+    def _has_method(self, value: Value) -> bool | None:
+        owner = self._function.owner
+        assert owner is not None
+        classes = self._analysis.classes
+        if isinstance(value, (Instance, Class)):
+            cls = value.cls if isinstance(value, Instance) else value
+            method = classes.method(cls, self._name)
+            if method is not None and method.node is self._function.node:
+                return True
+            # One that is said to be of a base may be of any class that extends it.
+            return cls in classes.ancestors(owner)
+        if isinstance(value, Unknown):
+            return None if not self._name_is_its_own() else True
+        return isinstance(value, (BoundMethod, Nothing)) and None
+
+    def _name_is_its_own(self) -> bool:
+        """Whether the classes that define a method of this name have it from one of them, and no library has one."""
+        if self._is_one_family is None:
+            self._is_one_family = self._is_defined_in_one_family()
+        return self._is_one_family
+
+    def _is_defined_in_one_family(self) -> bool:
+        owner = self._function.owner
+        is_common = self._name in _OF_PYTHON | _COMMON_METHODS or torch_api.is_of_tensors(self._name)
+        if owner is None or is_common:
+            return False
+        paths = self._repository.naming(self._name, _DEFINITION)
+        if len(paths) > MAX_DEFINITIONS:
+            return False
+        family = {(each.module.filename, each.node.lineno) for each in self._analysis.classes.ancestors(owner)}
+        first = self._first_with_method(owner)
+        for path in paths:
+            other = self._module_at(path)
+            if other is None:
+                return False
+            for cls in _classes_that_define(other, self._name):
+                value = Class(cls, other)
+                if (other.filename, cls.lineno) not in family and self._first_with_method(value) != first:
+                    return False
+        return True
+
+    def _first_with_method(self, cls: Class) -> tuple[str, int]:
+        """The last of the bases of a class that has the method: the one that brought it in."""
+        classes = self._analysis.classes
+        owners = [each for each in classes.ancestors(cls) if self._name in classes.members(each).methods]
+        last = owners[-1] if owners else cls
+        return last.module.filename, last.node.lineno
+
+
+def _imports_within(scope: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Import]:
+    return {
+        name: imported
+        for statement in statements_of(scope.body)
+        if isinstance(statement, (ast.Import, ast.ImportFrom))
+        for name, imported in imports_of(statement)
+    }
+
+
+def _classes_that_define(module: Module, name: str) -> list[ast.ClassDef]:
+    """Those whose body defines a method."""
+    found: list[ast.ClassDef] = []
+    waiting: list[ast.stmt] = list(module.tree.body)
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, ast.ClassDef):
+            if any(isinstance(each, FUNCTIONS) and each.name == name for each in statements_of(statement.body)):
+                found.append(statement)
+            waiting += statement.body
+        elif isinstance(statement, (ast.If, ast.Try, *FUNCTIONS)):
+            waiting += statement.body
+    return found
+
+
+# Methods that the objects of many libraries have, and those of torch.nn.Module.
+_COMMON_METHODS = frozenset(
+    "add append apply backward build call close collate compute convert create decode encode end eval evaluate extract"
+    " fit generate get infer init load log loss parse plot predict prepare preprocess postprocess read render reset run"
+    " sample save score search select send show start step stop to train transform update validate visualize write"
+    " forward cuda cpu float half parameters state_dict load_state_dict zero_grad".split()
+)

@@ -1,0 +1,260 @@
+"""What other files of a repository show of a function: its callers, all of them, and what they give it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tonumpy.config import Settings
+from tonumpy.inference.index.project import Project
+from tonumpy.inference.index.repository import read_repository, top_of_repository
+from tonumpy.pipeline import check
+from tonumpy.text.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import RunTonumpy
+
+PLOT = """\
+import torch
+
+def plot(x):
+    return x.numpy()
+"""
+METRIC = """\
+import torch
+
+class Metric:
+    def reset(self):
+        self.seen = []
+
+    def absorb(self, outputs):
+        self.seen.append(outputs.cpu())
+
+    def summary(self):
+        return torch.cat(self.seen).numpy()
+"""
+UNDER_NO_GRAD = """\
+import torch
+
+def evaluate(model, loader, metric):
+    with torch.no_grad():
+        for batch in loader:
+            metric.absorb(model(batch))
+"""
+
+
+class Package:
+    """A repository that is one package, `package`, which can be installed."""
+
+    def __init__(self, top: Path) -> None:
+        self.top = top
+        (top / ".git").mkdir()
+        self.write("pyproject.toml", "")
+        self.write("package/__init__.py", "")
+
+    def write(self, path: str, text: str) -> None:
+        file = self.top / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def rows(self, path: str) -> list[int]:
+        """The rows of a file that are reported, when it is checked alone."""
+        file = self.top / path
+        return [each.start.row for each in check(Source(file.read_bytes(), str(file)), Settings(), Project())]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Package:
+    return Package(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        "from package.plots import plot\nplot(torch.ones(3))\n",
+        "from .plots import plot\nplot(torch.ones(3))\n",
+        "from package.plots import plot as draw\ndraw(torch.ones(3))\n",
+        "from package import plots\nplots.plot(torch.ones(3))\n",
+        "import package.plots\npackage.plots.plot(torch.ones(3))\n",
+        "from package.plots import *\nplot(torch.ones(3))\n",
+        "def main():\n    from .plots import plot\n    plot(torch.ones(3))\n",
+        "from .plots import plot\nplot(np.ones(3))\n",
+        "from .plots import plot\nplot([torch.ones(3)][0])\n",
+    ],
+)
+def test_a_function_is_clean_by_its_callers(package: Package, caller: str) -> None:
+    package.write("package/plots.py", PLOT)
+    assert package.rows("package/plots.py") == [4]
+    package.write("package/use.py", f"import numpy as np\nimport torch\n{caller}")
+    assert package.rows("package/plots.py") == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "from .plots import plot\ndef show(x):\n    plot(x)\n",  # nothing is known of what it gives
+        "from .plots import plot\nplot(torch.ones(3).cuda())\n",
+        "from .plots import plot\nhooks = [plot]\n",
+        "from .plots import plot\nhooks = [plot]\nplot(torch.ones(3))\n",
+        "from .plots import plot as draw\ndef show(x):\n    draw(x)\n",
+        "from .plots import plot\nplot(\n",  # it cannot be parsed
+    ],
+)
+def test_one_caller_that_is_not_safe_is_enough(package: Package, other: str) -> None:
+    package.write("package/plots.py", PLOT)
+    package.write("package/use.py", "import torch\nfrom .plots import plot\nplot(torch.ones(3))\n")
+    package.write("package/other.py", f"import torch\n{other}")
+    assert package.rows("package/plots.py") == [4]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "def plot(x):\n    return x\nplot(torch.ones(3).cuda())\n",
+        "from matplotlib.pyplot import plot\nplot(torch.ones(3).cuda())\n",
+        "def show(plot):\n    plot(torch.ones(3).cuda())\n",
+        "class Canvas:\n    def plot(self, x):\n        return x\nCanvas().plot(torch.ones(3).cuda())\n",
+    ],
+)
+def test_another_function_of_the_name_is_none_of_its_callers(package: Package, other: str) -> None:
+    package.write("package/plots.py", PLOT)
+    package.write("package/use.py", "import torch\nfrom .plots import plot\nplot(torch.ones(3))\n")
+    package.write("package/other.py", f"import torch\n{other}")
+    assert package.rows("package/plots.py") == []
+
+
+@pytest.mark.parametrize("path", ["tests/test_plots.py", "examples/plots.py", "run.py", "package/tests/use.py"])
+def test_tests_and_examples_alone_show_nothing(package: Package, path: str) -> None:
+    package.write("package/plots.py", PLOT)
+    package.write(path, "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
+    assert package.rows("package/plots.py") == [4]
+
+
+def test_what_nobody_can_install_is_settled_by_what_is_there(package: Package) -> None:
+    (package.top / "pyproject.toml").unlink()
+    package.write("package/plots.py", PLOT)
+    for path in ("tests/test_plots.py", "examples/plots.py"):
+        package.write(path, "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
+        assert package.rows("package/plots.py") == [4]
+    package.write("run.py", "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
+    assert package.rows("package/plots.py") == []
+
+
+def test_callers_of_callers(package: Package) -> None:
+    (package.top / "pyproject.toml").unlink()
+    more = "\ndef plots(xs, draw):\n    for x in xs:\n        plot(draw(x))\n"
+    package.write("package/plots.py", PLOT + more)
+    assert package.rows("package/plots.py") == [4]
+    use = "import torch\nfrom package.plots import plots\n"
+    package.write("run.py", use + "def f(net, xs):\n    with torch.no_grad():\n        plots(xs, net.cpu())\n")
+    assert package.rows("package/plots.py") == [4]  # where it is nobody says
+    package.write("package/plots.py", (PLOT + more).replace("x.numpy", "x.cpu().numpy"))
+    assert package.rows("package/plots.py") == []
+    package.write("other.py", use + "def f(net, xs):\n    plots(xs, net)\n")
+    assert package.rows("package/plots.py") == [4]
+
+
+def test_a_file_may_be_named_as_it_lies(package: Package, run_tonumpy: RunTonumpy) -> None:
+    package.write("package/plots.py", PLOT)
+    package.write("package/use.py", "import torch\nfrom .plots import plot\nplot(torch.ones(3))\n")
+    for path in ("package/plots.py", "package", str(package.top / "package" / "plots.py")):
+        assert run_tonumpy("check", "--isolated", path).code == 0
+
+
+def test_why_names_the_callers(package: Package, run_tonumpy: RunTonumpy) -> None:
+    package.write("package/plots.py", PLOT)
+    package.write("package/use.py", 'import torch\nfrom .plots import plot\nplot(torch.ones(3, device="cpu"))\n')
+    told = run_tonumpy("why", "package/plots.py:4").out
+    assert "not reported" in told
+    assert f"callers plot, {package.top / 'package' / 'use.py'}:3: it is called here" in told
+
+
+def test_a_script_is_settled_by_scripts(package: Package) -> None:
+    package.write("tools/plots.py", PLOT)
+    package.write("tools/run.py", "import torch\nfrom plots import plot\nplot(torch.ones(3))\n")
+    assert package.rows("tools/plots.py") == []
+
+
+def test_what_no_caller_gives_is_not_settled_by_its_default(package: Package) -> None:
+    text = "import torch\n\ndef plot(x, y=None):\n    if y is not None:\n        y.numpy()\n"
+    package.write("package/plots.py", text)
+    package.write("package/use.py", "import torch\nfrom .plots import plot\nplot(torch.ones(3))\n")
+    assert package.rows("package/plots.py") == [5]
+
+
+def test_a_method_whose_name_one_class_has(package: Package) -> None:
+    package.write("package/metric.py", METRIC)
+    assert package.rows("package/metric.py") == [11]
+    package.write("package/run.py", UNDER_NO_GRAD)
+    assert package.rows("package/metric.py") == []
+    package.write("package/train.py", "def train(model, batch, metric):\n    metric.absorb(model(batch))\n")
+    assert package.rows("package/metric.py") == [11]
+
+
+def test_a_method_of_a_class_that_extends_another(package: Package) -> None:
+    package.write("package/base.py", "class Base:\n    def absorb(self, outputs):\n        raise NotImplementedError\n")
+    package.write("package/metric.py", "from .base import Base\n" + METRIC.replace("Metric:", "Metric(Base):"))
+    package.write("package/run.py", UNDER_NO_GRAD)
+    assert package.rows("package/metric.py") == []
+
+
+@pytest.mark.parametrize("name", ["update", "add", "step"])
+def test_a_method_whose_name_is_common_is_not_followed(package: Package, name: str) -> None:
+    package.write("package/metric.py", METRIC.replace("absorb", name))
+    package.write("package/run.py", UNDER_NO_GRAD.replace("absorb", name))
+    assert package.rows("package/metric.py") == [11]
+
+
+def test_a_method_that_two_classes_define_is_not_followed(package: Package) -> None:
+    package.write("package/metric.py", METRIC)
+    package.write("package/run.py", UNDER_NO_GRAD)
+    package.write("package/sponge.py", "class Sponge:\n    def absorb(self, water):\n        return water\n")
+    assert package.rows("package/metric.py") == [11]
+
+
+def test_the_class_of_the_receiver_is_known(package: Package) -> None:
+    package.write("package/metric.py", METRIC.replace("absorb", "update"))
+    caller = UNDER_NO_GRAD.replace("absorb", "update").replace("metric)", "metric: Metric)")
+    package.write("package/run.py", f"from .metric import Metric\n{caller}")
+    assert package.rows("package/metric.py") == []
+
+
+def test_without_a_repository_nothing_is_settled(package: Package) -> None:
+    package.write("package/plots.py", PLOT)
+    package.write("package/use.py", "import torch\nfrom .plots import plot\nplot(torch.ones(3))\n")
+    (package.top / "pyproject.toml").unlink()
+    (package.top / ".git").rmdir()
+    assert package.rows("package/plots.py") == [4]
+
+
+class TestTop:
+    def test_version_control_goes_before_projects(self, tmp_path: Path) -> None:
+        inner = tmp_path / "vendored" / "src"
+        inner.mkdir(parents=True)
+        (tmp_path / "pyproject.toml").touch()
+        assert top_of_repository(str(inner)) == str(tmp_path)
+        (tmp_path / "vendored" / ".git").touch()
+        assert top_of_repository(str(inner)) == str(tmp_path / "vendored")
+
+    def test_the_working_folder_where_nothing_says_more(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "code").mkdir()
+        assert top_of_repository(str(tmp_path / "code")) is None
+        monkeypatch.chdir(tmp_path)
+        assert top_of_repository(str(tmp_path / "code")) == str(tmp_path)
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / "setup.py").touch()
+        assert top_of_repository(str(tmp_path / "code")) is None  # several projects lie in it
+
+
+def test_a_repository_is_read_without_links_and_environments(tmp_path: Path) -> None:
+    for path in ("a.py", "venv/b.py", "mine/pyvenv.cfg", "mine/c.py", "sub/.git/config", "sub/d.py", "deep/e.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("word = 1\n")
+    (tmp_path / "round").symlink_to(tmp_path, target_is_directory=True)
+    repository = read_repository(str(tmp_path), {})
+    assert repository is not None
+    assert repository.naming("word", r"\b%s\b") == [str(tmp_path / "a.py"), str(tmp_path / "deep" / "e.py")]
+    assert repository.naming("wor", r"\b%s\b") == []
