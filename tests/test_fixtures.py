@@ -120,7 +120,7 @@ def write_twin(fixture: Fixture, before: bytes, after: bytes) -> None:
 
 GROUPS = sorted({fixture.options for fixture in FIXTURES}, key=sorted)
 
-each_group = pytest.mark.parametrize("options", GROUPS, ids=" ".join)
+each_group = pytest.mark.parametrize("options", GROUPS, ids=lambda options: " ".join(sorted(options)))
 
 
 @cache
