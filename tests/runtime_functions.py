@@ -11,6 +11,7 @@ import ast
 import contextlib
 import inspect
 import io
+import sys
 import warnings
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -58,7 +59,8 @@ class Cell(NamedTuple):
 def run_all(device: str) -> Iterator[Cell]:
     """Every function of every fixture, as it is and as tonumpy repairs it."""
     for path in sorted(FIXTURES.rglob("*.py")):
-        if not path.name.endswith(".fixed.py") and path.parent.name not in _CHANGING_VALUES:
+        is_for_this = not path.name.endswith(".fixed.py") and sys.version_info >= read_fixture(path).python
+        if is_for_this and path.parent.name not in _CHANGING_VALUES:
             name = path.relative_to(FIXTURES).with_suffix("").as_posix()
             yield from run_functions(name, path.read_bytes(), _repaired(path, name), device)
 

@@ -88,7 +88,7 @@ def test_the_order_and_the_overlap_of_paths(folder: Path, expected: bytes) -> No
 def test_what_was_looked_at_before(order: type, folder: Path) -> None:
     """What is kept of one file changes nothing for another."""
     settings = Settings(select=("TNP1", "TNP2", "TNP3"), confidence="low")
-    paths = [path for path in sorted(folder.rglob("*.py")) if path.parent.name in ("flow", folder.name)][::2]
+    paths = [path for path in sorted(folder.rglob("*.py")) if path.parent.name in ("branches", folder.name)][::2]
     tasks = [run.Task(str(path), None, settings) for path in paths]
     session = run.Session(Project())
     together = {task.filename: run.check(task, session).findings for task in order(tasks)}

@@ -284,6 +284,7 @@ def test_a_run_finds_the_same(
     found = [
         (each["filename"], each["code"], each["location"]["row"], each["location"]["column"])
         for each in json.loads(run.stdout)
+        if each["code"] != "invalid-syntax"  # to this Python
     ]
     assert found == each_by_itself
 
@@ -314,7 +315,7 @@ def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], mon
     assert on_demand == repaired()
 
 
-def test_nothing_is_left_of_a_file_that_has_been_checked() -> None:
+def test_nothing_is_left_of_a_file_that_has_been_checked(tmp_path: Path) -> None:
     """Without the garbage collector, which is off during a run."""
     texts = {fixture.path: fixture.path.read_bytes() for fixture in read_fixtures()}
     settings, project = Settings(select=("TNP1", "TNP2", "TNP3")), Project()
@@ -324,7 +325,7 @@ def test_nothing_is_left_of_a_file_that_has_been_checked() -> None:
         for path, text in texts.items():
             if b"\nfrom clean_" not in text:  # what a file imports of the fixtures is kept
                 with contextlib.suppress(SourceError):
-                    pipeline.check(Source(text, str(path)), settings, project)
+                    pipeline.check(Source(text, str(tmp_path / path.name)), settings, project)
         assert sum(type(each) is ast.Module for each in gc.get_objects()) <= before
 
 

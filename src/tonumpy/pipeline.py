@@ -160,6 +160,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
     found.sort(key=lambda judgement: judgement.finding.start)
+    project.at_hand.clear()  # a project keeps the trees of others only
     return found
 
 

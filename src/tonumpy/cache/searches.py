@@ -51,7 +51,7 @@ class Searches:
         repository = self._repository(top)
         if repository is None or digest_of_paths(search(repository)) != found:
             return None
-        return [found, repository.stamps]
+        return [found, digest_of_stamps(repository.seen)]
 
     def _stamps_in(self, top: str, stamp: Callable[[str], Stamp | None]) -> str | None:
         if top not in self._all_stamps:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.index.lookups import Stamp
 
+    Note = Callable[[str, tuple[str, ...], object], None]
+
 MAX_FILES = 20_000
 MAX_SIZE = 64_000_000  # bytes of all of them; of a larger repository nothing is said
 MAX_ANCESTORS = 12  # folders above a file in which the top of its repository is looked for
@@ -71,11 +73,11 @@ class Repository(NamedTuple):
     """The texts of its Python files, by absolute path, in the order of the paths. It may hold several packages, and
     scripts beside them.
 
-    `stamps` is a digest of what the system said of each file before it was read; None where one had just been written.
+    `seen` is what the system said of each file before it was read; None of one that had just been written.
     """
 
     texts: dict[str, bytes]
-    stamps: str | None
+    seen: dict[str, Stamp | None]
     is_installable: bool  # others may use what it holds, who are not in sight
 
     def naming(self, name: str, pattern: str) -> list[str]:
@@ -90,7 +92,7 @@ class Repository(NamedTuple):
         texts = {each: known for each, known in self.texts.items() if each != path}
         if text is not None:
             texts[path] = text
-        return Repository(dict(sorted(texts.items())), None, self.is_installable)
+        return Repository(dict(sorted(texts.items())), {**self.seen, path: None}, self.is_installable)
 
     def called(self, dotted: str) -> list[str]:
         """The modules whose path ends with a dotted name, and the packages."""
@@ -124,7 +126,7 @@ def read_repository(top: str, opened: Mapping[str, str]) -> Repository | None:
             return None
         texts[path] = text
         stamps[path] = settled(stamp_of(found), now)
-    return Repository(dict(sorted(texts.items())), digest_of_stamps(stamps), is_installable(top))
+    return Repository(dict(sorted(texts.items())), stamps, is_installable(top))
 
 
 def is_installable(top: str) -> bool:
@@ -161,11 +163,12 @@ def python_files(top: str) -> Iterator[str]:
 class Searched:
     """A repository whose searches are made once; `note` is told each time what was asked and what was found."""
 
-    def __init__(self, top: str, repository: Repository, note: Callable[[str, tuple[str, ...], object], None]) -> None:
+    def __init__(self, top: str, repository: Repository, note: Note | None) -> None:
         self._top = top
         self._repository = repository
         self._note = note
-        self._found: dict[tuple[str, str, str], tuple[list[str], str]] = {}
+        self._found: dict[tuple[str, str, str], list[str]] = {}
+        self._stamps: str | None = None if note is None else digest_of_stamps(repository.seen)
 
     def renew(self, path: str, text: str | None) -> None:
         """A file in it has this text now; what is on the disk, if it is None."""
@@ -178,33 +181,33 @@ class Searched:
         else:
             self._repository = self._repository.with_text(path, data)
         self._found.clear()
+        self._stamps = None
 
     @property
     def is_installable(self) -> bool:
         """Whether others may use what it holds, who are not in sight."""
-        self._note("installable", (self._top,), [self._repository.is_installable])
+        if self._note is not None:
+            self._note("installable", (self._top,), [self._repository.is_installable])
         return self._repository.is_installable
 
     def naming(self, name: str, pattern: str = r"\b%s\b") -> list[str]:
         """The files in whose text a name stands so; `%s` in the pattern is the name."""
         key = ("naming", name, pattern)
         if key not in self._found:
-            self._keep(key, self._repository.naming(name, pattern))
+            self._found[key] = self._repository.naming(name, pattern)
         return self._told(key, name, pattern)
 
     def called(self, dotted: str) -> list[str]:
         """The modules whose path ends with a dotted name, and the packages."""
         key = ("called", dotted, "")
         if key not in self._found:
-            self._keep(key, self._repository.called(dotted))
+            self._found[key] = self._repository.called(dotted)
         return self._told(key, dotted)
 
-    def _keep(self, key: tuple[str, str, str], found: list[str]) -> None:
-        self._found[key] = (found, digest_of_paths(found))
-
     def _told(self, key: tuple[str, str, str], *about: str) -> list[str]:
-        found, digest = self._found[key]
-        self._note(key[0], (self._top, *about), [digest, self._repository.stamps])
+        found = self._found[key]
+        if self._note is not None:
+            self._note(key[0], (self._top, *about), [digest_of_paths(found), self._stamps])
         return found
 
 
@@ -215,10 +218,11 @@ def digest_of_paths(paths: list[str]) -> str:
 class Repositories:
     """Those that the files of a run are in, each read once.
 
-    `opened` are the texts of files as an editor has them, by absolute path; `note` is told what was asked of the disk.
+    `opened` are the texts of files as an editor has them, by absolute path; `note` is told what was asked of the disk,
+    where somebody records that.
     """
 
-    def __init__(self, opened: Mapping[str, str], note: Callable[[str, tuple[str, ...], object], None]) -> None:
+    def __init__(self, opened: Mapping[str, str], note: Note | None) -> None:
         self._opened = opened
         self._note = note
         self._tops: dict[str, str | None] = {}  # by folder
@@ -231,13 +235,14 @@ class Repositories:
         if folder not in self._tops:
             self._tops[folder] = top_of_repository(folder)
         top = self._tops[folder]
-        self._note("top", (folder,), [top])
+        if self._note is not None:
+            self._note("top", (folder,), [top])
         if top is None:
             return None
         if top not in self._known:
             found = read_repository(top, self._opened)
             self._known[top] = None if found is None else Searched(top, found, self._note)
-        if self._known[top] is None:
+        if self._known[top] is None and self._note is not None:
             self._note("unsearched", (top,), [])
         return self._known[top]
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MAX_FILES = 24  # that may call a function; what more do is not looked at
 MAX_FOLDERS = 6  # of a path, that are looked at to tell what a module is for
+MIN_NAME = 3  # characters: shorter ones stand in every file
 MAX_LEVELS = 3  # of functions in one module that call each other
 MAX_ABOVE = 24  # of these functions, and of the calls of one of them
 MAX_DEFINITIONS = 16  # of methods of one name
@@ -82,6 +83,8 @@ def calls_in_repository(
     owner = class_around(scopes)
     if node.name.startswith("__") or (owner is not None and node.name == "forward"):
         return None  # it is called without its name
+    if len(node.name) < MIN_NAME:
+        return None
     find = _Search(analysis, module, repository, function)
     own = [(module, each) for each in references_to(module, scopes)]
     others = find.of_function() if owner is None else find.of_method()
@@ -112,8 +115,8 @@ class Mentions:
 
     def may_show(self, scopes: Items[ast.AST]) -> bool:
         """Whether another file names a function, or a method that may write what a method finds in `self`."""
-        if not isinstance(scopes[-1], FUNCTIONS):
-            return False
+        if not isinstance(scopes[-1], FUNCTIONS) or self._module.filename.endswith(".ipynb"):
+            return False  # what a notebook defines is called in it
         self._repository = self._module.project.repositories.around(self._module.folder)
         if self._repository is None:
             return False
@@ -158,6 +161,8 @@ class Mentions:
 
     def _are_in_others(self, name: str, pattern: str) -> bool:
         assert self._repository is not None
+        if len(name) < MIN_NAME:
+            return False
         return any(path != self._path for path in self._repository.naming(name, pattern))
 
 
