@@ -269,8 +269,8 @@ def test_the_work_grows_with_star_imports(tmp_path: Path) -> None:
 
 def test_the_work_grows_with_the_functions_that_another_file_calls(tmp_path: Path) -> None:
     def work(n: int) -> int:
-        given = "".join(f"def f{i}(x: torch.Tensor):\n    return x.numpy()\n\n\n" for i in range(n))
-        calls = "".join(f"def g{i}(x):\n    return shapes.f{i}(x.detach().cpu())\n\n\n" for i in range(n))
+        given = "".join(f"def shown{i}(x: torch.Tensor):\n    return x.numpy()\n\n\n" for i in range(n))
+        calls = "".join(f"def g{i}(x):\n    return shapes.shown{i}(x.detach().cpu())\n\n\n" for i in range(n))
         path = tmp_path / "shapes.py"
         path.write_text(HEAD + given)
         (tmp_path / "callers.py").write_text(f"import torch\n\nimport shapes\n\n\n{calls}")
