@@ -592,7 +592,7 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported by mistake')\n")
     count = 40  # far more than are done by the time that three workers have been killed
     for number in range(count):
-        repository(tmp_path / "all" / f"{number:02}", {f"{n}.py": FLAGGED * 80 for n in range(2)})
+        repository(tmp_path / "all" / f"{number:02}", {f"{n}.py": FLAGGED * 80 for n in range(6)})
     sweep = Sweep(tmp_path, None)
     done = tmp_path / "out" / "repositories"
 
@@ -618,7 +618,7 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     assert swept.code == 1
     assert all(line.endswith(" s left") for line in swept.err.splitlines())  # on a busy machine it tells how far it is
     assert [row["repository"] for row in sweep.rows("repositories")] == [f"{number:02}" for number in range(count)]
-    assert len(sweep.rows("findings")) == count * 160
+    assert len(sweep.rows("findings")) == count * 480
 
 
 def test_a_scheduler_that_goes_away_loses_nothing(cluster: Cluster, sweep: Sweep, tmp_path: Path) -> None:

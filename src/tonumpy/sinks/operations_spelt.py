@@ -25,6 +25,7 @@ _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_01234567
 _ASSIGNED_TO = _OPERATORS | {"=", "]"}
 _PARTS = frozenset((".", "(", "[", "="))
 _NUMPY = ".numpy("
+MAX_LINE = 1_000  # characters before and behind a place that are looked at: a line may be as long as the file
 
 
 class Spelt(NamedTuple):
@@ -44,7 +45,7 @@ def operations_spelt(text: str) -> Spelt:
     attributes = frozenset(name for name in given if name.startswith("."))
     found = [place for place in calls.pop(_NUMPY) if _is_result_used(text, place)]
     for maker, places in calls.items():
-        found += [place for place in places if _is_operand(text, place, text.find("(", place + len(maker)))]
+        found += [place for place in places if _is_operand(text, place, _bracket(text, place + len(maker)))]
     for name in given:
         found += _operands_called(text, name)
     return Spelt(found, frozenset(given - attributes), attributes, modules)
@@ -72,30 +73,41 @@ def _operands_called(text: str, name: str) -> list[int]:
 
 def _name_given(text: str, place: int) -> str | None:
     """The name that a line gives what stands in it."""
-    match = _GIVEN.match(text, text.rfind("\n", 0, place) + 1, place)
+    match = _GIVEN.match(text, _line_start(text, place), place)
     if match is None:
         return None
-    stop = text.find("\n", place)
-    if _REDUCED.search(text, place, stop if stop != -1 else len(text)):
+    stop = text.find("\n", place, place + MAX_LINE)
+    if _REDUCED.search(text, place, stop if stop != -1 else place + MAX_LINE):
         return None
     return f".{match[2]}" if match[1] else match[2]
 
 
+def _bracket(text: str, start: int) -> int:
+    return text.find("(", start, start + MAX_LINE)
+
+
+def _line_start(text: str, place: int) -> int:
+    """Where its line begins, or as far before it as is looked at."""
+    first = max(0, place - MAX_LINE)
+    found = text.rfind("\n", first, place)
+    return first if found == -1 else found + 1
+
+
 def _name_annotated(text: str, place: int) -> str | None:
-    match = _ANNOTATED.search(text, text.rfind("\n", 0, place) + 1, place)
+    match = _ANNOTATED.search(text, _line_start(text, place), place)
     return None if match is None else match[1]
 
 
 def _is_result_used(text: str, place: int) -> bool:
     """Whether an operator stands before or behind a call of `.numpy()`."""
-    is_before = _BEFORE.search(text, text.rfind("\n", 0, place) + 1, place) is not None
+    is_before = _BEFORE.search(text, _line_start(text, place), place) is not None
     return is_before or _BEHIND.match(text, place) is not None
 
 
 def _is_operand(text: str, start: int, end: int) -> bool:
     """Whether an operator stands beside a word, or it is indexed by more than a number, or put into something."""
     if text[start] == ".":
-        start = text.rfind(" ", 0, start) + 1
+        start = text.rfind(" ", max(0, start - MAX_LINE), start) + 1
     before = text[start - 4 : start].rstrip() if start > 4 else ""
     last, after = before[-1:], text[end : end + 1]
     if after == " ":
