@@ -134,7 +134,7 @@ class Callers:
         meant: list[Module] = []
 
         def is_meant(caller: Module, receiver: Value) -> Fact:
-            answer = True if found.is_meant is None else found.is_meant(caller, receiver)
+            answer = True if found.is_meant is None else found.is_meant(receiver)
             if answer:
                 meant.append(caller)
             return answer
@@ -143,8 +143,9 @@ class Callers:
         if entry is OUT_OF_SIGHT or not found.is_enough(meant):
             return None
         about = _called_at(function.node.name, found.places)
+        of_tensors = about("device") | about("grad")
         given = {
-            name: resting_on(value, about("device") | about("grad"))
+            name: resting_on(value, of_tensors)
             for name, value in entry.arguments.items()
             # What no call gives is not settled by its default, which is None: it is there for somebody.
             if not same(value, NONE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from functools import cached_property
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.bindings import imports_of
@@ -68,7 +69,7 @@ class Calls(NamedTuple):
     """
 
     places: list[tuple[Module, Reference]]
-    is_meant: Callable[[Module, Value], bool | None] | None
+    is_meant: Callable[[Value], bool | None] | None
     is_enough: Callable[[Iterable[Module]], bool]
 
 
@@ -110,14 +111,16 @@ class Mentions:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._path = os.path.abspath(module.filename)
-        self._repository: Searched | None = None
         self._of_classes: dict[int, bool] = {}
+
+    @cached_property
+    def _repository(self) -> Searched | None:
+        return self._module.project.repositories.around(self._module.folder)
 
     def may_show(self, scopes: Items[ast.AST]) -> bool:
         """Whether another file names a function, or a method that may write what a method finds in `self`."""
         if not isinstance(scopes[-1], FUNCTIONS) or self._module.filename.endswith(".ipynb"):
             return False  # what a notebook defines is called in it
-        self._repository = self._module.project.repositories.around(self._module.folder)
         if self._repository is None:
             return False
         owner = class_around(scopes)
@@ -195,7 +198,6 @@ class _Search:
         assert isinstance(function.node, FUNCTIONS)
         self._name = function.node.name
         self._path = os.path.abspath(module.filename)
-        self._is_one_family: bool | None = None
 
     # Functions of a module
 
@@ -265,8 +267,9 @@ class _Search:
         if not isinstance(value, Symbol) or is_of_library(value.name.partition(".")[0]):
             return value
         dotted, _, last = value.name.rpartition(".")
-        for path in self._repository.called(value.name):
-            if (found := self._module.project.module_at(path_of_module(path))) is not None and path == self._path:
+        if self._path in self._repository.called(value.name):
+            found = self._module.project.module_at(path_of_module(self._path))
+            if found is not None:
                 return ModuleValue(found)
         for path in self._repository.called(dotted) if dotted else ():
             found = self._module.project.module_at(path_of_module(path))
@@ -291,7 +294,7 @@ class _Search:
             found += [(other, each) for each in places_that_name(other, self._name) if each.is_attribute]
         return found
 
-    def is_meant(self, _: Module, receiver: Value) -> bool | None:
+    def is_meant(self, receiver: Value) -> bool | None:
         """Whether a call of a method of this name on some value may be one of the method; None where nobody can say."""
         meant: list[bool | None] = [self._has_method(each) for each in members(receiver)]
         return True if True in meant else None if None in meant else False
@@ -308,16 +311,12 @@ class _Search:
             # One that is said to be of a base may be of any class that extends it.
             return cls in classes.ancestors(owner)
         if isinstance(value, Unknown):
-            return None if not self._name_is_its_own() else True
-        return isinstance(value, (BoundMethod, Nothing)) and None
+            return True if self._name_is_its_own else None
+        return None if isinstance(value, (BoundMethod, Nothing)) else False
 
+    @cached_property
     def _name_is_its_own(self) -> bool:
         """Whether the classes that define a method of this name have it from one of them, and no library has one."""
-        if self._is_one_family is None:
-            self._is_one_family = self._is_defined_in_one_family()
-        return self._is_one_family
-
-    def _is_defined_in_one_family(self) -> bool:
         owner = self._function.owner
         is_common = self._name in _OF_PYTHON | _COMMON_METHODS or torch_api.is_of_tensors(self._name)
         if owner is None or is_common:
