@@ -14,9 +14,12 @@ from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.calls import find_consumers
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.operations import find_operations
+from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import call_span, find_candidates
 
 if TYPE_CHECKING:
+    import ast
+
     from tonumpy.config import Settings
     from tonumpy.conversions import Conversion
     from tonumpy.findings import Finding, Ground, Position
@@ -39,13 +42,18 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
         subject = source.text_of(candidate.receiver)
         answers = _answers(known[id(candidate)]) if id(candidate) in known else _OF_NO_TENSOR
         explanations.append(Explanation(start, subject, _at(found, start), answers))
-    sites = [each for each in find_consumers(source) if each.call.lineno <= row <= (each.call.end_lineno or row)]
-    operations = [each for each in find_operations(source) if each.node.lineno <= row <= (each.node.end_lineno or row)]
+    trouble = Trouble(source)
+    sites = [each for each in find_consumers(source, trouble) if _is_in_row(each.call, row)]
+    operations = [each for each in find_operations(source, trouble) if _is_in_row(each.node, row)]
     for conversion in (*infer_implicit(module, sites), *infer_mixtures(module, operations)):
         start = source.node_start(conversion.argument)
         subject = source.text_of(conversion.argument)
         explanations.append(Explanation(start, subject, _at(found, start), _answers(as_believed(conversion, settings))))
     return sorted(explanations, key=lambda each: each.start)
+
+
+def _is_in_row(node: ast.expr | ast.AugAssign, row: int) -> bool:
+    return node.lineno <= row <= (node.end_lineno or row)
 
 
 def _spans(span: tuple[Position, Position], row: int) -> bool:

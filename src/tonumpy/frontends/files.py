@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".py", ".pyi", ".ipynb")
 _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
 
+
 class Found(NamedTuple):
     """`files` are sorted and each file is there once, whatever the order and the overlap of the arguments.
 

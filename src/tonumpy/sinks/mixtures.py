@@ -59,7 +59,7 @@ def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitCon
         facts = facts_of(value)
         if facts is None or facts.certainty == "possible" or not facts.is_sole:
             continue
-        is_lack, has_grad = kind not in ("index", "equality"), kind not in ("index", "equality")
+        is_converted = kind not in ("index", "equality")  # these two ask for the device alone
         yield ImplicitConversion(
             site,
             spelt(site.node),
@@ -68,15 +68,15 @@ def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitCon
             facts.certainty,
             facts.on_cpu,
             facts.is_sent,
-            facts.requires_grad if has_grad else False,
+            facts.requires_grad if is_converted else False,
             seen.grad_mode,
-            facts.dtype if is_lack else None,
-            facts.layout if is_lack else None,
-            facts.bit if is_lack and kind != "division" else None,
+            facts.dtype if is_converted else None,
+            facts.layout if is_converted else None,
+            facts.bit if is_converted and kind != "division" else None,
             of_items=False,
             keeps_value=kind in ("index", "put into array"),
             evidence=evidence_in(value),
-            learns=facts.learns and has_grad,
+            learns=facts.learns and is_converted,
             mixture=kind,
         )
 

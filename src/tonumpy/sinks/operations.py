@@ -1,4 +1,4 @@
-"""A source in; the operators, indices and assignments out that may bring an array and a tensor together.
+"""Finds the operators, indices and assignments that may bring an array and a tensor together.
 
 As with calls (calls.py) the spelling rules out most files and most rows; the tree says the rest.
 """

@@ -1,4 +1,4 @@
-"""A text in; the places out where an operator, an index or an assignment may bring an array and a tensor together.
+"""Finds the places of a text where an operator, index or assignment may bring an array and a tensor together.
 
 Without a parse, and by spelling alone: one side is a name, or an attribute, that somewhere in the text is given what
 NumPy makes or `.numpy()` gives, or that is annotated as an array, or such a call itself.
