@@ -21,6 +21,7 @@ from tonumpy.inference.summaries.callers import (
 )
 from tonumpy.inference.summaries.elsewhere import Mentions
 from tonumpy.inference.transfer.targets import Observation, Targets
+from tonumpy.inference.worst_callers import can_be_told, entries_at_worst
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.recursion import note_cut
 
@@ -52,6 +53,7 @@ def observe(
     candidates: Items[_Asked],
     limit: int = MAX_STATEMENTS,
     outcome: Callable[[Items[_Asked], Observations], Outcome] | None = None,
+    may_be_found: Callable[[Items[_Asked], Observations], bool] | None = None,
 ) -> Observations:
     """What each candidate works on, by the id of its call; `limit` bounds what the candidates of one function cost.
 
@@ -59,13 +61,16 @@ def observe(
     `if is_numpy: return x.numpy()` was made under the same flag further up. Its callers, who cost far more than all
     else, are asked only where the candidates are not settled by what it declares itself, and where it may matter what
     they give it. Those in other files are asked last, where all else has not settled them.
+
+    Where `may_be_found` is asked, nothing is observed in a function in which nothing may be found whatever its callers
+    give it.
     """
     analysis = Analysis(module)
     try:
         observed: Observations = {}
         unsettled = []
         for guards, group in _by_function(module, candidates):
-            seen = _observe_group(analysis, module, group, guards, limit, outcome)
+            seen = _observe_group(analysis, module, group, guards, limit, outcome, may_be_found=may_be_found)
             observed.update(seen)
             if outcome is not None and not outcome(group, seen).is_settled:
                 unsettled.append((guards, group, seen))
@@ -101,6 +106,7 @@ def _observe_group(
     limit: int,
     outcome: Callable[[Items[_Asked], Observations], Outcome] | None,
     entry: Entry | None = None,
+    may_be_found: Callable[[Items[_Asked], Observations], bool] | None = None,
 ) -> Observations:
     scopes = group[0].scopes
     statements = {id(candidate.statement): candidate.statement for candidate in group}
@@ -127,6 +133,10 @@ def _observe_group(
     try:
         if analysis.looks_everywhere or not may_be_asked(module, scopes):
             return observed(entry, limit)
+        if may_be_found is not None and can_be_told(module, scopes):
+            worst = entries_at_worst(module, analysis.entries.alone(module, scopes))
+            if not any(may_be_found(group, observed(each, limit // 2)) for each in worst):
+                return {}
         if outcome is not None and not _is_known_by_name(scopes):
             if are_all_modules(module, scopes):
                 return observed(None, limit)

@@ -21,7 +21,7 @@ from tonumpy.inference.lattice.values import (
     is_number,
     members,
 )
-from tonumpy.inference.observing import observe
+from tonumpy.inference.observing import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments
@@ -58,17 +58,26 @@ def infer_implicit(module: Module, sites: Items[Site]) -> list[ImplicitConversio
     """Those in trouble, if only without habits, one for each call, in the order of the sites."""
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
-    observed = observe(module, sites, MAX_STATEMENTS)
+
+    def may_be_found(group: Items[Site], observed: Observations) -> bool:
+        return any(_in_trouble(site, observed) for site in group)
+
+    observed = observe(module, sites, MAX_STATEMENTS, may_be_found=may_be_found)
     found = []
     for site in sites:
-        seen = observed.get(id(site.call))
-        conversions = [] if seen is None else list(_conversions(site, seen))
-        in_trouble = [each for each in conversions if each.trouble]
-        in_trouble = in_trouble or [each for each in conversions if each.without_habits().trouble]
+        in_trouble = _in_trouble(site, observed)
         if in_trouble:
             first, *others = in_trouble
             found.append(first._replace(others=tuple(others)))
     return found
+
+
+def _in_trouble(site: Site, observed: Observations) -> list[ImplicitConversion]:
+    """What a call converts that is in trouble; where nothing is, what would be without habits."""
+    seen = observed.get(id(site.call))
+    conversions = [] if seen is None else list(_conversions(site, seen))
+    in_trouble = [each for each in conversions if each.trouble]
+    return in_trouble or [each for each in conversions if each.without_habits().trouble]
 
 
 def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:

@@ -16,9 +16,11 @@ CONSUMERS = (
     *("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn", "wandb", "plotly", "xarray", "skimage"),
     *("statsmodels", "trimesh", "xgboost", "polars"),
 )
+LACKED_BY_NUMPY = (
+    *("bfloat16", "float8", "complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),
+)
 TROUBLE = (
-    *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", "bfloat16", "float8", ".xpu", ".npu"),
-    *("complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),
+    *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", ".xpu", ".npu", *LACKED_BY_NUMPY),
     *("model(", "net(", "network(", "nn.", ".weight", ".bias", ".parameters("),  # what requires grad
     "LightningModule",
 )

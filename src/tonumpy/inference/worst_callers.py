@@ -1,0 +1,54 @@
+"""The most trouble that callers can give a function: where even that shows nothing, they need not be asked."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import OBJECTS, root_name
+from tonumpy.inference.index.references import references_to
+from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.values import Instance, Mapping, Sent, Sequence, Tensor, Union, Unknown, Value, mapped
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.prefilter import LACKED_BY_NUMPY
+from tonumpy.text.syntax import FUNCTIONS, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Sequence as Items
+
+    from tonumpy.inference.index.module import Module
+    from tonumpy.inference.summaries.parts import Entry
+
+_ANYTHING = Unknown(Reason.PARAMETER, sent=Sent.BY_CHOICE, learns=True)
+_TENSOR = Tensor(sent=Sent.BY_CHOICE, learns=True)
+_UNKNOWN_TO_NUMPY = _TENSOR._replace(dtype="bfloat16", layout="sparse", bit="conjugate")
+
+
+def can_be_told(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether the worst of all calls in the module shows what any of them may: of what a method gives that a class of
+    the module has, nothing is known unless the object is."""
+    node = scopes[-1]
+    assert isinstance(node, FUNCTIONS)
+    if not references_to(module, scopes):
+        return False  # these cost nothing
+    text = module.source.text
+    called = (each.func for each in walk(node) if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute))
+    return not any(root_name(each) not in OBJECTS and f"def {each.attr}(" in text for each in called)
+
+
+def entries_at_worst(module: Module, alone: Entry) -> Iterator[Entry]:
+    """How a function may be entered, from what it says itself; one for each sort of trouble that hides another."""
+    yield _in_trouble(alone, _ANYTHING, _TENSOR)
+    if any(word in module.source.text for word in LACKED_BY_NUMPY):
+        yield _in_trouble(alone, _UNKNOWN_TO_NUMPY, _UNKNOWN_TO_NUMPY)
+
+
+def _in_trouble(alone: Entry, anything: Value, tensor: Tensor) -> Entry:
+    def at_worst(value: Value) -> Value:
+        if isinstance(value, Instance):  # `self`
+            return value
+        if isinstance(value, (Sequence, Mapping, Union)):
+            return mapped(value, at_worst)
+        return tensor if isinstance(value, Tensor) else anything
+
+    return alone._replace(arguments={name: at_worst(value) for name, value in alone.arguments.items()})
