@@ -38,18 +38,21 @@ class Searches:
         return answer if self._repository(top) is None else None
 
     def _naming(self, top: str, name: str, pattern: str, answer: list[Any]) -> object:
-        return self._searched(top, answer, lambda repository: repository.naming(name, pattern))
+        return self._searched(top, answer, lambda repository: digest_of_paths(repository.naming(name, pattern)))
+
+    def _beside(self, top: str, path: str, name: str, pattern: str, answer: list[Any]) -> object:
+        return self._searched(top, answer, lambda repository: repository.names_beside(path, name, pattern))
 
     def _called(self, top: str, dotted: str, answer: list[Any]) -> object:
-        return self._searched(top, answer, lambda repository: repository.called(dotted))
+        return self._searched(top, answer, lambda repository: digest_of_paths(repository.called(dotted)))
 
-    def _searched(self, top: str, answer: list[Any], search: Callable[[Repository], list[str]]) -> object:
+    def _searched(self, top: str, answer: list[Any], search: Callable[[Repository], str | bool]) -> object:
         """While all files have the stamps that they had, nothing is read."""
         found, stamps = answer
         if self._stamp is not None and stamps is not None and self._stamps_in(top, self._stamp) == stamps:
             return answer
         repository = self._repository(top)
-        if repository is None or digest_of_paths(search(repository)) != found:
+        if repository is None or search(repository) != found:
             return None
         return [found, digest_of_stamps(repository.seen)]
 

@@ -87,6 +87,12 @@ class Repository(NamedTuple):
         # To find the bytes is some twenty times quicker than to search for the pattern.
         return [path for path, text in self.texts.items() if word in text and search(text)]
 
+    def names_beside(self, path: str, name: str, pattern: str) -> bool:
+        """Whether a name stands so in the text of any file but this one: most searches then end early."""
+        word = name.encode()
+        search = re.compile(pattern.replace("%s", re.escape(name)).encode()).search
+        return any(word in text and other != path and search(text) for other, text in self.texts.items())
+
     def with_text(self, path: str, text: bytes | None) -> Repository:
         """With another text of a file, or without the file; nobody knows its stamp."""
         texts = {each: known for each, known in self.texts.items() if each != path}
@@ -168,6 +174,7 @@ class Searched:
         self._repository = repository
         self._note = note
         self._found: dict[tuple[str, str, str], list[str]] = {}
+        self._beside: dict[tuple[str, str, str], bool] = {}
         self._stamps: str | None = None if note is None else digest_of_stamps(repository.seen)
 
     def renew(self, path: str, text: str | None) -> None:
@@ -181,6 +188,7 @@ class Searched:
         else:
             self._repository = self._repository.with_text(path, data)
         self._found.clear()
+        self._beside.clear()
         self._stamps = None
 
     @property
@@ -196,6 +204,15 @@ class Searched:
         if key not in self._found:
             self._found[key] = self._repository.naming(name, pattern)
         return self._told(key, name, pattern)
+
+    def names_beside(self, path: str, name: str, pattern: str) -> bool:
+        """Whether a name stands so in the text of any file but this one."""
+        key = (path, name, pattern)
+        if key not in self._beside:
+            self._beside[key] = self._repository.names_beside(*key)
+        if self._note is not None:
+            self._note("beside", (self._top, *key), [self._beside[key], self._stamps])
+        return self._beside[key]
 
     def called(self, dotted: str) -> list[str]:
         """The modules whose path ends with a dotted name, and the packages."""

@@ -166,7 +166,7 @@ class Mentions:
         assert self._repository is not None
         if len(name) < MIN_NAME:
             return False
-        return any(path != self._path for path in self._repository.naming(name, pattern))
+        return self._repository.names_beside(self._path, name, pattern)
 
 
 def is_of_tests(module: Module) -> bool:
