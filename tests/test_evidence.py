@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tonumpy import check_source
 from tonumpy.inference.lattice.evidence import AllEvidence, Evidence, Strength, joined, weakest, without
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import Tensor, believed, evidence_in, resting_on
@@ -92,6 +94,30 @@ _CHOSEN = (
     "weight = torch.nn.Parameter(torch.zeros(3))\n"
     "(weight if random.random() < 0.5 else f{}(weight)).cpu().numpy()\n"
 )
+
+
+_LABELS = "import torch\n\n\ndef f(labels):\n    total = torch.zeros(3, device='cpu')\n    held = []\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "total += labels\n    total.numpy()",
+        "total[0] = labels\n    total.numpy()",
+        "view = total[1]\n    total[0] = labels\n    view.numpy()",
+        "total = total + labels\n    total.numpy()",
+        "if isinstance(labels, torch.Tensor):\n        labels.cpu().numpy()",
+        "if torch.is_tensor(labels):\n        labels.cpu().numpy()",
+        "if hasattr(labels, 'detach'):\n        labels.cpu().numpy()",
+        "whole: torch.Tensor = labels\n    whole.cpu().numpy()",
+        "held.append(labels)\n    held[0].cpu().numpy()",
+    ],
+)
+def test_what_is_written_or_asked_keeps_what_it_rests_on(written: str) -> None:
+    code = _LABELS.format(written)
+    assert check_source(code, "m.py") == []
+    (found,) = check_source(code, "m.py", confidence="low")
+    assert {ground.id for ground in found.evidence} == {"label-name"}
 
 
 def test_where_the_search_is_cut_off() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.evidence import only
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import (
     NO_ARGUMENTS,
@@ -20,6 +21,7 @@ from tonumpy.inference.lattice.values import (
     mapped,
     members,
     parts_of,
+    resting_on,
 )
 
 
@@ -101,9 +103,11 @@ def _origins_in(value: Value) -> frozenset[str]:
 def after_change(value: Value, changed: Tensor) -> Value:
     """A value after a tensor that may be, or view, one in it has got or lost its grad; itself where none may."""
     if isinstance(value, Tensor):
-        is_concerned = value.requires_grad is not changed.requires_grad and value.origins & changed.origins
-        is_given = value.is_given and changed.is_given
-        return value._replace(requires_grad=None, is_given=is_given) if is_concerned else value
+        if not value.origins & changed.origins:
+            return value
+        if value.requires_grad is changed.requires_grad:
+            return resting_on(value, only(changed.evidence, "grad"))
+        return value._replace(requires_grad=None, is_given=value.is_given and changed.is_given)
     return mapped(value, lambda part: after_change(part, changed))
 
 

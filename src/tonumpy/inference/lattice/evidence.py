@@ -93,6 +93,11 @@ def without(evidence: AllEvidence, about: Aspect) -> AllEvidence:
     return evidence and frozenset(each for each in evidence if each.about != about)
 
 
+def only(evidence: AllEvidence, about: Aspect) -> AllEvidence:
+    """What the fact about one aspect rests on."""
+    return evidence and frozenset(each for each in evidence if each.about == about)
+
+
 def of_made(of_mode: AllEvidence) -> AllEvidence:
     """What it rests on that something has no grad, of what it rests on that grad mode was off when it was made."""
     return of_mode and frozenset(each._replace(about="grad") for each in of_mode)

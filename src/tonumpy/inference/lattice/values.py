@@ -452,6 +452,14 @@ def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) ->
     return value
 
 
+def with_facts_of(value: Value, known: Tensor | Unknown | LibraryObject | Instance) -> Value:
+    """The value, if the tensors in it are those of another of which only that is known, and what that rests on."""
+    value = with_facts(value, *tensor_facts(known))
+    if isinstance(known, (Tensor, Unknown)):
+        value = with_evidence(value, known.sent, known.learns)
+    return resting_on(value, known.evidence)
+
+
 def with_evidence(value: Value, sent: Sent, learns: bool) -> Value:
     """The value, with what speaks for trouble with the tensors in it."""
     if not sent and not learns:

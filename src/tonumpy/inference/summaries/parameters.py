@@ -27,9 +27,8 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     most_sent,
-    tensor_facts,
     with_evidence,
-    with_facts,
+    with_facts_of,
 )
 from tonumpy.inference.summaries.dispatch import class_dispatched_on
 from tonumpy.inference.transfer import libraries
@@ -197,9 +196,8 @@ class Parameters:
             return seen._replace(dtype=seen.dtype or declared.dtype, certainty=certainty)
         if not isinstance(seen, Unknown):
             return seen
-        cpu, grad = tensor_facts(seen)
         # Another value of a declared union stays possible; only the tensors in it share the facts.
-        return with_evidence(with_facts(declared, cpu, grad), seen.sent, seen.learns)
+        return with_facts_of(declared, seen)
 
 
 def _collates(function: Function) -> bool:

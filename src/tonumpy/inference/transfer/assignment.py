@@ -8,6 +8,7 @@ from tonumpy.inference.index.bindings import element_path, key_path, names_in, p
 from tonumpy.inference.knowledge.operands import are_given
 from tonumpy.inference.lattice.aliases import loosened, with_origin, with_unknown_grad
 from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.evidence import only, without
 from tonumpy.inference.lattice.joins import join, join_all, updated
 from tonumpy.inference.lattice.reasons import ITEMS, KEPT
 from tonumpy.inference.lattice.sizes import is_full, with_entry
@@ -25,6 +26,8 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    do_learn,
+    evidence_in,
     members,
     same,
     tensor_facts,
@@ -134,7 +137,8 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         if isinstance(known, Tensor):
             if name == "data":  # the tensor is still the same, and requires grad as before
                 dtype = value.dtype if isinstance(value, Tensor) else None
-                frame.change(owner, known._replace(on_cpu=tensor_facts(value)[0], dtype=dtype))
+                evidence = without(known.evidence, "device") | only(evidence_in(value), "device")
+                frame.change(owner, known._replace(on_cpu=tensor_facts(value)[0], dtype=dtype, evidence=evidence))
             return
     if _may_train(frame, value):
         thaw_owners(frame, path)
@@ -287,7 +291,12 @@ def stored(container: Value, key: Value, value: Value, frame: Frame) -> Value:
         cpu, grad = tensor_facts(value)
         keeps_grad = container.requires_grad is False and grad is False
         return Unknown(
-            container.reason, container.on_cpu if cpu is container.on_cpu else None, False if keeps_grad else None
+            container.reason,
+            container.on_cpu if cpu is container.on_cpu else None,
+            False if keeps_grad else None,
+            evidence=container.evidence | evidence_in(value),
+            sent=container.sent,
+            learns=container.learns,
         )
     return container
 
@@ -295,11 +304,17 @@ def stored(container: Value, key: Value, value: Value, frame: Frame) -> Value:
 def written(tensor: Tensor, value: Value, frame: Frame) -> Tensor:
     """A tensor after `tensor[...] = value`: it stays where it is, but takes part in the value's graph."""
     grad = tensor_facts(value)[1]
-    if frame.grad_mode is False or grad is False or isinstance(value, (Constant, Symbol)) or is_integral(tensor.dtype):
+    if frame.grad_mode is False or isinstance(value, (Constant, Symbol)) or is_integral(tensor.dtype):
         return tensor
+    evidence = tensor.evidence | only(evidence_in(value), "grad")
+    if grad is False:
+        return tensor._replace(evidence=evidence)
     is_sure = grad and tensor.dtype is None
     return tensor._replace(
-        requires_grad=True if is_sure else tensor.requires_grad or None, is_given=are_given((tensor, value))
+        requires_grad=True if is_sure else tensor.requires_grad or None,
+        is_given=are_given((tensor, value)),
+        evidence=evidence,
+        learns=do_learn((tensor, value)),
     )
 
 
@@ -331,7 +346,9 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
                 grad = member.requires_grad if frame.grad_mode is False else None
             grad = False if is_integral(member.dtype) else grad
             is_given = isinstance(result, Tensor) and result.is_given
-            written_to = member._replace(requires_grad=grad, is_given=is_given)
+            evidence = member.evidence if grad is None else member.evidence | only(evidence_in(result), "grad")
+            learns = do_learn((member, result))
+            written_to = member._replace(requires_grad=grad, is_given=is_given, evidence=evidence, learns=learns)
             frame.change_grad(member, written_to)
             parts.append(written_to if not _may_replace(value) else result)
         else:

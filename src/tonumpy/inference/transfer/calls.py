@@ -10,6 +10,7 @@ from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_o
 from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
+from tonumpy.inference.lattice.evidence import only
 from tonumpy.inference.lattice.joins import KEPT_CALLS, join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -368,9 +369,10 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         basis = frame.habit("generation-keywords", "transformers generates with grad mode off")
         return believed(Unknown(Reason.LIBRARY), basis, requires_grad=False)
     if name in ("eval", "train") and not arguments.values() and frame.module.frameworks.only_torch_says:
-        return LibraryObject("torch.nn.Module", receiver.on_cpu)
+        return LibraryObject("torch.nn.Module", receiver.on_cpu, evidence=only(receiver.evidence, "device"))
     if name == "state_dict" and frame.module.frameworks.only_torch_says:
-        return Mapping((), Tensor(receiver.on_cpu, False))  # detached, unless keep_vars asks otherwise
+        # Detached, unless keep_vars asks otherwise.
+        return Mapping((), Tensor(receiver.on_cpu, False, evidence=only(receiver.evidence, "device")))
     if receiver.is_no_tensor and torch_api.tensor_method(name) is not None:
         return Unknown(receiver.reason, None, None, is_no_tensor=True)  # a method that is called as one of a tensor's
     if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):

@@ -391,7 +391,8 @@ class Frame:
 
     def change_grad(self, before: Tensor, after: Tensor) -> None:
         """A tensor got or lost its grad in place, or may have: so may those that are the same, or view it."""
-        may_have = before.requires_grad is not after.requires_grad or after.requires_grad is None
+        is_same = before.requires_grad is after.requires_grad and before.evidence == after.evidence
+        may_have = not is_same or after.requires_grad is None
         if may_have and after.origins:
             self.regraded |= after.origins
             for name, value in self.env.items():

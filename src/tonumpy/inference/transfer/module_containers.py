@@ -17,6 +17,7 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    evidence_in,
     join_fact,
     mapped,
     same,
@@ -140,7 +141,8 @@ def filled(owner: LibraryObject, method: str, arguments: Arguments) -> LibraryOb
         )
     else:
         changed = Sequence(None, join(whole.element, put))
-    return owner._replace(on_cpu=cpu, requires_grad=grad, arguments=Arguments((changed,)))
+    changed_owner = owner._replace(on_cpu=cpu, requires_grad=grad, arguments=Arguments((changed,)))
+    return changed_owner._replace(evidence=owner.evidence | evidence_in(put))
 
 
 def _facts_of_module(value: Value) -> tuple[bool | None, bool | None]:

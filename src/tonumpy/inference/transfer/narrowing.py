@@ -33,6 +33,7 @@ from tonumpy.inference.lattice.values import (
     members,
     tensor_facts,
     with_facts,
+    with_facts_of,
 )
 from tonumpy.inference.transfer.annotations import value_of_class
 from tonumpy.inference.transfer.devices import cpu_of_device
@@ -207,9 +208,9 @@ def _as_instance(frame: Frame, value: Value, cls: Value) -> Value:
     if isinstance(value, Unknown):
         if isinstance(found, Unknown):
             return value
-        return with_facts(found, value.on_cpu, value.requires_grad)
+        return with_facts_of(found, value)
     if isinstance(value, LibraryObject) and isinstance(found, LibraryObject):
-        return with_facts(found, value.on_cpu, value.requires_grad)
+        return with_facts_of(found, value)
     return value if isinstance(found, Unknown) else found
 
 
@@ -296,7 +297,7 @@ def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: boo
             elif not holds:
                 kept.append(member._replace(is_no_tensor=True))
             elif torch_only and spoken.only_torch_says and name not in spoken.shared_words:
-                kept.append(Tensor(member.on_cpu, member.requires_grad, None, "likely"))
+                kept.append(with_facts_of(Tensor(certainty="likely"), member))
             else:
                 kept.append(member)
     _keep(frame, path, kept)

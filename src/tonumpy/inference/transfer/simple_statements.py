@@ -43,6 +43,7 @@ from tonumpy.inference.lattice.values import (
     definition,
     members,
     tensor_facts,
+    with_facts_of,
 )
 from tonumpy.inference.transfer.assignment import assign, augment
 from tonumpy.inference.transfer.beliefs import holder_of_data, taken_for_source
@@ -254,7 +255,7 @@ def _register(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: as
         value = settle(frame, evaluate(frame, node))
         if is_buffer:
             value = unless_it_requires_grad(value)
-        assign(frame, target, Tensor(*tensor_facts(value)) if isinstance(value, Unknown) else value)
+        assign(frame, target, with_facts_of(Tensor(), value) if isinstance(value, Unknown) else value)
 
 
 def _set_attribute(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: ast.expr) -> None:
