@@ -13,13 +13,9 @@ from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Arguments, Tensor, Unknown, left_open, tensor_facts
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS
-from tonumpy.inference.summaries.callers import (
-    all_calls_are_in_sight,
-    are_all_modules,
-    at_best,
-    may_be_asked,
-)
+from tonumpy.inference.summaries.callers import at_best
 from tonumpy.inference.summaries.elsewhere import Mentions
+from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight, are_all_modules, may_be_asked
 from tonumpy.inference.transfer.targets import Observation, Targets
 from tonumpy.inference.worst_callers import can_be_told, entries_at_worst
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple

@@ -9,7 +9,6 @@ from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import Import, decorator_names, names_read, parameter_names
 from tonumpy.inference.index.references import (
     class_around,
-    is_called_on_self_alone,
     is_nested,
     is_on_self,
     references_to,
@@ -43,6 +42,7 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.summaries.elsewhere import calls_in_repository
+from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight, is_called_in_its_module, keeps_calls_in_sight
 from tonumpy.inference.summaries.parts import Entry
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.facts import Fact
-    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
     from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
@@ -107,7 +106,7 @@ class Callers:
             entry = self._in_repository(module, scopes, function)
             if entry is not None:
                 return entry
-        if not are_all_in_sight and not _is_called_in_its_module(module, node):
+        if not are_all_in_sight and not is_called_in_its_module(module, node):
             return OUT_OF_SIGHT
         owner = class_around(scopes)
         references = references_to(module, scopes)
@@ -124,7 +123,7 @@ class Callers:
     def _in_repository(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
         """The join of the calls in all files of the repository; None where one may be out of sight."""
         assert isinstance(function.node, FUNCTIONS)
-        if not all(map(_keeps_calls_in_sight, function.node.decorator_list)):
+        if not all(map(keeps_calls_in_sight, function.node.decorator_list)):
             return None
         found = calls_in_repository(self._analysis, module, scopes, function)
         if found is None or len(found.places) > MAX_CALLS_IN_REPOSITORY:
@@ -303,22 +302,6 @@ def _first_argument(function: Function) -> Value | None:
     return function.owner if "classmethod" in kinds else Instance(function.owner)
 
 
-def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether the innermost scope is a function whose callers, all or some, are in its module."""
-    node = scopes[-1]
-    if not isinstance(node, FUNCTIONS):
-        return False
-    return all_calls_are_in_sight(module, scopes) or _is_called_in_its_module(module, node)
-
-
-def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether nothing but the bodies of modules call a function, as `main()` under a main guard: these cost little."""
-    node = scopes[-1]
-    if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or not all_calls_are_in_sight(module, scopes):
-        return False
-    return all(isinstance(each.scopes[-1], ast.Module) for each in references_to(module, scopes))
-
-
 def are_decorated_without_grad(module: Module, scopes: Items[ast.AST]) -> bool:
     """Whether all calls of a function in its module are in functions that run with grad mode off, as decorators say."""
     node = scopes[-1]
@@ -338,34 +321,6 @@ def _keeps_grad_mode_off(module: Module, scope: ast.AST) -> bool:
         return False
     text = module.source.text_of(scope)
     return not any(word in text for word, mode in GRAD_CONTEXTS.items() if mode != "off")
-
-
-def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Of the innermost scope, which is a function."""
-    node = scopes[-1]
-    assert isinstance(node, FUNCTIONS)
-    if is_nested(scopes):
-        return True
-    if any(not _keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
-        return False
-    if node.name.startswith("_") and not node.name.endswith("__"):
-        return True
-    if module.use.is_test:
-        return True
-    if not module.use.is_script:
-        return False
-    # A class in a package is there for others too, whatever the module shows when it is run, and so is what `__all__`
-    # lists; not so the methods that do a part of its own work.
-    owner = class_around(scopes)
-    is_for_others = module.names.lists(scopes[1]) or (owner is not None and module.use.is_in_package)
-    return not is_for_others or (owner is not None and is_called_on_self_alone(module, owner, node))
-
-
-def _is_called_in_its_module(module: Module, node: FunctionNode) -> bool:
-    """Whether a public function or method is called in its module as well as by others."""
-    if node.name == "forward" or node.name.startswith("__"):
-        return False  # it is called without its name
-    return len(module.source.rows_with_name(node.name)) > 1 and all(map(_keeps_calls_in_sight, node.decorator_list))
 
 
 def speaking_for_others(module: Module, scopes: Items[ast.AST]) -> Basis | None:
@@ -433,18 +388,3 @@ def _is_free(value: Value) -> bool:
 def _wherever_unknown(value: Value) -> Value:
     """That something is on the CPU is believed of tensors, and not of what may be anything: a batch of some loader."""
     return value._replace(on_cpu=None) if isinstance(value, Unknown) else mapped(value, _wherever_unknown)
-
-
-def _keeps_calls_in_sight(decorator: ast.expr) -> bool:
-    """Decorators that do not register the function with somebody else who calls it."""
-    function = decorator.func if isinstance(decorator, ast.Call) else decorator
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name in _DECORATORS  # fmt: skip
-
-
-# Decorators that leave the parameters of a function as they are.
-_DECORATORS = frozenset(
-    "staticmethod classmethod no_grad inference_mode enable_grad cache lru_cache wraps contextmanager jit script"
-    " torch_compile compile rank_zero_only on_main_process main_process_only override final typechecked beartype"
-    " jaxtyped".split()
-)

@@ -9,7 +9,8 @@ from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.values import Class, Function
-from tonumpy.inference.summaries.callers import all_calls_are_in_sight, are_decorated_without_grad, speaking_for_others
+from tonumpy.inference.summaries.callers import are_decorated_without_grad, speaking_for_others
+from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight
 from tonumpy.inference.summaries.parts import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame

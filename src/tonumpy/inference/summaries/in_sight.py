@@ -1,0 +1,79 @@
+"""Whether all calls of a function are in sight, in its own module: nobody else calls it."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.references import (
+    class_around,
+    is_called_on_self_alone,
+    is_nested,
+    references_to,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.syntax import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Items
+
+    from tonumpy.inference.index.bindings import FunctionNode
+    from tonumpy.inference.index.module import Module
+
+
+def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether the innermost scope is a function whose callers, all or some, are in its module."""
+    node = scopes[-1]
+    if not isinstance(node, FUNCTIONS):
+        return False
+    return all_calls_are_in_sight(module, scopes) or is_called_in_its_module(module, node)
+
+
+def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether nothing but the bodies of modules call a function, as `main()` under a main guard: these cost little."""
+    node = scopes[-1]
+    if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or not all_calls_are_in_sight(module, scopes):
+        return False
+    return all(isinstance(each.scopes[-1], ast.Module) for each in references_to(module, scopes))
+
+
+def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Of the innermost scope, which is a function."""
+    node = scopes[-1]
+    assert isinstance(node, FUNCTIONS)
+    if is_nested(scopes):
+        return True
+    if any(not keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
+        return False
+    if node.name.startswith("_") and not node.name.endswith("__"):
+        return True
+    if module.use.is_test:
+        return True
+    if not module.use.is_script:
+        return False
+    # A class in a package is there for others too, whatever the module shows when it is run, and so is what `__all__`
+    # lists; not so the methods that do a part of its own work.
+    owner = class_around(scopes)
+    is_for_others = module.names.lists(scopes[1]) or (owner is not None and module.use.is_in_package)
+    return not is_for_others or (owner is not None and is_called_on_self_alone(module, owner, node))
+
+
+def is_called_in_its_module(module: Module, node: FunctionNode) -> bool:
+    """Whether a public function or method is called in its module as well as by others."""
+    if node.name == "forward" or node.name.startswith("__"):
+        return False  # it is called without its name
+    return len(module.source.rows_with_name(node.name)) > 1 and all(map(keeps_calls_in_sight, node.decorator_list))
+
+
+def keeps_calls_in_sight(decorator: ast.expr) -> bool:
+    """Decorators that do not register the function with somebody else who calls it."""
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in _DECORATORS  # fmt: skip
+
+
+# Decorators that leave the parameters of a function as they are.
+_DECORATORS = frozenset(
+    "staticmethod classmethod no_grad inference_mode enable_grad cache lru_cache wraps contextmanager jit script"
+    " torch_compile compile rank_zero_only on_main_process main_process_only override final typechecked beartype"
+    " jaxtyped".split()
+)
