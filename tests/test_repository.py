@@ -258,3 +258,36 @@ def test_a_repository_is_read_without_links_and_environments(tmp_path: Path) -> 
     assert repository is not None
     assert repository.naming("word", r"\b%s\b") == [str(tmp_path / "a.py"), str(tmp_path / "deep" / "e.py")]
     assert repository.naming("wor", r"\b%s\b") == []
+
+
+SCRIPT = """\
+import torch
+
+def shown(x):
+    return x.numpy()
+
+def main():
+    print(shown(torch.zeros(3, device="cpu")))
+
+if __name__ == "__main__":
+    main()
+"""
+NET = "import torch\nnet = torch.nn.Linear(3, 3)\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "caller", "rows"),
+    [
+        ("tools/other.py", NET + "from tools.show import shown\n\ndef f(x):\n    return shown(net(x))\n", [4]),
+        ("tools/other.py", NET + "import show\n\ndef f(x):\n    return show.shown(net(x))\n", [4]),
+        ("tools/other.py", "from .show import shown\n\ndef f(x):\n    return shown(x.detach().cpu())\n", []),
+        ("tools/other.py", "from show import main\n\ndef f():\n    main()\n", []),
+        ("tools/other.py", "import show\n\ndef shown(net, x):\n    return net(x)\n", []),
+        ("tests/test_show.py", "from tools.show import shown\n\ndef test_f(net, x):\n    shown(net(x))\n", []),
+    ],
+)
+def test_others_may_call_the_functions_of_a_script(package: Package, path: str, caller: str, rows: list[int]) -> None:
+    package.write("tools/show.py", SCRIPT)
+    assert package.rows("tools/show.py") == []
+    package.write(path, caller)
+    assert package.rows("tools/show.py") == rows

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import collate_function
+from tonumpy.inference.habits import callers_in_module, collate_function
 from tonumpy.inference.index.bindings import names_read
 from tonumpy.inference.index.flags import is_fixed_flag
 from tonumpy.inference.index.references import class_around
 from tonumpy.inference.lattice.evidence import PROVED, cut_off
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import Arguments, Tensor, Unknown, left_open, tensor_facts
+from tonumpy.inference.lattice.values import (
+    Arguments,
+    Tensor,
+    Unknown,
+    do_learn,
+    evidence_in,
+    left_open,
+    tensor_facts,
+)
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS
 from tonumpy.inference.summaries.callers import at_best
@@ -68,7 +76,7 @@ def observe(
         for guards, group in _by_function(module, candidates):
             seen = _observe_group(analysis, module, group, guards, limit, outcome, may_be_found=may_be_found)
             observed.update(seen)
-            if outcome is not None and not outcome(group, seen).is_settled:
+            if outcome is not None and (not outcome(group, seen).is_settled or _are_told_by_own_callers(seen)):
                 unsettled.append((guards, group, seen))
     finally:
         analysis.close()
@@ -168,7 +176,7 @@ def _with_repository(
 ) -> Observations:
     """What was seen of some candidates, in the light of the callers in other files for those that these settle."""
     module, scopes = analysis.module, group[0].scopes
-    if class_around(scopes) is None:
+    if class_around(scopes) is None and not _are_told_by_own_callers(seen):
         best = _at_its_best(analysis.entries.declared(module, scopes))
         hoped = _observe_group(analysis, module, group, guards, limit, None, best)
         if not any(_cannot_raise(outcome, each, hoped) > _cannot_raise(outcome, each, seen) for each in group):
@@ -177,7 +185,10 @@ def _with_repository(
     found = dict(seen)
     for candidate in group:
         key = id(candidate.call)
-        if key in more and _cannot_raise(outcome, candidate, more) and not _cannot_raise(outcome, candidate, seen):
+        if key not in more:
+            continue
+        is_settled = _cannot_raise(outcome, candidate, more) and not _cannot_raise(outcome, candidate, seen)
+        if is_settled or (_are_told_by_own_callers({key: seen[key]}) and do_learn((more[key].receiver,))):
             found[key] = more[key]
     return found
 
@@ -193,6 +204,12 @@ def _cannot_raise(
 ) -> bool:
     (conversion,) = outcome([candidate], seen).conversions
     return conversion is None or (conversion.grad_is_proved and conversion.device_is_proved)
+
+
+def _are_told_by_own_callers(seen: Observations) -> bool:
+    """Whether the callers in its module speak for those in other files, of some candidate."""
+    grounds = (ground for each in seen.values() for ground in each.evidence | evidence_in(each.receiver))
+    return any(ground.id == callers_in_module.ID for ground in grounds)
 
 
 def _has_no_grad(seen: Observation) -> bool:

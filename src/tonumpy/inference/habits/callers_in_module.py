@@ -9,8 +9,9 @@ it is nothing is believed.
 ## Why
 
 Who wrote both knows what the function is for. It is no proof: others may import it and give it what a model made, so
-they are shown at low confidence. A function whose name begins with `_`, and one of a script, is called by nobody else:
-there its calls are proof.
+they are shown at low confidence; and where another file of the repository does so, nothing of it is believed. A
+function whose name begins with `_`, and one of a script whose functions no other file imports, is called by nobody
+else: there its calls are proof.
 
 ## Example
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.lattice.evidence import Basis, Where
 
+ID = "callers-in-module"
 EFFECT = "silence"
 APPLIES_TO = ("parameter",)
 
@@ -44,6 +46,4 @@ def basis(name: str, rows: Iterable[int], where: Where) -> Basis | None:
     """The habit of a function of this name, which these rows of its module call."""
     called = sorted(set(rows))
     lines = f"line {called[0]}" if len(called) == 1 else f"lines {', '.join(map(str, called))}"
-    return where.habit(
-        "callers-in-module", f"`{name}` is public, and in its own module called without grad alone: {lines}"
-    )
+    return where.habit(ID, f"`{name}` is public, and in its own module called without grad alone: {lines}")

@@ -48,6 +48,7 @@ MAX_DEFINITIONS = 16  # of methods of one name
 # `from a import f`, in brackets or not; `a.f`; `from a import *`. Where a text holds none, it cannot mean a function.
 _IMPORTED = r"\bimport\b(?:[^\n(]{0,400}|\s{0,9}\([^)]{0,4000}|[^\n]{0,400}\\\n[^\n]{0,400})\b%s\b"
 _MENTIONS = _IMPORTED + r"|\.\s*%s\b|\bimport\s*\*"
+_MODULE = r"\bfrom\b[^\n]{0,400}\b%s\b|" + _IMPORTED
 _ATTRIBUTE = r"\.\s*%s\b"
 _NAMED = r"\b%s\b"
 _CALLED = r"\.\s*%s\s*\("
@@ -96,6 +97,8 @@ def calls_in_repository(
 
     def is_enough(callers: Iterable[Module]) -> bool:
         """What examples give, and its own module, shows too little of what users of a package do."""
+        if module.use.is_script and not others:
+            return True  # it is there for those who run it
         if not repository.is_installable:
             return any(not is_of_tests(each) and not _is_example_of(each, module) for each in callers)
         return any(_is_beside(each, module) for each in callers if each is not module)
@@ -103,6 +106,18 @@ def calls_in_repository(
     if not is_enough(other for other, _ in (*own, *others)):
         return None
     return Calls([*own, *others], None if owner is None else find.is_meant, is_enough)
+
+
+def may_be_imported(module: Module, name: str) -> bool:
+    """Whether the text of another file names a module where it imports, and something that the module holds."""
+    if module.filename.endswith(".ipynb"):
+        return False  # what a notebook defines is called in it
+    repository = module.project.repositories.around(module.folder)
+    if repository is None:
+        return False
+    path = os.path.abspath(module.filename)
+    importing = {*repository.naming(os.path.basename(path_of_module(path)), _MODULE)} - {path}
+    return bool(importing) and not importing.isdisjoint(repository.naming(name, _MENTIONS))
 
 
 class Mentions:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.references import (
     class_around,
     is_called_on_self_alone,
     is_nested,
     references_to,
 )
+from tonumpy.inference.summaries.elsewhere import may_be_imported
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS
 
@@ -54,7 +56,13 @@ def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
     # lists; not so the methods that do a part of its own work.
     owner = class_around(scopes)
     is_for_others = module.names.lists(scopes[1]) or (owner is not None and module.use.is_in_package)
-    return not is_for_others or (owner is not None and is_called_on_self_alone(module, owner, node))
+    if is_for_others:
+        return owner is not None and is_called_on_self_alone(module, owner, node)
+    # What nothing is given works on the same whoever calls it.
+    takes_nothing = owner is None and not parameter_names(node.args)
+    top = scopes[1]
+    assert isinstance(top, (ast.ClassDef, *FUNCTIONS))
+    return takes_nothing or not may_be_imported(module, top.name)
 
 
 def is_called_in_its_module(module: Module, node: FunctionNode) -> bool:
