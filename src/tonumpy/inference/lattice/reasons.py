@@ -11,6 +11,7 @@ class Reason(Enum):
     PARAMETER = "a parameter that no caller in sight gives"
     LAMBDA_PARAMETER = "a parameter of a lambda"
     ATTRIBUTE = "an attribute that an object was given"
+    PART_OF_RESULT = "an attribute of what a function or a method gives"
     DEVICE_ATTRIBUTE = "an attribute called device"
     ITEM_OF_GIVEN = "an item of a parameter or an attribute"
     ITEM = "an item of something else"
@@ -35,8 +36,11 @@ class Reason(Enum):
     CUT_SHORT = "not followed to its end"
 
     @staticmethod
-    def of_attribute(name: str) -> Reason:
-        return Reason.DEVICE_ATTRIBUTE if name == "device" else Reason.ATTRIBUTE
+    def of_attribute(name: str, owner: Reason | None = None) -> Reason:
+        """That of an attribute, of a value that is unknown for a reason of its own."""
+        if name == "device":
+            return Reason.DEVICE_ATTRIBUTE
+        return Reason.PART_OF_RESULT if owner in _RESULTS else Reason.ATTRIBUTE
 
     @staticmethod
     def of_method(name: str) -> Reason:
@@ -57,7 +61,9 @@ GIVEN = frozenset(
 # A function or a module has made it.
 MADE = frozenset({Reason.CALL, Reason.METHOD, Reason.SENT})
 
+_RESULTS = MADE | {Reason.PART_OF_RESULT}
+
 ITEMS = frozenset({Reason.ITEM, Reason.ITEM_OF_GIVEN})
 
 # Not made there and then, but kept somewhere: it is what the variable is called that takes it, `labels = d.get(name)`.
-KEPT = frozenset({Reason.ATTRIBUTE, Reason.DEVICE_ATTRIBUTE, Reason.TAKEN_OUT})
+KEPT = frozenset({Reason.ATTRIBUTE, Reason.PART_OF_RESULT, Reason.DEVICE_ATTRIBUTE, Reason.TAKEN_OUT})

@@ -134,7 +134,7 @@ def settle(frame: Frame, value: Value) -> Value:
                 owner = owner._replace(requires_grad=False if is_tensor else None)
             elif owner.reason is Reason.DATASET:
                 owner = owner._replace(on_cpu=True)
-            held = owner._replace(reason=Reason.of_attribute(value.name), is_no_tensor=False)
+            held = owner._replace(reason=Reason.of_attribute(value.name, owner.reason), is_no_tensor=False)
             if counts_or_names(value.name):
                 held = held._replace(sent=Sent.NOWHERE, learns=False)
             return learnt_from_name(held, value.name, frame)
