@@ -109,6 +109,18 @@ class Classes:
             self._methods[key] = found
         return self._methods[key]
 
+    def overriding(self, cls: Class, name: str) -> list[Function]:
+        """The methods of a name of those classes in its module that extend a class, and have one of their own."""
+        if cls.closure is not None:
+            return []
+        found: list[Function] = []
+        for node in cls.module.derived(_extending_classes, cls.module.tree):
+            extending = Class(node, cls.module)
+            method = self.members(extending).methods.get(name) if node is not cls.node else None
+            if method is not None and self.is_subclass(extending, cls):
+                found.append(Function(method, cls.module, extending))
+        return found
+
     def is_property(self, cls: Class, name: str) -> bool:
         function = self.method(cls, name)
         return function is not None and "property" in decorator_names(function.node)
@@ -177,6 +189,10 @@ class Classes:
 
 # Bases that bring no methods of their own but those of any object.
 _WITHOUT_METHODS = frozenset("object abc.ABC typing.Generic typing.Protocol".split())
+
+
+def _extending_classes(tree: ast.Module) -> list[ast.ClassDef]:
+    return [node for node in tree.body if isinstance(node, ast.ClassDef) and node.bases]
 
 
 def written_by_functions_in(owner: Class, method: FunctionNode) -> dict[str, list[tuple[FunctionNode, ...]]]:

@@ -11,7 +11,7 @@ from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
 from tonumpy.inference.lattice.evidence import only
-from tonumpy.inference.lattice.joins import KEPT_CALLS, join_all
+from tonumpy.inference.lattice.joins import KEPT_CALLS, join, join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -63,6 +63,7 @@ from tonumpy.inference.transfer.torch_operators import (
     on_default_device,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame
@@ -124,9 +125,7 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
     if isinstance(function, Function):
         return frame.analysis.functions.call_function(function, None, arguments, frame.grad_mode)
     if isinstance(function, BoundMethod):
-        result = frame.analysis.functions.call_function(
-            function.function, function.receiver, arguments, frame.grad_mode
-        )
+        result = _call_of_method(frame, function, arguments)
         return in_company(frame, arguments, made_by(frame, function.receiver, arguments, result))
     for name in ("__call__", "forward"):
         method = frame.analysis.classes.method(function.cls, name)
@@ -134,6 +133,21 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
             result = frame.analysis.functions.call_function(method, function, arguments, frame.grad_mode)
             return made_by(frame, function, arguments, result)
     return made_by(frame, function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
+
+
+def _call_of_method(frame: Frame, method: BoundMethod, arguments: Arguments) -> Value:
+    """What an object that was not built in sight gives may be what one of a class gives that extends its own."""
+    function, receiver = method
+    call = frame.analysis.functions.call_function
+    result = call(function, receiver, arguments, frame.grad_mode)
+    if not isinstance(receiver, Instance) or not isinstance(function.node, FUNCTIONS):
+        return result
+    if receiver.arguments is not None or receiver.real is not None:
+        return result  # it was built in sight, or `super()` looks at it as one of a base
+    for other in frame.analysis.classes.overriding(receiver.cls, function.node.name):
+        assert other.owner is not None
+        result = join(result, call(other, receiver._replace(cls=other.owner), arguments, frame.grad_mode))
+    return result
 
 
 def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
