@@ -99,7 +99,7 @@ def calls_in_repository(
         """What examples give, and its own module, shows too little of what users of a package do."""
         if module.use.is_script and not others:
             return True  # it is there for those who run it
-        if not repository.is_installable:
+        if not repository.is_installable or module.use.is_script:
             return any(not is_of_tests(each) and not _is_example_of(each, module) for each in callers)
         return any(_is_beside(each, module) for each in callers if each is not module)
 
