@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.class_bodies import moves_itself, writes_of
 from tonumpy.inference.index.freezing import freezes_itself, grad_left_by_methods, thaws
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_real
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.values import (
+    Arguments,
     Class,
     Instance,
     LibraryObject,
@@ -36,9 +38,13 @@ class ModuleObjects:
     def __init__(self, analysis: Parts) -> None:
         self._analysis = analysis
 
-    def moves_itself(self, cls: Class) -> bool:
-        """Whether a constructor of the class brings the object somewhere: `self.cuda()`, `self.to(device)`."""
-        return any(owner.module.derived(moves_itself, owner.node) for owner in self._analysis.classes.ancestors(cls))
+    def is_moved_when_built(self, cls: Class, arguments: Arguments) -> bool:
+        """Whether its constructor may bring an object somewhere: `self.cuda()`, or a `**` that hides a device."""
+        ancestors = self._analysis.classes.ancestors(cls)
+        if any(owner.module.derived(moves_itself, owner.node) for owner in ancestors):
+            return True
+        constructors = (self._analysis.classes.members(owner).methods.get("__init__") for owner in ancestors)
+        return arguments.has_star and any(each is not None and _may_take_device(each.args) for each in constructors)
 
     def freezes_itself(self, cls: Class) -> bool:
         """Whether the constructor of the class ends with freezing all parameters: `self.requires_grad_(False)`."""
@@ -145,3 +151,7 @@ class ModuleObjects:
             return False
         writers = self._analysis.classes.writers_in_all(cls, name)
         return any(each.is_buffer for _, each, _ in writers) and not any(each.is_parameter for _, each, _ in writers)
+
+
+def _may_take_device(parameters: ast.arguments) -> bool:
+    return parameters.kwarg is not None or any("device" in name for name in parameter_names(parameters))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         DecoratorQuestions,
         Frame,
         ModuleObjectQuestions,
+        NameQuestions,
         ParameterQuestions,
         Summaries,
     )
@@ -73,6 +74,11 @@ if TYPE_CHECKING:
         def notes_mode(self, function: Function, grad_mode: Fact) -> bool: ...
         def enter_autocast(self, frame: Frame, function: Function) -> None: ...
 
+    class NameAnswers(NameQuestions, Protocol):
+        """What the variables of modules hold; module_variables.py answers."""
+
+        def value_before(self, module: Module, name: str, row: int) -> Value: ...
+
     class EntryAnswers(Protocol):
         """How functions are entered from outside; entries.py answers."""
 
@@ -107,6 +113,8 @@ if TYPE_CHECKING:
 
         @property
         def budget(self) -> Budget: ...
+        @property
+        def names(self) -> NameAnswers: ...
         @property
         def classes(self) -> ClassAnswers: ...
         @property
