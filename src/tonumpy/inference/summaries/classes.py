@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import FunctionNode, decorator_names
 from tonumpy.inference.index.class_bodies import (
     NO_WRITERS,
     Field,
@@ -23,6 +22,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.summaries.parts import Parts
 
 MAX_ANCESTORS = 24  # of a class, itself included; beyond them is a base of which nothing is known
@@ -120,10 +120,6 @@ class Classes:
             if method is not None and self.is_subclass(extending, cls):
                 found.append(Function(method, cls.module, extending))
         return found
-
-    def is_property(self, cls: Class, name: str) -> bool:
-        function = self.method(cls, name)
-        return function is not None and "property" in decorator_names(function.node)
 
     def lacks(self, cls: Class, name: str) -> bool:
         """Whether objects of a class surely have no method or attribute of a name: all its bases are in sight, and none

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import element_path, key_path, names_in, path_of, root_name
+from tonumpy.inference.index.bindings import decorator_names, element_path, key_path, names_in, path_of, root_name
 from tonumpy.inference.knowledge.operands import are_given
 from tonumpy.inference.lattice.aliases import loosened, with_origin, with_unknown_grad
 from tonumpy.inference.lattice.dtypes import is_integral
@@ -42,6 +42,7 @@ from tonumpy.inference.transfer.torch_operators import with_grad_set
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tonumpy.inference.lattice.values import Function
     from tonumpy.inference.transfer.frame import Frame
 
 
@@ -147,7 +148,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         frame.forget(path)
         return
     if isinstance(holder, Instance):
-        if frame.analysis.classes.is_property(holder.cls, name):
+        if _is_property(frame.analysis.classes.method(holder.cls, name)):
             frame.forget(path)  # what its setter makes of the value is what its class says
             return
         value = frame.analysis.modules.kept(holder, value)
@@ -358,3 +359,7 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
 
 def _may_replace(value: Value) -> bool:
     return isinstance(value, Instance)
+
+
+def _is_property(method: Function | None) -> bool:
+    return method is not None and "property" in decorator_names(method.node)
