@@ -74,9 +74,7 @@ class Calls(NamedTuple):
     is_enough: Callable[[Iterable[Module]], bool]
 
 
-def calls_in_repository(
-    analysis: Parts, module: Module, scopes: Items[ast.AST], function: Function
-) -> Calls | None:
+def calls_in_repository(analysis: Parts, module: Module, scopes: Items[ast.AST], function: Function) -> Calls | None:
     """None where some cannot be followed, and where none but tests are found."""
     node = function.node
     repository = module.project.repositories.around(module.folder)
@@ -95,17 +93,25 @@ def calls_in_repository(
     if not module.use.is_test:
         others = [each for each in others if not is_of_tests(each[0])]
 
+    is_of_script = module.use.is_script and not is_for_others(module, scopes)
+
     def is_enough(callers: Iterable[Module]) -> bool:
         """What examples give, and its own module, shows too little of what users of a package do."""
-        if module.use.is_script and not others:
-            return True  # it is there for those who run it
-        if not repository.is_installable or module.use.is_script:
+        if is_of_script and not others:
+            return True
+        if is_of_script or not repository.is_installable:
             return any(not is_of_tests(each) and not _is_example_of(each, module) for each in callers)
         return any(_is_beside(each, module) for each in callers if each is not module)
 
     if not is_enough(other for other, _ in (*own, *others)):
         return None
     return Calls([*own, *others], None if owner is None else find.is_meant, is_enough)
+
+
+def is_for_others(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether a function is there for others whatever its module does when it is run: `__all__` lists it or its class,
+    or its class is in a package."""
+    return module.names.lists(scopes[1]) or (class_around(scopes) is not None and module.use.is_in_package)
 
 
 def may_be_imported(module: Module, name: str) -> bool:

@@ -11,7 +11,7 @@ from tonumpy.inference.index.references import (
     is_nested,
     references_to,
 )
-from tonumpy.inference.summaries.elsewhere import may_be_imported
+from tonumpy.inference.summaries.elsewhere import is_for_others, may_be_imported
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS
 
@@ -52,11 +52,9 @@ def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
         return True
     if not module.use.is_script:
         return False
-    # A class in a package is there for others too, whatever the module shows when it is run, and so is what `__all__`
-    # lists; not so the methods that do a part of its own work.
     owner = class_around(scopes)
-    is_for_others = module.names.lists(scopes[1]) or (owner is not None and module.use.is_in_package)
-    if is_for_others:
+    if is_for_others(module, scopes):
+        # But for the methods that do a part of its own work.
         return owner is not None and is_called_on_self_alone(module, owner, node)
     # What nothing is given works on the same whoever calls it.
     takes_nothing = owner is None and not parameter_names(node.args)
