@@ -50,6 +50,13 @@ def test_a_column_chooses_one_of_several(run_tonumpy: RunTonumpy, tmp_path: Path
     assert run_tonumpy("why", "m.py:5:25").out.count("kind:") == 1
 
 
+def test_an_argument_in_an_f_string(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    code = 'import numpy as np\nimport torch\n\n\ndef f(x: torch.Tensor):\n    return f"{np.median(x.cuda())}"\n'
+    (tmp_path / "m.py").write_text(code)
+    out = run_tonumpy("why", "m.py:6").out
+    assert out.startswith("m.py:6:12: `x.cuda()`\n  TNP104 (high confidence)")
+
+
 def test_a_place_without_a_conversion(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(MODULE)
     done = run_tonumpy("why", "m.py:1")

@@ -238,7 +238,7 @@ def _judgements(
                 is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
                 if fix and fix.applicability == "safe" and (rule.fix_is_unsafe or is_trained_on):
                     fix = fix._replace(applicability="unsafe")
-                span = _span(conversion, source)
+                span = span_of(conversion, source)
                 grounds = grounds_of(conversion)
                 finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
                 yield Judgement(finding, conversion, operations)
@@ -255,7 +255,7 @@ def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...
     return tuple(Ground(each.strength.name.lower(), *each[1:]) for each in pieces)
 
 
-def _span(conversion: Conversion | ImplicitConversion, source: Source) -> tuple[Position, Position]:
+def span_of(conversion: Conversion | ImplicitConversion, source: Source) -> tuple[Position, Position]:
     """From the name `numpy` to the closing bracket; an argument that is converted, or the f-string that holds it."""
     if isinstance(conversion, ImplicitConversion):
         node = conversion.site.string or conversion.argument

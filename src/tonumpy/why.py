@@ -9,7 +9,7 @@ from tonumpy.findings import Answer, Explanation
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.pipeline import as_believed, check, grounds_of, module_of
+from tonumpy.pipeline import as_believed, check, grounds_of, module_of, span_of
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.calls import find_consumers
 from tonumpy.sinks.mixtures import infer_mixtures
@@ -46,7 +46,7 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
     sites = [each for each in find_consumers(source, trouble) if _is_in_row(each.call, row)]
     operations = [each for each in find_operations(source, trouble) if _is_in_row(each.node, row)]
     for conversion in (*infer_implicit(module, sites), *infer_mixtures(module, operations)):
-        start = source.node_start(conversion.argument)
+        start, _ = span_of(conversion, source)
         subject = source.text_of(conversion.argument)
         explanations.append(Explanation(start, subject, _at(found, start), _answers(as_believed(conversion, settings))))
     return sorted(explanations, key=lambda each: each.start)
