@@ -50,6 +50,14 @@ def test_a_column_chooses_one_of_several(run_tonumpy: RunTonumpy, tmp_path: Path
     assert run_tonumpy("why", "m.py:5:25").out.count("kind:") == 1
 
 
+def test_what_a_dtype_rests_on(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    code = "import clip\n\n\ndef f(texts):\n    {}\n    return x.cuda().numpy()\n"
+    (tmp_path / "m.py").write_text(code.format("x = clip.tokenize(texts)[0]"))
+    assert "  dtype: integral\n    promise clip.tokenize, m.py:5:" in run_tonumpy("why", "m.py:6").out
+    (tmp_path / "m.py").write_text(code.format("x = clip.tokenize(texts)[0].float()"))
+    assert run_tonumpy("why", "m.py:6").out.endswith("  dtype: float32\n")
+
+
 def test_an_argument_in_an_f_string(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     code = 'import numpy as np\nimport torch\n\n\ndef f(x: torch.Tensor):\n    return f"{np.median(x.cuda())}"\n'
     (tmp_path / "m.py").write_text(code)

@@ -250,7 +250,12 @@ def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...
         *(["device"] if conversion.on_cpu is not True else []),
         *(["grad"] if conversion.requires_grad is not False else []),
     ]
-    told = (each for each in conversion.evidence if each.strength is not Strength.BUDGET or each.about in open_ones)
+    told = (
+        each
+        for each in conversion.evidence
+        if (each.strength is not Strength.BUDGET or each.about in open_ones)
+        and (each.about != "dtype" or conversion.dtype is not None)
+    )
     pieces = sorted(told, key=lambda each: (-each.strength, each[1:]))
     return tuple(Ground(each.strength.name.lower(), *each[1:]) for each in pieces)
 

@@ -78,7 +78,7 @@ def _answers(conversion: Conversion | ImplicitConversion) -> tuple[Answer, ...]:
             {True: "on", False: "off", None: "may be on"}[conversion.grad_mode],
             tuple(each for each in grounds if each.about == "grad mode"),
         ),
-        *_representation(conversion),
+        *_representation(conversion, tuple(each for each in grounds if each.about == "dtype")),
     )
 
 
@@ -119,6 +119,11 @@ def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ..
     return Answer("grad", "does not require grad", grounds)
 
 
-def _representation(conversion: Conversion | ImplicitConversion) -> list[Answer]:
-    facts = (("dtype", conversion.dtype), ("layout", conversion.layout), ("bit", conversion.bit))
-    return [Answer(about, text) for about, text in facts if text is not None]
+def _representation(conversion: Conversion | ImplicitConversion, of_dtype: tuple[Ground, ...]) -> list[Answer]:
+    """Of these only a dtype may rest on more than proof: what torch's own operators do is known."""
+    facts = (
+        ("dtype", conversion.dtype, of_dtype),
+        ("layout", conversion.layout, ()),
+        ("bit", conversion.bit, ()),
+    )
+    return [Answer(about, text, grounds) for about, text, grounds in facts if text is not None]

@@ -62,15 +62,16 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
         cpu, grad = result_facts(parts, grad_mode)
         certainty = reduce(stronger, (tensor.certainty for tensor in tensors))
         sent = Sent.NOWHERE if cpu is True else most_sent(tensors)
+        dtype = _dtype_of_arithmetic(parts)
         return Tensor(
             cpu,
             grad,
-            _dtype_of_arithmetic(parts),
+            dtype,
             certainty,
             is_number=are_numbers(parts),
             sent=sent,
             is_given=are_given(parts),
-            evidence=rests_on(parts, cpu, grad, grad_mode),
+            evidence=rests_on(parts, cpu, grad, grad_mode, dtype),
             learns=grad is not False and do_learn(parts),
         )
     foreign = next((part for part in parts if isinstance(part, Foreign)), None)
@@ -86,7 +87,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     reason = unknown[0].reason if unknown else Reason.OPERATION
     sent = Sent.NOWHERE if cpu is True else most_sent(unknown)
     learns = grad is not False and do_learn(parts)
-    return Unknown(reason, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode), sent, learns)
+    return Unknown(reason, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode, None), sent, learns)
 
 
 # See `result_facts`, which is asked about too many values to say where.
@@ -95,8 +96,11 @@ _COMPANY = frozenset(
 )
 
 
-def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact) -> AllEvidence:
-    """What the facts of a result rest on: those of the operands, as far as they say anything."""
+def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact, dtype: str | None) -> AllEvidence:
+    """What the facts of a result rest on: those of the operands, as far as they say anything.
+
+    `dtype` is that of the result if it has it from the operands.
+    """
     evidence = joined(map(evidence_in, operands))
     parts = (part for each in operands for part in members(each))
     if grad is False and grad_mode is not False and any(map(_is_obscure, parts)):
@@ -105,6 +109,8 @@ def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact) -> 
         return PROVED
     if cpu is None:
         evidence = without(evidence, "device")
+    if dtype is None:
+        evidence = without(evidence, "dtype")
     return without(evidence, "grad") if grad is None or (grad is False and grad_mode is False) else evidence
 
 

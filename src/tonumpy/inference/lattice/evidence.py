@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Literal, Protocol
 
-    Aspect = Literal["kind", "device", "grad", "grad mode"]
+    Aspect = Literal["kind", "device", "grad", "grad mode", "dtype"]
 
     class Where(Protocol):
         """A place in the code that is looked at, and which habits are believed there."""

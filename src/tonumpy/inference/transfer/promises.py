@@ -66,6 +66,9 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
         known = first.dtype if isinstance(first, Tensor) else None
         dtype = known if dtype == "first" or is_real(known) else None
     evidence = _rests_on(frame, promise, owner, arguments, cpu, grad)
+    if dtype is not None:
+        of = "first" if promise.dtype == "real first" else promise.dtype or ""
+        evidence |= _derived(frame, promise, "dtype", of, owner, arguments)
     learns = grad is not False and _do_learn(frame, promise, owner, arguments)
     tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, sent=sent, evidence=evidence, learns=learns)
     kept = [_returned(frame, kind, tensor, owner, arguments) for kind in promise.returns]

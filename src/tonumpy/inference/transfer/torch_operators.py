@@ -357,7 +357,9 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     is_placed = cpu is None and call.arguments.named_value("device") is not None
     is_given = not is_asked and not is_placed and are_given(call.operands)
     is_number = call.may_reduce or are_numbers(call.operands)
-    evidence = rests_on(call.operands, cpu if output.device != "cpu" and not is_placed else None, grad, call.grad_mode)
+    given_device = cpu if output.device != "cpu" and not is_placed else None
+    given_dtype = dtype if output.dtype in ("same", "same float") and not _is_dtype_asked(call) else None
+    evidence = rests_on(call.operands, given_device, grad, call.grad_mode, given_dtype)
     if output.grad in ("never", "argument", "always") or is_integral(dtype):
         evidence = without(evidence, "grad")
     learns = grad is not False and output.grad not in ("never", "argument") and do_learn(call.carriers)
@@ -421,11 +423,13 @@ def _are_no_tensors(hidden: Value) -> bool:
     return all(isinstance(value, (Plain, Constant, Nothing)) for value in members(hidden))
 
 
+def _is_dtype_asked(call: _Call) -> bool:
+    return "dtype" in call.takes and call.arguments.named_value("dtype") not in (None, NONE)
+
+
 def _dtype_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unknown | None) -> str | None:
-    if "dtype" in call.takes:
-        asked = call.arguments.named_value("dtype")
-        if asked is not None and asked != NONE:
-            return dtype_of(asked)
+    if _is_dtype_asked(call):
+        return dtype_of(call.arguments.named_value("dtype"))
     if output.dtype == "same" or (output.dtype == "same float" and isinstance(first, Tensor) and is_real(first.dtype)):
         return first.dtype if isinstance(first, Tensor) and not _may_be_promoted(first, call.operands) else None
     return output.dtype if output.dtype is not None and is_dtype_name(output.dtype) else None
