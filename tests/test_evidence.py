@@ -132,6 +132,22 @@ def test_where_the_search_is_cut_off() -> None:
     assert why.message == "the search was cut off: `f8` is not followed"
 
 
+_MANY_CALLS = (
+    "import torch\n\n\ndef _shown(x):\n    return x.numpy()\n\n\ndef calls(x):\n"
+    + 25 * "    _shown(x.detach().cpu())\n"
+)
+_DEEP_CALLS = "import torch\n\n\ndef _f0(x):\n    return x.numpy()\n" + "".join(
+    f"\n\ndef _f{n + 1}(x):\n    return _f{n}(x)\n" for n in range(6)
+)
+
+
+@pytest.mark.parametrize(("code", "bound"), [(_MANY_CALLS, "callers"), (_DEEP_CALLS, "depth")])
+def test_callers_that_are_not_followed(code: str, bound: str) -> None:
+    (found,) = check_source(code, "m.py")
+    grounds = {(ground.kind, ground.id, ground.about) for ground in found.evidence}
+    assert grounds == {("budget", bound, "device"), ("budget", bound, "grad")}
+
+
 def test_what_is_known_does_not_rest_on_a_search_that_was_cut_off() -> None:
     from tonumpy import check_source
 

@@ -95,7 +95,7 @@ class AttributeWrites:
         analysis = self._analysis
         function = Function(writer, owner.module, owner, owner.closure)
         arguments = self._constructor_arguments(instance, owner) if writer.name == "__init__" else None
-        parameters, grad_mode, _, evidence = (
+        parameters, grad_mode, _, evidence, _ = (
             analysis.entries.state(owner.module, (owner.module.tree, owner.node, writer))
             if arguments is None
             else Entry(analysis.parameters.bind_arguments(function, instance, arguments), None)

@@ -14,7 +14,7 @@ from tonumpy.inference.index.references import (
     references_to,
 )
 from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
-from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, of_made
+from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.facts import Fact
+    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
     from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
@@ -65,6 +66,11 @@ MAX_CALLS_IN_REPOSITORY = 48
 MAX_PLACES = 8  # of calls that are named as evidence
 
 OUT_OF_SIGHT = Entry({}, None)
+
+
+def _left_out(module: Module, node: FunctionNode, bound: str, what: str) -> Entry:
+    """What is known of a function whose callers are not followed, though some are in sight."""
+    return Entry({}, None, left_out=cut_off(bound, what, module.filename, node.lineno))
 
 
 class _Joined(NamedTuple):
@@ -99,8 +105,10 @@ class Callers:
         """The join of all calls; where some may be out of sight, what is detached in all others."""
         node = function.node
         assert isinstance(node, FUNCTIONS)
-        if self._depth >= (MAX_DEPTH_IN_REPOSITORY if self._analysis.looks_everywhere else MAX_DEPTH):
-            return OUT_OF_SIGHT
+        most = MAX_DEPTH_IN_REPOSITORY if self._analysis.looks_everywhere else MAX_DEPTH
+        if self._depth >= most:
+            what = f"callers are followed {most} deep, and those of `{node.name}` lie deeper"
+            return _left_out(module, node, "depth", what) if references_to(module, scopes) else OUT_OF_SIGHT
         are_all_in_sight = all_calls_are_in_sight(module, scopes)
         if self._analysis.looks_everywhere and not are_all_in_sight:
             entry = self._in_repository(module, scopes, function)
@@ -111,7 +119,9 @@ class Callers:
         owner = class_around(scopes)
         references = references_to(module, scopes)
         passed_on = [reference for reference in references if reference.call is None]
-        if not references or len(references) > MAX_CALLS or not _may_be_followed(passed_on):
+        if len(references) > MAX_CALLS:
+            return _left_out(module, node, "callers", f"`{node.name}` is called more than {MAX_CALLS} times")
+        if not references or not _may_be_followed(passed_on):
             return OUT_OF_SIGHT
         if owner and not are_all_in_sight and not all(is_on_self(each, owner) for each in references):
             return OUT_OF_SIGHT  # what else has a method of this name is not known

@@ -8,7 +8,7 @@ from tonumpy.inference.index.bindings import FunctionNode, is_false, names_in
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.evidence import PROVED
-from tonumpy.inference.lattice.values import Class, Function
+from tonumpy.inference.lattice.values import Class, Function, left_open
 from tonumpy.inference.summaries.callers import are_decorated_without_grad, speaking_for_others
 from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight
 from tonumpy.inference.summaries.parts import Entry
@@ -72,7 +72,7 @@ class Entries:
                 is_body_of_module=is_module,
             )
         else:
-            parameters, grad_mode, around, evidence = entry or self.state(module, scopes)
+            parameters, grad_mode, around, evidence, _ = entry or self.state(module, scopes)
             frame = Frame(self._analysis, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
             frame.evidence_of_mode = evidence
             frame.env.set(AUTOCAST, around)
@@ -123,12 +123,14 @@ class Entries:
         function = Function(node, module, owner, closure)
         # While the callers are asked, a recursive question gets an answer without them.
         declared, *_ = self._entries[id(node)] = self._declared_entry(function)
-        arguments, caller_mode, around, evidence = self._analysis.callers.of(module, scopes, function)
+        arguments, caller_mode, around, evidence, left_out = self._analysis.callers.of(module, scopes, function)
         arguments = arguments or self._analysis.given_by_pytest.of(function)
         parameters = {
             name: self._analysis.parameters.combine_annotation(arguments[name], value) if name in arguments else value
             for name, value in declared.items()
         }
+        if left_out:
+            parameters = {name: left_open(value, left_out) for name, value in parameters.items()}
         if module.words.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
             caller_mode, evidence = False, PROVED
         mode = self._analysis.decorators.decorated_mode(function, caller_mode)

@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 class Entry(NamedTuple):
     """What a function is given, by parameter, and in which state of torch it is entered.
 
-    `evidence` is what it rests on that grad mode is off.
+    `evidence` is what it rests on that grad mode is off, `left_out` which callers were not followed.
     """
 
     arguments: dict[str, Value]
     grad_mode: Fact
     autocast: Value = NOTHING
     evidence: AllEvidence = PROVED
+    left_out: AllEvidence = PROVED
 
 
 if TYPE_CHECKING:
