@@ -198,7 +198,7 @@ class Searched:
             self._note("installable", (self._top,), [self._repository.is_installable])
         return self._repository.is_installable
 
-    def naming(self, name: str, pattern: str = r"\b%s\b") -> list[str]:
+    def naming(self, name: str, pattern: str = r"%s(?<!\w%s)\b") -> list[str]:
         """The files in whose text a name stands so; `%s` in the pattern is the name."""
         key = ("naming", name, pattern)
         if key not in self._found:

@@ -46,13 +46,14 @@ MAX_ABOVE = 24  # of these functions, and of the calls of one of them
 MAX_DEFINITIONS = 16  # of methods of one name
 
 # `from a import f`, in brackets or not; `a.f`; `from a import *`. Where a text holds none, it cannot mean a function.
-_IMPORTED = r"\bimport\b(?:[^\n(]{0,400}|\s{0,9}\([^)]{0,4000}|[^\n]{0,400}\\\n[^\n]{0,400})\b%s\b"
-_MENTIONS = _IMPORTED + r"|\.\s*%s\b|\bimport\s*\*"
-_MODULE = r"\bfrom\b[^\n]{0,400}\b%s\b|" + _IMPORTED
+# Each begins with a letter or a dot, to which a search can jump, while an assertion before it is tried everywhere.
+_IMPORTED = r"import(?<!\wimport)\b(?:[^\n(]{0,400}|\s{0,9}\([^)]{0,4000}|[^\n]{0,400}\\\n[^\n]{0,400})\b%s\b"
+_MENTIONS = _IMPORTED + r"|\.\s*%s\b|import(?<!\wimport)\s*\*"
+_MODULE = r"from(?<!\wfrom)\b[^\n]{0,400}\b%s\b|" + _IMPORTED
 _ATTRIBUTE = r"\.\s*%s\b"
-_NAMED = r"\b%s\b"
+_NAMED = r"%s(?<!\w%s)\b"
 _CALLED = r"\.\s*%s\s*\("
-_DEFINITION = r"\bdef\s+%s\b"
+_DEFINITION = r"def(?<!\wdef)\s+%s\b"
 _TESTS = frozenset(("test", "tests", "testing", "conftest.py"))
 _EXAMPLES = frozenset("benchmark benchmarks demo demos doc docs example examples tutorial tutorials".split())
 
