@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # What a test is about is done each time, unless it is about what is kept; nothing is kept in the folders of the user.
 os.environ["TONUMPY_NO_CACHE"] = "1"
+# What the hundreds of commands import is compiled once, as it is for users: it is more than half of what each takes.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class Result(NamedTuple):
