@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pytest
 
+from tonumpy.inference.index import repository
+
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
 
 # What a test is about is done each time, unless it is about what is kept; nothing is kept in the folders of the user.
@@ -49,6 +53,41 @@ def run_tonumpy(tmp_path: Path) -> RunTonumpy:
         return Result(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr), done.stdout)
 
     return run
+
+
+class _SearchedOnce(repository.Repository):
+    """One that is asked for the same names by many projects."""
+
+    __hash__ = object.__hash__
+
+    @cache  # noqa: B019 - it is kept as long as the tests run
+    def naming(self, name: str, pattern: str) -> list[str]:
+        return super().naming(name, pattern)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_repository_is_read_once() -> Iterator[None]:
+    """Each project reads the repository around a text anew, to look for callers: for most tests this one, which stays
+    as it is meanwhile. Other repositories are read as ever."""
+    read, top_of_own = repository.read_repository, str(Path(__file__).parent.parent)
+
+    @cache
+    def own() -> repository.Repository | None:
+        found = read(top_of_own, {})
+        return None if found is None else _SearchedOnce(*found)
+
+    def read_once(top: str, opened: Mapping[str, str]) -> repository.Repository | None:
+        return own() if top == top_of_own and not opened else read(top, opened)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repository, "read_repository", read_once)
+        yield
+
+
+@pytest.fixture
+def no_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The callers of what a text without a place defines are looked for in the repository around the working folder."""
+    monkeypatch.chdir(tmp_path)
 
 
 # Those that take longest: begun first, so that nobody waits for one of them at the end.

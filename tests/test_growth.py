@@ -18,11 +18,7 @@ from tonumpy.inference.lattice.sizes import MAX_KEYS
 from tonumpy.inference.summaries.classes import MAX_ANCESTORS
 from tonumpy.text.source import Source
 
-
-@pytest.fixture(autouse=True)
-def _no_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The callers of a shape's functions are looked for in the repository around the working folder."""
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("no_other_files")
 
 
 def calls_of(work: Callable[[], object]) -> int:

@@ -8,6 +8,8 @@ import pytest
 
 from tonumpy.api import check_source
 
+pytestmark = pytest.mark.usefixtures("no_other_files")
+
 # An expression in the place of each `N`.
 STATEMENTS = """
 N

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import token
 import weakref
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tokenize import generate_tokens
@@ -262,15 +261,6 @@ def every_line(text: str) -> list[int]:
     return Source.from_text(text, "every_line.py").line_starts
 
 
-def projects() -> Iterator[Project]:
-    """New ones, which know nothing of what was parsed for another; the texts of the repository are read once."""
-    repositories = Project().repositories
-    while True:
-        project = Project()
-        project.repositories = repositories
-        yield project
-
-
 @pytest.fixture(scope="module")
 def each_by_itself(sources: list[Source]) -> list[tuple[str, str, int, int]]:
     """The findings of one file after the other, parsed at once and with nothing kept from one to the next."""
@@ -279,8 +269,8 @@ def each_by_itself(sources: list[Source]) -> list[tuple[str, str, int, int]]:
         fresh = (Source(source.data or b"", source.filename) for source in sources)
         return [
             (finding.filename, finding.code, *finding.start)
-            for source, project in zip(fresh, projects(), strict=False)
-            for finding in suppress(source, pipeline.check(source, Settings(), project))
+            for source in fresh
+            for finding in suppress(source, pipeline.check(source, Settings(), Project()))
         ]
 
 
@@ -318,8 +308,7 @@ def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], mon
 
     def repaired() -> list[str]:
         fresh = (Source(source.data or b"", source.filename) for source in texts)
-        pairs = zip(fresh, projects(), strict=False)
-        return [pipeline.fix(source, Settings(), project, unsafe=True).text for source, project in pairs]
+        return [pipeline.fix(source, Settings(), Project(), unsafe=True).text for source in fresh]
 
     monkeypatch.setattr(deferred, "MIN_LENGTH", 1)
     on_demand = repaired()
