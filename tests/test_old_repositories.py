@@ -28,33 +28,34 @@ HEAD = "import torch\n\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n"
 # --add-noqa
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ("    return x.numpy()\n", "    return x.numpy()  # noqa: TNP101\n"),
-        ("    return x.numpy()", "    return x.numpy()  # noqa: TNP101"),
-        ("    return x.numpy()\r\n", "    return x.numpy()  # noqa: TNP101\r\n"),
-        ("    return x.numpy(), y.cpu().numpy()\n", "    return x.numpy(), y.cpu().numpy()  # noqa: TNP101, TNP102\n"),
-        ("    return x.numpy()  # why\n", "    return x.numpy()  # why  # noqa: TNP101\n"),
-        ("    return x.numpy()  # noqa: E501\n", "    return x.numpy()  # noqa: E501, TNP101\n"),
-        ("    return x.numpy()  # noqa: E501 long\n", "    return x.numpy()  # noqa: E501, TNP101 long\n"),
-        ("    x.numpy(); y = '''\n    '''\n", "    x.numpy(); y = '''\n    '''  # noqa: TNP101\n"),
-        ("    return x \\\n        .numpy()\n", "    return x \\\n        .numpy()  # noqa: TNP101\n"),
-        (
-            "    return (\n        x\n        .numpy()\n    )\n",
-            "    return (\n        x\n        .numpy()  # noqa: TNP101\n    )\n",
-        ),
-        ("    return x.numpy(\n    )\n", "    return x.numpy(  # noqa: TNP101\n    )\n"),
-        ("    s = '日本'; return s, x.numpy()\n", "    s = '日本'; return s, x.numpy()  # noqa: TNP101\n"),
-    ],
-)
-def test_a_comment_where_flake8_looks_for_it(tmp_path: Path, run_tonumpy: RunTonumpy, body: str, expected: str) -> None:
-    path = tmp_path / "a.py"
-    head = HEAD.replace("\n", "\r\n") if "\r" in body else HEAD
-    path.write_bytes((head + body).encode())
+COMMENTED = [
+    ("    return x.numpy()\n", "    return x.numpy()  # noqa: TNP101\n"),
+    ("    return x.numpy()", "    return x.numpy()  # noqa: TNP101"),
+    ("    return x.numpy()\r\n", "    return x.numpy()  # noqa: TNP101\r\n"),
+    ("    return x.numpy(), y.cpu().numpy()\n", "    return x.numpy(), y.cpu().numpy()  # noqa: TNP101, TNP102\n"),
+    ("    return x.numpy()  # why\n", "    return x.numpy()  # why  # noqa: TNP101\n"),
+    ("    return x.numpy()  # noqa: E501\n", "    return x.numpy()  # noqa: E501, TNP101\n"),
+    ("    return x.numpy()  # noqa: E501 long\n", "    return x.numpy()  # noqa: E501, TNP101 long\n"),
+    ("    x.numpy(); y = '''\n    '''\n", "    x.numpy(); y = '''\n    '''  # noqa: TNP101\n"),
+    ("    return x \\\n        .numpy()\n", "    return x \\\n        .numpy()  # noqa: TNP101\n"),
+    (
+        "    return (\n        x\n        .numpy()\n    )\n",
+        "    return (\n        x\n        .numpy()  # noqa: TNP101\n    )\n",
+    ),
+    ("    return x.numpy(\n    )\n", "    return x.numpy(  # noqa: TNP101\n    )\n"),
+    ("    s = '日本'; return s, x.numpy()\n", "    s = '日本'; return s, x.numpy()  # noqa: TNP101\n"),
+]
+
+
+def test_a_comment_where_flake8_looks_for_it(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    for number, (body, _) in enumerate(COMMENTED):
+        head = HEAD.replace("\n", "\r\n") if "\r" in body else HEAD
+        (tmp_path / f"a{number}.py").write_bytes((head + body).encode())
     result = run_tonumpy("check", "--add-noqa")
     assert (result.code, result.err) == (0, "")
-    assert path.read_bytes().decode() == head + expected
+    for number, (_, expected) in enumerate(COMMENTED):
+        head = HEAD.replace("\n", "\r\n") if "\r" in expected else HEAD
+        assert (tmp_path / f"a{number}.py").read_bytes().decode() == head + expected
     assert run_tonumpy("check")[:3] == (0, "All checks passed!\n", "")
     flake8 = [sys.executable, "-m", "flake8", "--isolated", "--select=TNP", "."]
     assert subprocess.run(flake8, cwd=tmp_path, capture_output=True).stdout == b""
