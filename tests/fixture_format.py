@@ -64,6 +64,9 @@ class Fixture(NamedTuple):
     expected: list[Expected]
     saved: list[Saved]
 
+    def __hash__(self) -> int:
+        return hash(self.path)
+
     @property
     def name(self) -> str:
         return self.path.relative_to(FOLDER).as_posix()

@@ -38,11 +38,13 @@ def settings_of(fixture: Fixture) -> Settings:
     return Settings(select=fixture.selected, strict="--strict" in fixture.options, style=style)
 
 
+@cache
 def findings_in(data: bytes, fixture: Fixture) -> list[Finding]:
     source = Source(data, str(fixture.path))
     return suppress(source, check(source, settings_of(fixture), Project()))
 
 
+@cache
 def fixed(data: bytes, fixture: Fixture) -> tuple[bytes, list[Finding]]:
     """The repaired text, and the findings that are left in it."""
     source = Source(data, str(fixture.path))
