@@ -209,6 +209,29 @@ def test_where_the_callers_in_the_module_are_doubted(code: str, is_doubted: bool
     assert [each.confidence for each in shown] == ["medium"] * is_doubted
 
 
+_WEIGHTS = (
+    "import numpy as np\nimport torch\n\n\ndef keep(net: torch.nn.Linear, kept: np.ndarray):\n    {}\n\n\n"
+    "def report(net, kept):\n    with torch.no_grad():\n        keep(net, kept)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_doubted"),
+    [
+        (_WEIGHTS.format("np.median(net.weight)"), True),
+        (_WEIGHTS.format("np.median(net.weight.detach())"), False),
+        (_WEIGHTS.format("list(map(np.median, [net.weight]))"), True),
+        (_WEIGHTS.format("kept[:5] = net.weight"), True),
+        (_WEIGHTS.format("kept[:5] = net.weight.detach()"), False),
+        (_WEIGHTS.format("kept /= net.weight"), True),
+    ],
+)
+def test_where_the_callers_of_what_other_libraries_convert_are_doubted(code: str, is_doubted: bool) -> None:
+    assert check_source(code, "m.py") == []
+    found = check_source(code, "m.py", confidence="low")
+    assert [{ground.id for ground in each.evidence} for each in found] == [{"callers-in-module"}] * is_doubted
+
+
 def test_the_list_and_the_pages(run_tonumpy: RunTonumpy) -> None:
     done = run_tonumpy("habits")
     assert (done.code, len(done.out.splitlines())) == (0, len(all_habits()))

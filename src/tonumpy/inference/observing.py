@@ -213,7 +213,9 @@ def _are_told_by_own_callers(seen: Observations) -> bool:
 
 
 def _has_no_grad(seen: Observation) -> bool:
-    return seen.grad_mode is False or tensor_facts(seen.receiver)[1] is False
+    if seen.grad_mode is False:
+        return True
+    return all(tensor_facts(each)[1] is False for each in (seen.receiver, *seen.arguments.values()))
 
 
 def _is_known_by_name(scopes: Items[Scope]) -> bool:

@@ -75,7 +75,7 @@ def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitCon
             facts.bit if is_converted and kind != "division" else None,
             of_items=False,
             keeps_value=kind in ("index", "put into array"),
-            evidence=evidence_in(value),
+            evidence=evidence_in(value) | seen.evidence,
             learns=facts.learns and is_converted,
             mixture=kind,
         )
