@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
     from tonumpy.facts import Certainty, Fact
     from tonumpy.inference.index.module import Module
+    from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.lattice.values import Arguments
     from tonumpy.inference.transfer.targets import Observation
-    from tonumpy.text.candidates import Site
+    from tonumpy.text.candidates import OperationSite, Site
 
 # Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
 MAX_STATEMENTS = 400
@@ -92,24 +93,8 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
         for node, given, of_items in converted:
             facts = facts_of(given)
             if facts is not None:
-                yield ImplicitConversion(
-                    site,
-                    spelt(function),
-                    node,
-                    chain_of(node),
-                    facts.certainty,
-                    facts.on_cpu,
-                    facts.is_sent,
-                    facts.requires_grad,
-                    seen.grad_mode,
-                    facts.dtype,
-                    facts.layout,
-                    facts.bit,
-                    of_items,
-                    consumer.keeps_value and facts.is_sole,
-                    evidence_in(given) | seen.evidence,
-                    facts.learns,
-                )
+                found = made_of(site, function, node, facts, seen, evidence_in(given))
+                yield found._replace(of_items=of_items, keeps_value=consumer.keeps_value and facts.is_sole)
 
 
 def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[tuple[ast.expr, Value, bool]]:
@@ -135,7 +120,36 @@ def _consumer_handed_over(arguments: Arguments) -> Consumer | None:
     return consumer_of(library, name)
 
 
-def spelt(function: ast.expr | ast.AugAssign) -> str:
+def made_of(
+    site: Site | OperationSite,
+    function: ast.expr | ast.AugAssign,
+    node: ast.expr,
+    facts: _Facts,
+    seen: Observation,
+    evidence: AllEvidence,
+) -> ImplicitConversion:
+    """The conversion of one tensor; `evidence` is what the facts about it rest on."""
+    return ImplicitConversion(
+        site,
+        _spelt(function),
+        node,
+        chain_of(node),
+        facts.certainty,
+        facts.on_cpu,
+        facts.is_sent,
+        facts.requires_grad,
+        seen.grad_mode,
+        facts.dtype,
+        facts.layout,
+        facts.bit,
+        of_items=False,
+        keeps_value=False,
+        evidence=evidence | seen.evidence,
+        learns=facts.learns,
+    )
+
+
+def _spelt(function: ast.expr | ast.AugAssign) -> str:
     try:
         return ast.unparse(function)
     except RecursionError:  # a chain of hundreds of calls

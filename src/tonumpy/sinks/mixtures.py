@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion
+from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.inference.knowledge.arrays import dimensions_of
-from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.lattice.values import Constant, Plain, Sequence, Tensor, Unknown, Value, evidence_in
 from tonumpy.inference.observing import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.sinks.arguments import facts_of, spelt
+from tonumpy.sinks.arguments import facts_of, made_of
 from tonumpy.sinks.operations import ORDER, operands_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
-    from tonumpy.conversions import Mixture
+    from tonumpy.conversions import ImplicitConversion, Mixture
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.text.candidates import OperationSite
@@ -59,26 +58,12 @@ def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitCon
         facts = facts_of(value)
         if facts is None or facts.certainty == "possible" or not facts.is_sole:
             continue
-        is_converted = kind not in ("index", "equality")  # these two ask for the device alone
-        yield ImplicitConversion(
-            site,
-            spelt(site.node),
-            node,
-            chain_of(node),
-            facts.certainty,
-            facts.on_cpu,
-            facts.is_sent,
-            facts.requires_grad if is_converted else False,
-            seen.grad_mode,
-            facts.dtype if is_converted else None,
-            facts.layout if is_converted else None,
-            facts.bit if is_converted and kind != "division" else None,
-            of_items=False,
-            keeps_value=kind in ("index", "put into array"),
-            evidence=evidence_in(value) | seen.evidence,
-            learns=facts.learns and is_converted,
-            mixture=kind,
-        )
+        found = made_of(site, site.node, node, facts, seen, evidence_in(value))
+        if kind in ("index", "equality"):  # these two ask for the device alone
+            found = found._replace(requires_grad=False, learns=False, dtype=None, layout=None, bit=None)
+        elif kind == "division":
+            found = found._replace(bit=None)
+        yield found._replace(keeps_value=kind in ("index", "put into array"), mixture=kind)
 
 
 def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
