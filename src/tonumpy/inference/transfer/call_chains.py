@@ -259,9 +259,7 @@ def _is_bound_nowhere(frame: Frame, name: str) -> bool:
 
 def _made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Arguments, called: Value) -> Value:
     """A function in sight is no model, whatever it is called: `train_model(model)`, `run_network(x)`."""
-    if frame.grad_mode is False or not frame.module.frameworks.only_torch_says:
-        return result
-    if isinstance(called, (Function, BoundMethod)):
+    if not frame.module.frameworks.only_torch_says or isinstance(called, (Function, BoundMethod)):
         return result
     made = made_by_model(result, function, arguments, is_imported=isinstance(called, Symbol))
     return made if made is result or frame.module.frameworks.names_torch else result

@@ -15,6 +15,7 @@ from tonumpy.inference.lattice.values import (
     Annotation,
     Class,
     Constant,
+    Device,
     Function,
     Mapping,
     Nothing,
@@ -35,6 +36,7 @@ from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_withou
 from tonumpy.inference.transfer.members import item_of, settle
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import ACCELERATORS
 from tonumpy.text.syntax import children_of, walk
 
 if TYPE_CHECKING:
@@ -336,6 +338,10 @@ def _string(frame: Frame, node: ast.JoinedStr | ast.FormattedValue) -> Value:
     else:
         for part in node.values:
             evaluate(frame, part)
+        begins = node.values[0].value if node.values and isinstance(node.values[0], ast.Constant) else ""
+        kind, colon, _ = str(begins).partition(":")
+        if colon and kind in ACCELERATORS:
+            return Device(False, kind)  # `f"cuda:{rank}"`
     return Plain("str")
 
 

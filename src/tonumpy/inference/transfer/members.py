@@ -35,7 +35,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.beliefs import item_of_dataset, learnt_from_name, was_given
-from tonumpy.inference.transfer.signs import counts_or_names
+from tonumpy.inference.transfer.signs import counts_or_names, is_device
 from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -156,10 +156,17 @@ def settle(frame: Frame, value: Value) -> Value:
             )
         if isinstance(value.receiver, Plain) and not same(value.receiver, EXCEPTION):
             dimensions = value.receiver.dimensions
+            if is_device(value.name) and _holds_settings(value.receiver):
+                return Device(None, sent=Sent.AS_TOLD)  # `args.device`
             return Plain("attribute", None if dimensions is None else arrays.of_attribute(dimensions, value.name))
         if isinstance(value.receiver, (Instance, Plain)):
             return learnt_from_name(Unknown(Reason.of_attribute(value.name)), value.name, frame)
     return value
+
+
+def _holds_settings(value: Value) -> bool:
+    """Whether a function of a plain library gives it, as a parser of arguments does; an array has a device, too."""
+    return isinstance(value, Plain) and "." in value.what and not value.what.startswith("numpy.")
 
 
 def _tensors_have(name: str) -> bool:
@@ -214,6 +221,8 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
     if isinstance(value, (Foreign, Plain, Nothing)):
         if isinstance(value, Plain) and value.dimensions is not None:
             return value._replace(dimensions=arrays.of_item(value.dimensions, index, is_slice=is_slice))
+        if isinstance(index, Constant) and is_device(str(index.value)) and _holds_settings(value):
+            return Device(None, sent=Sent.AS_TOLD)  # `settings["device"]`
         return Plain("int") if same(value, _SHAPE) and not is_slice else value
     if isinstance(value, LibraryObject):
         return libraries.item(frame, value, None if is_slice else index)

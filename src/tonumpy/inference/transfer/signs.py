@@ -31,12 +31,12 @@ def counts_or_names(name: str) -> bool:
 
 
 def made_by_model(result: Value, function: ast.expr, arguments: Arguments, *, is_imported: bool) -> Value:
-    """What something that is called a model makes while grad mode may be on, and what a loss makes of that, where
-    nothing better is known of it: its parameters, and all that is made of them, require grad.
+    """What something that is called a model makes, and what a loss makes of that, where nothing better is known of it:
+    it is where that is, and, made while grad mode may be on, it requires grad as its parameters do.
 
     What is imported is a function, as `train_model`, if it is called anything beside.
     """
-    if not isinstance(result, Unknown) or result.requires_grad is not None:
+    if not isinstance(result, Unknown):
         return result
     if arguments.named_value("output_type") is not None:
         return result  # that of a pipeline, which runs without grad and is asked for arrays or images
@@ -45,11 +45,12 @@ def made_by_model(result: Value, function: ast.expr, arguments: Arguments, *, is
     if not arguments.has_star and _are_arrays(given):
         return result  # a module of torch takes no arrays
     sent = max(result.sent, most_sent(given))
+    may_learn = result.requires_grad is None
     *words, last = name.split("_")
     is_called_so = last in _MODELS and words[-1:] not in _BEFORE_A_PURPOSE
     if name in _MODELS or (is_called_so and not is_imported):
-        return result._replace(learns=True, sent=sent)
-    return result._replace(learns=do_learn(given), sent=sent) if _LOSSES.search(name) else result
+        return result._replace(learns=may_learn, sent=sent)
+    return result._replace(learns=may_learn and do_learn(given), sent=sent) if _LOSSES.search(name) else result
 
 
 def _are_arrays(given: tuple[Value, ...]) -> bool:
