@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.knowledge.chains import Chain, Link
     from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.memory.held import Overwritten
-    from tonumpy.text.candidates import Candidate, OperationSite, Site
+    from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
 
     _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")
     Mixture = Literal[
@@ -177,7 +177,7 @@ class ImplicitConversion(NamedTuple):
     one path at least. `others` are those of the same call that are in trouble too. The rest is as above.
     """
 
-    site: Site | OperationSite
+    site: Site | OperationSite | ReturnSite
     function: str
     argument: ast.expr
     chain: Chain

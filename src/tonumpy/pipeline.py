@@ -205,9 +205,9 @@ def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:
 
 def _arguments(module: Module, trouble: Trouble) -> list[ImplicitConversion]:
     from tonumpy.sinks.arguments import infer_implicit  # only for files that may hold such calls: start-up
-    from tonumpy.sinks.calls import find_consumers  # the same: start-up
+    from tonumpy.sinks.objectives import find_given  # the same: start-up
 
-    sites = [site for site in find_consumers(module.source, trouble) if not is_shown_to_raise(site)]
+    sites = [site for site in find_given(module.source, trouble) if not is_shown_to_raise(site)]
     return infer_implicit(module, sites) if sites else []
 
 

@@ -11,8 +11,8 @@ from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import as_believed, check, grounds_of, module_of, span_of
 from tonumpy.sinks.arguments import infer_implicit
-from tonumpy.sinks.calls import find_consumers
 from tonumpy.sinks.mixtures import infer_mixtures
+from tonumpy.sinks.objectives import find_given
 from tonumpy.sinks.operations import find_operations
 from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import call_span, find_candidates
@@ -43,7 +43,7 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
         answers = _answers(known[id(candidate)]) if id(candidate) in known else _OF_NO_TENSOR
         explanations.append(Explanation(start, subject, _at(found, start), answers))
     trouble = Trouble(source)
-    sites = [each for each in find_consumers(source, trouble) if _is_in_row(each.call, row)]
+    sites = [each for each in find_given(source, trouble) if _is_in_row(each.call, row)]
     operations = [each for each in find_operations(source, trouble) if _is_in_row(each.node, row)]
     for conversion in (*infer_implicit(module, sites), *infer_mixtures(module, operations)):
         start, _ = span_of(conversion, source)
@@ -52,7 +52,7 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
     return sorted(explanations, key=lambda each: each.start)
 
 
-def _is_in_row(node: ast.expr | ast.AugAssign, row: int) -> bool:
+def _is_in_row(node: ast.expr | ast.stmt, row: int) -> bool:
     return node.lineno <= row <= (node.end_lineno or row)
 
 

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.parts import Entry
-    from tonumpy.text.candidates import Candidate, Guard, OperationSite, Scope, Site
+    from tonumpy.text.candidates import Candidate, Guard, OperationSite, ReturnSite, Scope, Site
 
-    _Asked = TypeVar("_Asked", "Candidate", "Site", "OperationSite")
+    _Asked = TypeVar("_Asked", "Candidate", "Site | ReturnSite", "OperationSite")
 
 Observations = dict[int, Observation]  # by the id of the call
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import ImplicitConversion
+from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
@@ -25,7 +26,8 @@ from tonumpy.inference.observing import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments
-from tonumpy.text.candidates import handed_over
+from tonumpy.sinks.objectives import OPTIMIZERS
+from tonumpy.text.candidates import ReturnSite, handed_over
 from tonumpy.text.recursion import note_cut
 
 if TYPE_CHECKING:
@@ -55,12 +57,12 @@ class _Facts(NamedTuple):
     learns: bool
 
 
-def infer_implicit(module: Module, sites: Items[Site]) -> list[ImplicitConversion]:
+def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[ImplicitConversion]:
     """Those in trouble, if only without habits, one for each call, in the order of the sites."""
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
 
-    def may_be_found(group: Items[Site], observed: Observations) -> bool:
+    def may_be_found(group: Items[Site | ReturnSite], observed: Observations) -> bool:
         return any(_in_trouble(site, observed) for site in group)
 
     observed = observe(module, sites, MAX_STATEMENTS, may_be_found=may_be_found)
@@ -73,7 +75,7 @@ def infer_implicit(module: Module, sites: Items[Site]) -> list[ImplicitConversio
     return found
 
 
-def _in_trouble(site: Site, observed: Observations) -> list[ImplicitConversion]:
+def _in_trouble(site: Site | ReturnSite, observed: Observations) -> list[ImplicitConversion]:
     """What a call converts that is in trouble; where nothing is, what would be without habits."""
     seen = observed.get(id(site.call))
     conversions = [] if seen is None else list(_conversions(site, seen))
@@ -81,7 +83,10 @@ def _in_trouble(site: Site, observed: Observations) -> list[ImplicitConversion]:
     return in_trouble or [each for each in conversions if each.without_habits().trouble]
 
 
-def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
+def _conversions(site: Site | ReturnSite, seen: Observation) -> Iterator[ImplicitConversion]:
+    if isinstance(site, ReturnSite):
+        yield from _given_back(site, seen)
+        return
     function = handed_over(site.call)
     if function is not None:
         consumer = _consumer_handed_over(seen.arguments)
@@ -93,8 +98,19 @@ def _conversions(site: Site, seen: Observation) -> Iterator[ImplicitConversion]:
         for node, given, of_items in converted:
             facts = facts_of(given)
             if facts is not None:
-                found = made_of(site, function, node, facts, seen, evidence_in(given))
+                found = made_of(site, spelt(function), node, facts, seen, evidence_in(given))
                 yield found._replace(of_items=of_items, keeps_value=consumer.keeps_value and facts.is_sole)
+
+
+def _given_back(site: ReturnSite, seen: Observation) -> Iterator[ImplicitConversion]:
+    """To an optimizer of SciPy; others may call the function as well."""
+    assert site.call.value is not None
+    result = Argument(site.call.value, None, None, frozenset(("tensor", "items")))
+    for node, value, of_items in _tensors(result, seen.receiver):
+        facts = facts_of(value)
+        if facts is not None:
+            found = made_of(site, OPTIMIZERS, node, facts, seen, evidence_in(value))
+            yield found._replace(of_items=of_items)
 
 
 def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[tuple[ast.expr, Value, bool]]:
@@ -121,8 +137,8 @@ def _consumer_handed_over(arguments: Arguments) -> Consumer | None:
 
 
 def made_of(
-    site: Site | OperationSite,
-    function: ast.expr | ast.AugAssign,
+    site: Site | ReturnSite | OperationSite,
+    function: str,
     node: ast.expr,
     facts: _Facts,
     seen: Observation,
@@ -131,7 +147,7 @@ def made_of(
     """The conversion of one tensor; `evidence` is what the facts about it rest on."""
     return ImplicitConversion(
         site,
-        _spelt(function),
+        function,
         node,
         chain_of(node),
         facts.certainty,
@@ -149,7 +165,7 @@ def made_of(
     )
 
 
-def _spelt(function: ast.expr | ast.AugAssign) -> str:
+def spelt(function: ast.expr | ast.AugAssign) -> str:
     try:
         return ast.unparse(function)
     except RecursionError:  # a chain of hundreds of calls
@@ -166,7 +182,8 @@ def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
     if isinstance(receiver, Symbol):
         return consumer_of(receiver.name, call.func.attr)
     if isinstance(receiver, Foreign):  # whose own values are none of torch's, but which converts them
-        return consumer_of(receiver.root, call.func.attr)
+        _, _, inside = (path_of(call.func.value) or "").partition(".")
+        return consumer_of(f"{receiver.root}.{inside}".rstrip("."), call.func.attr)
     return consumer_of(receiver.what, call.func.attr) if isinstance(receiver, Plain) else None
 
 

@@ -31,7 +31,7 @@ def find_consumers(source: Source, trouble: Trouble | None = None) -> list[Site]
     places = places_spelt(source.text) if trouble.begins else []
     if not places:
         return []
-    names = _imported(source.tree)
+    names = imported(source.tree)
     rows = {source.position_at(place).row for place in places if trouble.is_near(place)}
     sites = find_calls(source, sorted(rows), lambda call: may_convert(call, names))
     imports = _plain_imports(source.tree) if sites else frozenset[str]()
@@ -64,7 +64,7 @@ def _plain_imports(tree: ast.Module) -> frozenset[str]:
     )
 
 
-def _imported(tree: ast.Module) -> Names:
+def imported(tree: ast.Module) -> Names:
     """What a module's own body imports of consumers, or of modules that hold them."""
     return {
         name: imported.module.partition(".")[0]

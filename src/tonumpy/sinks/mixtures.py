@@ -13,7 +13,7 @@ from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.lattice.values import Constant, Plain, Sequence, Tensor, Unknown, Value, evidence_in
 from tonumpy.inference.observing import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.sinks.arguments import facts_of, made_of
+from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.operations import ORDER, operands_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitCon
         facts = facts_of(value)
         if facts is None or facts.certainty == "possible" or not facts.is_sole:
             continue
-        found = made_of(site, site.node, node, facts, seen, evidence_in(value))
+        found = made_of(site, spelt(site.node), node, facts, seen, evidence_in(value))
         if kind in ("index", "equality"):  # these two ask for the device alone
             found = found._replace(requires_grad=False, learns=False, dtype=None, layout=None, bit=None)
         elif kind == "division":

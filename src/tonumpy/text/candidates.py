@@ -93,13 +93,23 @@ class OperationSite(NamedTuple):
         return self.node
 
 
+class ReturnSite(NamedTuple):
+    """A `return` whose value somebody else converts, with what is said of its place under Candidate."""
+
+    call: ast.Return
+    scopes: tuple[Scope, ...]
+    guards: tuple[Guard, ...]
+    statement: ast.stmt
+    string: ast.expr | None
+
+
 class _Search(NamedTuple):
     """What is looked for, in which rows, as what it is kept, and what has been found so far."""
 
     is_wanted: Callable[[Any], bool]
     kinds: tuple[type[ast.AST], ...]
     rows: list[int]
-    make: Callable[..., Site | OperationSite]
+    make: Callable[..., Site | OperationSite | ReturnSite]
     found: list[Any]
 
 
@@ -130,6 +140,14 @@ def find_operations(
 ) -> list[OperationSite]:
     """The same for nodes of other kinds."""
     search = _Search(is_wanted, kinds, rows, OperationSite, [])
+    if rows:
+        _search_block(source.tree.body, (source.tree,), (), search)
+    return search.found
+
+
+def find_returns(source: Source, rows: list[int], is_wanted: Callable[[Any], bool]) -> list[ReturnSite]:
+    """The same for `return` statements."""
+    search = _Search(is_wanted, (ast.Return,), rows, ReturnSite, [])
     if rows:
         _search_block(source.tree.body, (source.tree,), (), search)
     return search.found

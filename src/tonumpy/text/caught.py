@@ -14,7 +14,7 @@ from tonumpy.text.names import last_name
 from tonumpy.text.syntax import blocks_of, walk
 
 if TYPE_CHECKING:
-    from tonumpy.text.candidates import Candidate, OperationSite, Site
+    from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
 
 OF_GRAD = "RuntimeError"  # Can't call numpy() on Tensor that requires grad
 OF_DEVICE = "TypeError"  # can't convert cuda:0 device type tensor to numpy
@@ -35,7 +35,7 @@ def errors_caught(candidate: Candidate) -> frozenset[str]:
     return frozenset(found)
 
 
-def is_shown_to_raise(place: Candidate | OperationSite | Site) -> bool:
+def is_shown_to_raise(place: Candidate | OperationSite | ReturnSite | Site) -> bool:
     """Whether a call stands in a lambda that a loop calls only where every error is caught: `for job in (lambda: ...,)`
     with `try: job()` and `except Exception`. Such code means to see what raises."""
     loop = place.statement

@@ -73,7 +73,8 @@ def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
         frame.row = statement.lineno
         if id(statement) in frame.targets.statements:
             observe_calls_of_targets(frame, statement)
-        if id(statement) in frame.unread and isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
+        is_read = id(statement) not in frame.unread or id(statement) in frame.targets.calls
+        if not is_read and isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
             if statement.value is not None:
                 observe_calls(frame, statement.value)
             if isinstance(statement, ast.Return):

@@ -438,7 +438,7 @@ class Frame:
         before = self.observations.get(call)
         self.observations[call] = observation if before is None else join_observations(before, observation)
 
-    def observe_operation(self, node: ast.expr | ast.AugAssign, first: Value, *others: Value) -> None:
+    def observe_operation(self, node: ast.expr | ast.AugAssign | ast.Return, first: Value, *others: Value) -> None:
         """What an operator, an index or an assignment works on."""
         self.observe(id(node), Observation(first, (), Arguments(others), self.grad_mode))
 

@@ -317,6 +317,8 @@ def _return(frame: Frame, statement: ast.Return) -> Continues:
     if frame.wants_result or id(statement) in frame.targets.statements:
         value = Constant(None) if statement.value is None else evaluate(frame, statement.value)
         frame.returned = join(frame.returned, value)
+        if id(statement) in frame.targets.calls:
+            frame.observe_operation(statement, value)
     return False
 
 

@@ -1,0 +1,77 @@
+"""Finds what functions give back that are handed to an optimizer of SciPy, which makes arrays of it.
+
+Measured on SciPy 1.17: all of `scipy.optimize` that calls a function, given first or under one of the names below,
+works with tensors that this gives, and raises where one requires grad or is on an accelerator.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import names_in, parameter_names, path_of
+from tonumpy.inference.index.references import class_around
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.calls import find_consumers, imported
+from tonumpy.text import candidates
+from tonumpy.text.syntax import FUNCTIONS, statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.sinks.shapes import Names
+    from tonumpy.sinks.trouble import Trouble
+    from tonumpy.text.candidates import ReturnSite, Scope, Site
+    from tonumpy.text.source import Source
+
+OPTIMIZERS = "scipy.optimize"
+_NAMES = ("fun", "func", "f", "jac", "fprime")
+
+
+def find_given(source: Source, trouble: Trouble) -> list[Site | ReturnSite]:
+    """What may give a tensor to a function of another library, or to SciPy as a result."""
+    return [*find_consumers(source, trouble), *find_objectives(source, trouble)]
+
+
+def find_objectives(source: Source, trouble: Trouble) -> list[ReturnSite]:
+    """The `return` statements of such functions."""
+    rows = source.rows_with("optimize") if trouble.begins else []
+    names = imported(source.tree) if rows else {}
+    if not any(full.partition(".")[0] == "scipy" for full in names.values()):
+        return []
+    rows = [node.lineno for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _optimizes(node, names)]
+    calls = candidates.find_calls(source, sorted(set(rows)), lambda call: _optimizes(call, names))
+    returns = [each for call in calls for function in _handed(call) for each in _returns(function)]
+    wanted = {id(each) for each in returns}
+    at = sorted({each.lineno for each in returns})
+    return candidates.find_returns(source, at, lambda node: id(node) in wanted)
+
+
+def _optimizes(call: ast.Call, names: Names) -> bool:
+    root, dot, rest = (path_of(call.func) or "").partition(".")
+    return root in names and f"{names[root]}{dot}{rest}".startswith(f"{OPTIMIZERS}.")
+
+
+def _handed(site: Site) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    given = [*site.call.args[:1], *(each.value for each in site.call.keywords if each.arg in _NAMES)]
+    owner = class_around(site.scopes)
+    around: tuple[Scope, ...] = tuple(scope for scope in site.scopes if not isinstance(scope, ast.ClassDef))
+    for node in given:
+        scopes = around if isinstance(node, ast.Name) else () if owner is None else (owner,)
+        name = node.id if isinstance(node, ast.Name) else (path_of(node) or "").removeprefix("self.")
+        for scope in reversed(scopes):
+            found = [each for each in statements_of(scope.body) if isinstance(each, FUNCTIONS) and each.name == name]
+            if found:
+                yield found[-1]
+                break
+
+
+def _returns(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.Return]:
+    """None of a function that looks at another parameter than what is optimised, by which it may serve others too."""
+    names = parameter_names(function.args)
+    others = frozenset(names[2 if names[:1] == ["self"] else 1 :])
+    statements = list(statements_of(function.body))
+    if any(not others.isdisjoint(names_in(each.test)) for each in statements if isinstance(each, ast.If)):
+        return
+    for statement in statements:
+        if isinstance(statement, ast.Return) and statement.value is not None:
+            yield statement
