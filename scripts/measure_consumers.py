@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 TARGET = Path(__file__).parent.parent / "src" / "tonumpy" / "sinks" / "consumers.json"
-REFUSAL = "Can't call numpy() on Tensor that requires grad."
+# Torch's own words, and those of pybind11, which hides them.
+REFUSALS = ("Can't call numpy() on Tensor that requires grad.", "Unable to cast Python instance of type <class 'torch.")
 
 VALUES = {
     "v": torch.tensor([0.5, 0.25, 0.75, 1.0, 0.125, 2.0]),
@@ -42,7 +43,13 @@ VALUES = {
     "m": torch.tensor([[4.0, 1.0, 0.5, 0.25], [1.0, 3.0, 0.5, 0.5], [0.5, 0.5, 5.0, 1.0], [0.25, 0.5, 1.0, 6.0]]),
     "s": torch.tensor(0.5),
     "p": torch.linspace(0, 1, 48).reshape(4, 4, 3),
+    "u": torch.arange(48, dtype=torch.uint8).reshape(4, 4, 3),
+    "c": torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
 }
+
+
+# Of files, by a word in the name of what writes them.
+_ENDINGS = {"mimsave": ".gif", "imsave": ".png", "imwrite": ".png", "soundfile": ".wav"}
 
 
 class Trial(NamedTuple):
@@ -75,8 +82,8 @@ class Trial(NamedTuple):
                     tensor = tensor[:4]
                 return make(tensor) if at is None or at == key else tensor.numpy().copy()
             if isinstance(node, ast.Name) and node.id == "file":
-                is_picture = "imsave" in self.name or "imageio" in self.name
-                return os.path.join(tempfile.gettempdir(), "consumer.png" if is_picture else "consumer")
+                ending = next((ending for word, ending in _ENDINGS.items() if word in self.name), "")
+                return os.path.join(tempfile.gettempdir(), f"consumer{ending}")
             return ast.literal_eval(node)
 
         function = function_of(self.name)
@@ -99,6 +106,8 @@ def function_of(name: str) -> Callable[..., Any]:
         return getattr(_axes(), attribute)  # type: ignore[no-any-return]
     if owner == "Estimator":
         return getattr(_estimator(attribute), attribute)  # type: ignore[no-any-return]
+    if owner == "Group":
+        return getattr(_group(), attribute)  # type: ignore[no-any-return]
     found: Any = importlib.import_module(name.partition(".")[0])
     for number, part in enumerate(name.split(".")[1:], 2):
         if not hasattr(found, part):
@@ -120,11 +129,20 @@ def _axes() -> object:
 def _estimator(method: str) -> object:
     from sklearn.cluster import KMeans
     from sklearn.decomposition import PCA
+    from sklearn.linear_model import LogisticRegression
 
     array = VALUES["m"].numpy()
     if method in ("predict", "fit_predict"):
         return KMeans(2, random_state=0, n_init=1).fit(array)
+    if method in ("fit", "predict_proba", "score"):
+        return LogisticRegression().fit(array, VALUES["b"].numpy())
     return PCA(2).fit(array)
+
+
+def _group() -> object:
+    import h5py
+
+    return h5py.File(io.BytesIO(), "w")
 
 
 # How a tensor is given: itself, in a list, or in a dict.
@@ -144,7 +162,7 @@ def converts(trial: Trial, slot: int | str, given: Callable[[Any], object]) -> b
     try:
         trial.call(lambda tensor: given(with_grad(tensor)), slot)
     except RuntimeError as error:
-        return str(error).startswith(REFUSAL)
+        return str(error).startswith(REFUSALS)
     except Exception:
         return False
     return False
@@ -170,6 +188,8 @@ def same(one: object, other: object) -> bool:
         return bool(one.equals(other))  # type: ignore[attr-defined]
     if type(one).__module__.split(".")[0] in ("matplotlib", "sklearn"):
         return True
+    if type(one).__module__.startswith("h5py"):
+        return same(one[...], other[...])  # type: ignore[index]
     try:
         return bool(one == other)
     except Exception:
@@ -203,7 +223,7 @@ def measure(library: str = "") -> dict[str, Any]:
                 entry["converts"].append(known)
         if entry["converts"]:
             if text in TRIALS_ELSEWHERE:
-                root = text.partition(".")[0]
+                root = _library_of(text)
                 entry["measured"] = f"{root} {importlib.metadata.version(_PACKAGES.get(root, root))}"
             found[trial.name] = entry
     return found
@@ -212,8 +232,13 @@ def measure(library: str = "") -> dict[str, Any]:
 _PACKAGES = {"skimage": "scikit-image"}
 
 
+def _library_of(text: str) -> str:
+    root = text.partition(".")[0]
+    return "h5py" if root == "Group" else root
+
+
 def _is_installed(text: str) -> bool:
-    return importlib.util.find_spec(text.partition(".")[0]) is not None
+    return importlib.util.find_spec(_library_of(text)) is not None
 
 
 def _kept(library: str = "") -> dict[str, Any]:
@@ -224,8 +249,12 @@ def _kept(library: str = "") -> dict[str, Any]:
 
 
 def _place(slot: int | str, parameters: list[tuple[str, inspect._ParameterKind]]) -> tuple[str | None, int | None]:
-    """The parameter's name (None where it is positional only) and position (-1 for every one from `*args` on)."""
+    """The parameter's name (None where it is positional only, `**` for every other) and position (-1 for every one from
+    `*args` on)."""
     if isinstance(slot, str):
+        kinds = dict(parameters)
+        if slot not in kinds and inspect.Parameter.VAR_KEYWORD in kinds.values():
+            return "**", None
         names = [name for name, kind in parameters if kind is not inspect.Parameter.KEYWORD_ONLY]
         return slot, names.index(slot) if slot in names else None
     for position, (name, kind) in enumerate(parameters):

@@ -1,7 +1,8 @@
 """Which arguments a function of another library converts, if they are tensors.
 
-consumers.json says it: that is measured on the libraries themselves by scripts/measure_consumers.py. `Axes` and
-`Estimator` stand there for the objects that Matplotlib's and scikit-learn's functions give.
+consumers.json says it: that is measured on the libraries themselves by scripts/measure_consumers.py. `Axes`,
+`Estimator` and `Group` stand there for the objects that Matplotlib's, scikit-learn's (and those of what has the same
+methods) and h5py's functions give.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ from functools import cache
 
 from tonumpy.lazy_typing import NamedTuple
 
-_OBJECTS = {"matplotlib": "Axes", "sklearn": "Estimator"}
+_OBJECTS = {
+    "matplotlib": "Axes",
+    "h5py": "Group",
+    **dict.fromkeys(("sklearn", "xgboost", "lightgbm"), "Estimator"),
+}
 
 
 class Parameter(NamedTuple):
-    """`name` is None where it is given by position only, `position` where by name only; -1 stands for all positions.
+    """`name` is None where it is given by position only, `position` where by name only; -1 stands for all positions,
+    and `**` for all names.
 
     `takes` says what is converted there: "tensor", "items" for a list of tensors, "values" for a dict of them.
     """
@@ -84,6 +90,6 @@ def converting_arguments(call: ast.Call, consumer: Consumer) -> list[Argument]:
                 break
     for keyword in call.keywords:
         for parameter in consumer.parameters:
-            if keyword.arg is not None and keyword.arg == parameter.name:
+            if keyword.arg is not None and parameter.name in (keyword.arg, "**"):
                 found.append(Argument(keyword.value, None, keyword.arg, parameter.takes))
     return found

@@ -14,7 +14,8 @@ UNBOUND = b"Tensor.numpy"
 # nothing can go wrong there without one of the others.
 CONSUMERS = (
     *("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn", "wandb", "plotly", "xarray", "skimage"),
-    *("statsmodels", "trimesh", "xgboost", "polars"),
+    *("statsmodels", "trimesh", "xgboost", "polars", "lightgbm", "h5py", "librosa", "soundfile", "imageio", "open3d"),
+    "shap",
 )
 LACKED_BY_NUMPY = (
     *("bfloat16", "float8", "complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),
