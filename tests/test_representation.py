@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -17,7 +19,8 @@ from tonumpy import check_source
 from tonumpy.conversions import LINKS_OF_DTYPE
 from tonumpy.inference.knowledge.libraries.rows import OF_THE_INPUTS_DTYPE, OF_THEIR_OWN_DTYPE, dtype_of_layer
 from tonumpy.inference.lattice.dtypes import is_dtype_name
-from tonumpy.inference.lattice.values import Arguments
+from tonumpy.inference.lattice.joins import sequence_of
+from tonumpy.inference.lattice.values import Arguments, Constant
 from tonumpy.inference.lattice.values import Tensor as Facts
 from tonumpy.inference.transfer import representation
 from tonumpy.inference.transfer.autocast import NARROW
@@ -81,13 +84,87 @@ def test_the_layouts_that_are_asked_for() -> None:
 
 @pytest.mark.parametrize("name", sorted(representation.KEEP_LAYOUT - {"cuda", "xpu", "npu", "data"}))
 def test_methods_that_keep_a_layout(name: str) -> None:
-    arguments = {"to": ("cpu",), "requires_grad_": (False,)}
+    taken = 0
     for made_by, tensor in layouts().items():
+        owner = torch.sparse if name.endswith("softmax") else torch
+        given = _ARGUMENTS.get(name, ())
         try:
-            result = getattr(tensor, name)(*arguments.get(name, ()))
+            found = getattr(tensor, name, None) if owner is torch else None
+            if found is None:
+                result = getattr(owner, name)(tensor, *given)
+            else:
+                result = found(*given) if callable(found) and name not in ("T", "mT") else found
         except (RuntimeError, NotImplementedError):
             continue  # of some layouts only
         assert result.layout is not torch.strided, made_by
+        taken += 1
+    assert taken
+
+
+_ARGUMENTS = {
+    **dict.fromkeys(("div", "mul", "pow"), (2,)),
+    **dict.fromkeys(("softmax", "log_softmax", "unsqueeze"), (0,)),
+    **dict.fromkeys(("transpose", "permute"), (1, 0)),
+    "to": ("cpu",),
+    "requires_grad_": (False,),
+    "index_select": (0, torch.tensor([0])),
+    "narrow_copy": (0, 0, 1),
+}
+_OPERATIONS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+}
+
+
+@pytest.mark.parametrize("kind", _OPERATIONS, ids=lambda kind: kind.__name__)
+def test_operators_on_a_layout(kind: type[ast.operator]) -> None:
+    for made_by, tensor in layouts().items():
+        facts = Facts(layout=representation.LAYOUT_OF_METHOD[made_by])
+        dense: tuple[object, Facts | Constant] = (DENSE, Facts())
+        for one, other in itertools.product(((tensor, facts), dense, (2.0, Constant(2.0))), repeat=2):
+            try:
+                result = _OPERATIONS[kind](one[0], other[0])
+            except (RuntimeError, NotImplementedError, TypeError):
+                continue  # of some layouts only
+            said = representation.of_operator(kind(), (one[1], other[1]), Facts())
+            if isinstance(result, Tensor):
+                assert (said.layout is not None) == (result.layout is not torch.strided), (made_by, one, other)
+
+
+@pytest.mark.parametrize("name", sorted(representation.KEEP_LAYOUT_OF_ALL))
+def test_functions_of_two_with_a_layout(name: str) -> None:
+    for made_by, tensor in layouts().items():
+        for other in (tensor, DENSE):
+            kept = Facts(layout=representation.LAYOUT_OF_METHOD[made_by])
+            facts = [kept, kept if other is tensor else Facts()]
+            is_of_several = name in representation.OF_SEVERAL
+            given = Arguments((sequence_of(facts),) if is_of_several else tuple(facts))
+            try:
+                result = getattr(torch, name)([tensor, other]) if is_of_several else getattr(torch, name)(tensor, other)
+            except (RuntimeError, NotImplementedError):
+                continue  # of some layouts only
+            said = representation.of_function(f"torch.{name}", given, Facts())
+            assert isinstance(said, Facts)
+            assert (said.layout is not None) == (result.layout is not torch.strided), (made_by, other)
+
+
+@pytest.mark.parametrize("name", sorted(representation.OF_SEVERAL | {"where"}))
+def test_functions_that_keep_one_dtype(name: str) -> None:
+    for first, second in itertools.product((DENSE, DENSE.bfloat16(), DENSE.half(), DENSE.long()), repeat=2):
+        operands: list[Tensor] = [first, second]
+        facts = [Facts(dtype=str(each.dtype).removeprefix("torch.")) for each in operands]
+        if name == "where":
+            result, given = torch.where(DENSE > 0, first, second), Arguments((Facts(), *facts))
+        else:
+            result, given = getattr(torch, name)(operands), Arguments((sequence_of(facts),))
+        said = representation.of_function(f"torch.{name}", given, Facts())
+        assert isinstance(said, Facts)
+        assert said.dtype in (None, str(result.dtype).removeprefix("torch.")), (first.dtype, second.dtype)
 
 
 @pytest.mark.parametrize("name", sorted(representation.COMPLEX_RESULTS))

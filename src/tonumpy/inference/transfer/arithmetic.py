@@ -15,6 +15,7 @@ from tonumpy.inference.lattice.values import (
     mapped,
     members,
 )
+from tonumpy.inference.transfer import representation
 from tonumpy.inference.transfer.members import settle
 from tonumpy.inference.transfer.torch_operators import with_dimensions
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ def operate(operator: ast.operator | ast.unaryop, operands: tuple[Value, ...], g
     if isinstance(operator, ast.MatMult):
         operands = tuple(map(with_dimensions, operands))
     result = combine(operands, grad_mode)
+    if isinstance(result, Tensor):
+        result = representation.of_operator(operator, operands, result)
     if not isinstance(operator, _OF_INTEGERS):
         return result
     parts = [part for operand in operands for part in members(operand)]

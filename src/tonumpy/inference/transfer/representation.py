@@ -6,12 +6,25 @@ whose sign is still to be changed. tests/test_representation.py holds every name
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name
-from tonumpy.inference.lattice.values import LibraryObject, Plain, Symbol, Tensor, Unknown, Value, dtype_of
+import ast
+
+from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name, is_integral
+from tonumpy.inference.lattice.values import (
+    Arguments,
+    LibraryObject,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Unknown,
+    Value,
+    dtype_of,
+    is_number,
+)
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.lattice.values import Arguments
+    from collections.abc import Sequence as Items
 
 # Methods that give a layout that NumPy does not have.
 LAYOUT_OF_METHOD = {
@@ -43,10 +56,16 @@ LAYOUTS = {
     "torch.sparse_bsr": "sparse",
     "torch.sparse_bsc": "sparse",
 }
-# Methods after which the layout is what it was, or another that NumPy does not have either.
+# Methods after which the layout is what it was, or another that NumPy does not have either, and functions of that name.
 KEEP_LAYOUT = frozenset(
-    "cpu cuda xpu npu to data detach detach_ requires_grad_ coalesce clone float double half bfloat16".split()
+    "cpu cuda xpu npu to data detach detach_ requires_grad_ coalesce clone float double half bfloat16"
+    " T mT t transpose permute unsqueeze index_select narrow_copy abs asin ceil deg2rad div empty_like erf expm1 floor"
+    " log1p log_softmax mul nan_to_num neg pow relu round sgn sign sin softmax sqrt square tan tanh trunc"
+    " zeros_like".split()
 )
+# The same, where all tensors that go in are of such a layout; beside a dense one the result is dense.
+KEEP_LAYOUT_OF_ALL = frozenset("add sub mm matmul cat concat hstack stack vstack".split())
+OF_SEVERAL = frozenset("cat concat concatenate hstack vstack stack dstack column_stack".split())
 
 # Functions whose result is complex, and not conjugated, whatever they are given (`ifft` of real numbers is conjugated).
 COMPLEX_RESULTS = frozenset(
@@ -71,6 +90,8 @@ MADE_IN_DEFAULT_DTYPE = frozenset(
     f"torch.{name}" for name in "empty eye linspace logspace ones rand randn zeros".split()
 )
 
+# Operators whose result has the layout of the first operand.
+_OF_ONE = (ast.Div, ast.FloorDiv, ast.Pow, ast.USub, ast.UAdd)
 _CONJUGATING = frozenset(("conj", "adjoint", "H", "mH"))
 
 
@@ -94,11 +115,55 @@ def of_function(name: str, arguments: Arguments, result: Value | None) -> Value 
     first = arguments.get(0, "input")
     if name.removeprefix("torch.") in KEEP_COMPLEX and isinstance(first, Tensor) and is_complex(first.dtype):
         return result._replace(dtype="complex")
-    if name == "torch.sparse.sum" and isinstance(first, Tensor) and (arguments.get(1, "dim") is not None):
-        return result._replace(layout=first.layout)  # of some dimensions; of all it is a dense number
+    short = name.rpartition(".")[2]
+    layout = _kept_layout(short, first, Arguments(arguments.positional[1:], arguments.named))
+    if layout is not None:
+        return result._replace(layout=layout)
+    if result.dtype is None:
+        result = result._replace(dtype=_dtype_of_several(short, arguments))
     if name in ("torch.conj", "torch.adjoint") and isinstance(first, Tensor):
         return _conjugated(first, result)
     return result
+
+
+def _kept_layout(name: str, first: Value | None, others: Arguments) -> str | None:
+    """The layout of what is made of a first operand and others."""
+    if name in OF_SEVERAL and isinstance(first, Sequence):
+        first = first.element
+    layout = first.layout if isinstance(first, Tensor) else None
+    if name == "sum":  # of all dimensions it is a dense number
+        return None if others.get(0, "dim") is None else layout
+    if name in KEEP_LAYOUT:
+        return layout
+    second = others.get(0, "other") or others.get(0, "mat2")
+    is_alone = name in OF_SEVERAL or (isinstance(second, Tensor) and second.layout is not None)
+    return layout if name in KEEP_LAYOUT_OF_ALL and is_alone else None
+
+
+def _dtype_of_several(name: str, arguments: Arguments) -> str | None:
+    """Of what puts tensors of one dtype together; two would be promoted."""
+    if name in OF_SEVERAL:
+        held = arguments.get(0, "tensors")
+        parts = [held.element] if isinstance(held, Sequence) else []
+    elif name == "where":
+        given = arguments.get(1, "input"), arguments.get(2, "other")
+        parts = [each for each in given if each is not None and not is_number(each)]
+    else:
+        return None
+    dtypes = {each.dtype if isinstance(each, Tensor) else None for each in parts}
+    dtype = dtypes.pop() if len(dtypes) == 1 else None
+    return None if is_integral(dtype) else dtype
+
+
+def of_operator(operator: ast.operator | ast.unaryop, operands: Items[Value], result: Tensor) -> Tensor:
+    """The result of `operand + operand`, `-operand`: a product with numbers in it is sparse if one part is, a sum, and
+    a product of matrices, if all are."""
+    layouts = [each.layout if isinstance(each, Tensor) else None for each in operands]
+    if isinstance(operator, (ast.Add, ast.Sub, ast.MatMult)):
+        return result._replace(layout=layouts[0] if None not in layouts else None)
+    if isinstance(operator, ast.Mult):
+        return result._replace(layout=next(filter(None, layouts), None))
+    return result._replace(layout=layouts[0]) if isinstance(operator, _OF_ONE) else result
 
 
 def in_default_dtype(name: str, arguments: Arguments, dtype: str | None, result: Value) -> Value:
@@ -124,8 +189,9 @@ def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, resul
         result = _seen_as(arguments.get(0, "dtype"), result)
     if not isinstance(receiver, Tensor):
         return result
-    if name in KEEP_LAYOUT:
-        return result._replace(layout=receiver.layout)
+    layout = _kept_layout(name, receiver, arguments)
+    if layout is not None:
+        return result._replace(layout=layout)
     if name in _CONJUGATING:
         return _conjugated(receiver, result)
     if name in KEEP_COMPLEX and is_complex(receiver.dtype):
