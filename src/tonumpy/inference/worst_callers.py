@@ -7,7 +7,18 @@ import ast
 from tonumpy.inference.index.bindings import OBJECTS, root_name
 from tonumpy.inference.index.references import references_to
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import Instance, Mapping, Sent, Sequence, Tensor, Union, Unknown, Value, mapped
+from tonumpy.inference.lattice.values import (
+    Instance,
+    LibraryObject,
+    Mapping,
+    Sent,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    mapped,
+)
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.prefilter import LACKED_BY_NUMPY
 from tonumpy.text.syntax import FUNCTIONS, walk
@@ -39,13 +50,19 @@ def can_be_told(module: Module, scopes: Items[ast.AST]) -> bool:
 def entries_at_worst(module: Module, alone: Entry) -> Iterator[Entry]:
     """How a function may be entered, from what it says itself; one for each sort of trouble that hides another."""
     yield _in_trouble(alone, _ANYTHING, _TENSOR)
+    if any(isinstance(value, LibraryObject) for value in alone.arguments.values()):  # `layer: nn.Linear`
+        yield _in_trouble(alone, _ANYTHING, _TENSOR, (Instance, LibraryObject))
     if any(word in module.source.text for word in LACKED_BY_NUMPY):
         yield _in_trouble(alone, _UNKNOWN_TO_NUMPY, _UNKNOWN_TO_NUMPY)
 
 
-def _in_trouble(alone: Entry, anything: Value, tensor: Tensor) -> Entry:
+def _in_trouble(
+    alone: Entry, anything: Value, tensor: Tensor, kept: tuple[type, ...] = (Instance,)
+) -> Entry:
+    """`kept` are left as they are: at least `self`."""
+
     def at_worst(value: Value) -> Value:
-        if isinstance(value, Instance):  # `self`
+        if isinstance(value, kept):
             return value
         if isinstance(value, (Sequence, Mapping, Union)):
             return mapped(value, at_worst)
