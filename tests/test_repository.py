@@ -291,3 +291,29 @@ def test_others_may_call_the_functions_of_a_script(package: Package, path: str, 
     assert package.rows("tools/show.py") == []
     package.write(path, caller)
     assert package.rows("tools/show.py") == rows
+
+
+CHILD = """\
+import torch
+from package.base import Base
+
+class Child(Base):
+    def _decode(self, x):
+        return x.cpu().numpy()
+"""
+BASE = """\
+import torch
+
+class Base:
+    def run(self, net, x):
+        with torch.{}():
+            return self._decode(net(x))
+"""
+
+
+@pytest.mark.parametrize(("mode", "rows"), [("no_grad", []), ("enable_grad", [6])])
+def test_a_base_may_call_what_a_class_defines_for_it(package: Package, mode: str, rows: list[int]) -> None:
+    package.write("package/child.py", CHILD)
+    assert package.rows("package/child.py") == [6]
+    package.write("package/base.py", BASE.format(mode))
+    assert package.rows("package/child.py") == rows

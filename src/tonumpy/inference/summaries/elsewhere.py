@@ -160,7 +160,7 @@ class Mentions:
         return any(
             self._are_in_others(name, _CALLED)
             for name in sorted(names)
-            if not name.startswith("_") and name != "forward" and (is_named or name not in _COMMON_METHODS)
+            if not name.startswith("__") and name != "forward" and (is_named or name not in _COMMON_METHODS)
         )
 
     def _functions_above(self, scopes: Items[ast.AST]) -> set[str]:

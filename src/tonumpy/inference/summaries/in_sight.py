@@ -46,13 +46,14 @@ def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
         return True
     if any(not keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
         return False
+    owner = class_around(scopes)
     if node.name.startswith("_") and not node.name.endswith("__"):
-        return True
+        # A base in another file may call it: who else would, where nobody in its module does?
+        return owner is None or not owner.bases or bool(references_to(module, scopes))
     if module.use.is_test:
         return True
     if not module.use.is_script:
         return False
-    owner = class_around(scopes)
     if is_for_others(module, scopes):
         # But for the methods that do a part of its own work.
         return owner is not None and is_called_on_self_alone(module, owner, node)
