@@ -120,6 +120,11 @@ def sent_to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -
     return moved(receiver, cpu, dtype, grad_mode)
 
 
+def names_attributes(arguments: Arguments) -> bool:
+    """`data.to(device, "x", "edge_index")` of PyTorch Geometric, which moves these attributes alone."""
+    return any(isinstance(each, Constant) and isinstance(each.value, str) for each in arguments.positional[1:])
+
+
 def keeps_device(arguments: Arguments) -> bool:
     """Whether `.to(...)` with these arguments leaves what is on the CPU there."""
     return device_after_to(True, arguments) is True
