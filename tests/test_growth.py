@@ -1,5 +1,6 @@
 """A check's work grows no faster than the code: twice as much code costs about twice as many calls inside tonumpy."""
 
+import ast
 import itertools
 import json
 import re
@@ -15,6 +16,8 @@ from tonumpy import check_source, pipeline
 from tonumpy.config import Settings
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.lattice.sizes import MAX_KEYS
+from tonumpy.inference.memory.held import MAX_REFERENCES, HeldMemory
+from tonumpy.inference.memory.regions import Reference
 from tonumpy.inference.summaries.classes import MAX_ANCESTORS
 from tonumpy.text.source import Source
 
@@ -188,6 +191,31 @@ def test_the_work_grows_with_the_depth(name: str) -> None:
     shape, deepest = NESTED[name]
     work_for(shape(2))
     assert work_for(shape(deepest // 2)) < 6 * work_for(shape(deepest // 4))
+
+
+def test_a_write_looks_at_what_may_show_it_alone() -> None:
+    """Not at each of the arrays that share memory with other parts of the tensor."""
+
+    def work_of(n: int) -> int:
+        memory = HeldMemory()
+        conversion = ast.Call(ast.Name("numpy"), [], [])
+
+        def write_parts() -> None:
+            for i in range(n):
+                memory.bind_place((f"a{i}",), frozenset([Reference(("x", i), conversion)]), (i, 0))
+                memory.write(frozenset([Reference(("x", i))]), i)
+
+        return calls_of(write_parts)
+
+    grows_with_the_code(work_of, 20)
+
+
+def test_what_may_refer_to_too_much_is_not_followed() -> None:
+    """After many loops in a row, of which each may be passed over."""
+    memory = HeldMemory()
+    for n, held in ((MAX_REFERENCES, MAX_REFERENCES), (MAX_REFERENCES + 1, 0)):
+        ends = [{("y",): frozenset([Reference((f"x{i}",))])} for i in range(n)]
+        assert len(memory.joined(ends)[("y",)]) == held
 
 
 def test_the_work_grows_with_the_cells_of_a_notebook() -> None:

@@ -111,8 +111,7 @@ class CallWalk(ExpressionWalk):
     def shares(self, nodes: Iterable[ast.expr]) -> bool:
         """Whether an array is held that shares memory with some of what a call is given."""
         given = {each.memory[0] for node in nodes for each in self.refer(node, writes=True)}
-        held = (each for held in self.memory.names.values() for each in held if each.conversion is not None)
-        return bool(given) and any(each.memory[0] in given for each in held)
+        return bool(given) and self.memory.shares(given)
 
     def method(self, call: ast.Call, function: ast.Attribute) -> References:
         name, place = function.attr, place_of(function.value)

@@ -21,12 +21,13 @@ from tonumpy.inference.memory.regions import (
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
-MAX_TOLD = 500  # sets of references of which what they have in common is kept
+MAX_REFERENCES = 100  # of one place; what may refer to more, as after many loops in a row, is not followed
 
 Handed = tuple[ast.Call, ast.Call | None]  # a conversion, and the call through which its array has come
 
+_END = ("from the front", "from the back")  # where a number counts from
 _CONTAINERS = frozenset("list dict set deque defaultdict OrderedDict tuple".split())
 
 
@@ -52,24 +53,37 @@ class Overwritten(NamedTuple):
         return f"`.numpy()` shares memory with {self.tensor}"
 
 
-class _Told(NamedTuple):
-    """What some references have in common, so that most are not gone through one by one, loop for loop."""
+class _Holders(dict["Hashable", set[Place]]):
+    """The places that have ever held something, under what is asked of them: a write looks at no others.
 
-    loops: frozenset[tuple[int, int]]  # whose items they lead to
-    names: frozenset[Step]  # of their memory
+    A place may hold it no longer, but none is left out. Parts by numbers are kept apart from all else under a name.
+    """
 
+    def note(self, place: Place, references: References) -> None:
+        for each in references:
+            memory = each.memory
+            if each.conversion is not None:
+                self.setdefault(each.conversion, set()).add(place)
+            if len(memory) > 1 and isinstance(memory[1], int):
+                self.setdefault(memory[:2], set()).add(place)
+                self.setdefault((memory[0], _END[memory[1] < 0]), set()).add(place)
+            else:
+                self.setdefault(memory[:1], set()).add(place)
+            for step in memory if each.written is None else (*memory, *each.written.memory):
+                if type(step) is Item:
+                    self.setdefault(step.loop, set()).add(place)
 
-class _ToldOf(dict[References, _Told]):
-    """Of each set of references that is asked about; few are new in a loop."""
+    def of(self, *keys: Hashable) -> set[Place]:
+        return set().union(*(self.get(key, ()) for key in keys))
 
-    def __missing__(self, references: References) -> _Told:
-        memories = [each.memory for each in references]
-        memories += [each.written.memory for each in references if each.written is not None]
-        loops = frozenset([step.loop for memory in memories for step in memory if type(step) is Item])
-        if len(self) > MAX_TOLD:
-            self.clear()
-        told = self[references] = _Told(loops, frozenset([memory[0] for memory in memories]))
-        return told
+    def of_name(self, name: Step) -> set[Place]:
+        return self.of((name,), *((name, end) for end in _END))
+
+    def of_overlapping(self, memory: Memory) -> set[Place]:
+        """Those of all memory that a write to this may show in: parts by two numbers are apart."""
+        if len(memory) == 1 or not isinstance(memory[1], int):
+            return self.of_name(memory[0])
+        return self.of(memory[:1], memory[:2], (memory[0], _END[memory[1] >= 0]))
 
 
 class HeldMemory:
@@ -85,7 +99,7 @@ class HeldMemory:
         self.written: set[Memory] = set()
         self.rebound: set[Place] = set()
         self._made: set[str] = set()  # the names of new memory
-        self._told_of = _ToldOf()
+        self._holders = _Holders()
         self._longest: dict[str, int] = {}  # the steps of the longest place under each name
 
     def of(self, place: Place) -> References:
@@ -111,12 +125,11 @@ class HeldMemory:
         """
         tensors = [each.memory for each in references if each.conversion is None]
         arrays = [each.memory for each in references if each.conversion is not None]
-        held = {each.conversion for references in self.names.values() for each in references} | {None}
         writes = [
             Write(row, each.memory, each.conversion, each.through)
             for each in sorted(references, key=_order)
             if not any(overlap(each.memory, other) for other in (tensors if each.conversion else arrays))
-            and each.conversion in held
+            and (each.conversion is None or self._holds(each.conversion))
         ]
         if not writes:
             return
@@ -133,7 +146,20 @@ class HeldMemory:
             place = place_of_memory(write.memory)
             if write.conversion is not None and place is not None:
                 self.hold(place, self.of(place))
-        self.names = {place: frozenset(map(after, held)) for place, held in self.names.items()}
+        for place in set().union(*(self._holders.of_overlapping(write.memory) for write in writes)):
+            if place in self.names:
+                self.hold(place, frozenset(map(after, self.names[place])))
+
+    def _holds(self, conversion: ast.Call) -> bool:
+        """Whether a place holds an array that was made so."""
+        places = self._holders.of(conversion)
+        return any(each.conversion is conversion for place in places for each in self.names.get(place, NOTHING))
+
+    def shares(self, names: set[Step]) -> bool:
+        """Whether an array is held that shares memory with what is under these names."""
+        places = set().union(*map(self._holders.of_name, names))
+        held = (each for place in places for each in self.names.get(place, NOTHING))
+        return any(each.conversion is not None and each.memory[0] in names for each in held)
 
     def bind_place(
         self, place: Place, references: References, at: tuple[int, int], value: ast.expr | None = None
@@ -159,25 +185,27 @@ class HeldMemory:
 
     def hold(self, place: Place, references: References) -> None:
         """What a place refers to; all new places come here."""
-        self.names[place] = references
+        self.names[place] = self._followed(place, references)
         if len(place) > 1:
             self._longest[place[0]] = max(len(place), self._longest.get(place[0], 0))
 
+    def _followed(self, place: Place, references: References) -> References:
+        """As far as what a place refers to is followed; from now on the place is found under it."""
+        if len(references) > MAX_REFERENCES:
+            return NOTHING
+        self._holders.note(place, references)
+        return references
+
     def _forget_made(self, made: str) -> None:
-        told_of = self._told_of
-        for place, held in self.names.items():
-            if made in told_of[held].names:
-                self.names[place] = frozenset([each for each in held if each.written or each.memory[0] != made])
+        for place in self._holders.of_name(made) & self.names.keys():
+            held = self.names[place]
+            self.names[place] = frozenset([each for each in held if each.written or each.memory[0] != made])
 
     def enter(self, loop: tuple[int, int], *, is_entered: bool) -> None:
         """The loop goes on to its next round, or is entered anew."""
-        told_of = self._told_of
-        self.names = {
-            place: frozenset(each.in_another_round(loop, is_entered=is_entered) for each in held)
-            if loop in told_of[held].loops
-            else held
-            for place, held in self.names.items()
-        }
+        for place in self._holders.of(loop) & self.names.keys():
+            held = self.names[place]
+            self.names[place] = frozenset(each.in_another_round(loop, is_entered=is_entered) for each in held)
 
     def forget(self, is_gone: Callable[[Memory], bool]) -> None:
         """Nobody writes such memory any more."""
@@ -196,7 +224,7 @@ class HeldMemory:
         for place in {place for end in ends for place in end}:
             held = ends[0].get(place)
             if held is None or any(end.get(place) is not held for end in ends):
-                held = NOTHING.union(*(_held(end, place, self.containers) for end in ends))
+                held = self._followed(place, NOTHING.union(*(_held(end, place, self.containers) for end in ends)))
             found[place] = held
         return found
 
