@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from asyncio import CancelledError
+from asyncio import TimeoutError as TimedOut  # before Python 3.11 a class of its own
 from concurrent.futures import CancelledError as FutureCancelled
 
 import dask
@@ -153,15 +154,27 @@ class Engine:
     def _reply(self, future: Future, request: Request) -> Reply | None:
         """None where it was lost with its workers."""
         if future.status == "finished":
-            reply: Reply = future.result()
-            self._deaths = 0
-            return reply
+            return self._handed_over(future)
         if future.status != "error":
             raise EngineGoneError(f"{self._name}: went away")
         error = future.exception()
         return (
             None if isinstance(error, KilledWorker) else Reply(request.commit, failure=Failure("engine", repr(error)))
         )
+
+    def _handed_over(self, future: Future) -> Reply | None:
+        """A worker may die before it has handed over what it found: then that is worked out again, which nobody does
+        unless the dead are replaced meanwhile."""
+        while True:
+            try:
+                reply: Reply = future.result(timeout=_RECOUNT)
+            except TimedOut:
+                self._keep_workers()
+            except KilledWorker:
+                return None
+            else:
+                self._deaths = 0
+                return reply
 
     @contextlib.contextmanager
     def _reaching(self) -> Iterator[None]:
