@@ -69,16 +69,17 @@ _OF_NO_TENSOR = (Answer("kind", "it is no torch tensor, or nothing says that it 
 
 def _answers(conversion: Conversion | ImplicitConversion) -> tuple[Answer, ...]:
     grounds = grounds_of(conversion)
+
+    def of(about: str) -> tuple[Ground, ...]:
+        return tuple(each for each in grounds if each.about == about)
+
+    mode = {True: "on", False: "off", None: "may be on"}[conversion.grad_mode]
     return (
         _kind(conversion),
-        _device(conversion, tuple(each for each in grounds if each.about == "device")),
-        _grad(conversion, tuple(each for each in grounds if each.about == "grad")),
-        Answer(
-            "grad mode",
-            {True: "on", False: "off", None: "may be on"}[conversion.grad_mode],
-            tuple(each for each in grounds if each.about == "grad mode"),
-        ),
-        *_representation(conversion, tuple(each for each in grounds if each.about == "dtype")),
+        _device(conversion, of("device")),
+        _grad(conversion, of("grad")),
+        Answer("grad mode", mode, of("grad mode")),
+        *_representation(conversion, of("dtype")),
     )
 
 

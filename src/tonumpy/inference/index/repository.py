@@ -82,16 +82,17 @@ class Repository(NamedTuple):
 
     def naming(self, name: str, pattern: str) -> list[str]:
         """The files in whose text a name stands so; `%s` in the pattern is the name."""
-        word = name.encode()
-        search = re.compile(pattern.replace("%s", re.escape(name)).encode()).search
-        # To find the bytes is some twenty times quicker than to search for the pattern.
-        return [path for path, text in self.texts.items() if word in text and search(text)]
+        return list(self._naming(name, pattern))
 
     def names_beside(self, path: str, name: str, pattern: str) -> bool:
         """Whether a name stands so in the text of any file but this one: most searches then end early."""
+        return any(other != path for other in self._naming(name, pattern))
+
+    def _naming(self, name: str, pattern: str) -> Iterator[str]:
         word = name.encode()
         search = re.compile(pattern.replace("%s", re.escape(name)).encode()).search
-        return any(word in text and other != path and search(text) for other, text in self.texts.items())
+        # To find the bytes is some twenty times quicker than to search for the pattern.
+        return (path for path, text in self.texts.items() if word in text and search(text))
 
     def with_text(self, path: str, text: bytes | None) -> Repository:
         """With another text of a file, or without the file; nobody knows its stamp."""

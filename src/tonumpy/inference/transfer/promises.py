@@ -8,7 +8,7 @@ from tonumpy.inference.knowledge.libraries.rows import is_module
 from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_real
-from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined
+from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined, only
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -104,7 +104,7 @@ def _derived(
     parts = [evidence_in(value) for value in arguments.values()] if of not in ("self", "own") else []
     if owner is not None and of not in ("first", "inputs"):
         parts.append(evidence_in(owner))
-    return said | frozenset(each for each in joined(parts) if each.about == about)
+    return said | only(joined(parts), about)
 
 
 def _do_learn(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> bool:
