@@ -6,9 +6,12 @@ proves nothing.
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -309,3 +312,71 @@ def test_a_pipe_among_gits_own_files_is_not_opened(name: str, tmp_path: Path) ->
     os.mkfifo(path)
     found = find_files([str(trap.repository)], Configuration(isolated=True))
     assert (found.files, found.warnings) == ([str(trap.repository / "m.py")], [])
+
+
+# where its index leads
+
+
+def rename_in_index(trap: Trap, name: str, to: str) -> None:
+    """Of the same length, and one that git itself would not put there."""
+    path = trap.repository / ".git/index"
+    content = path.read_bytes()[:-20]
+    assert content.count(name.encode()) == 1
+    content = content.replace(name.encode(), to.encode())
+    path.write_bytes(content + hashlib.sha1(content).digest())
+
+
+@pytest.mark.parametrize("to", ["../above.py", "a/../../x.py", "/absolute.py"])
+def test_an_index_leads_to_no_file_elsewhere(to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trap = Trap(tmp_path)
+    name = "x" * len(to)
+    trap.git("update-index", "--add", "--cacheinfo", f"100644,{MISSING},{name}")
+    rename_in_index(trap, name, to)
+    (trap.repository / "a").mkdir()
+    for victim in ("above.py", "x.py"):
+        (tmp_path / victim).write_text(MODULE)
+    monkeypatch.setattr("os.path.lexists", lambda _: True)  # `/absolute.py`, too
+    assert find_files([str(trap.repository)], Configuration(isolated=True)).files == [str(trap.repository / "m.py")]
+
+
+def test_an_index_leads_through_no_link(tmp_path: Path) -> None:
+    trap = Trap(tmp_path)
+    for folder in (trap.repository / "d", tmp_path / "elsewhere"):
+        folder.mkdir()
+        (folder / "x.py").write_text(MODULE)
+    trap.git("add", "d/x.py")
+    shutil.rmtree(trap.repository / "d")
+    (trap.repository / "d").symlink_to("../elsewhere")
+    (trap.repository / "linked.py").symlink_to("m.py")
+    trap.git("add", "linked.py")
+    assert find_files([str(trap.repository)], Configuration(isolated=True)).files == [str(trap.repository / "m.py")]
+    found = find_files([str(trap.repository / "d")], Configuration(isolated=True))
+    assert found.files == [str(trap.repository / "d/x.py")]  # it is named
+
+
+def test_submodules_that_are_links_in_a_ring(tmp_path: Path) -> None:
+    trap = Trap(tmp_path)
+    (trap.repository / ".gitmodules").touch()
+    for name in ("a", "b"):
+        trap.git("update-index", "--add", "--cacheinfo", f"160000,{MISSING},{name}")
+        (trap.repository / name).symlink_to(".")
+    trap.git("update-index", "--add", "--cacheinfo", f"160000,{MISSING},up")
+    rename_in_index(trap, "up", "..")
+    (tmp_path / ".git").mkdir()
+    assert find_files([str(trap.repository)], Configuration(isolated=True)).files == [str(trap.repository / "m.py")]
+
+
+def test_repositories_one_in_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")  # to ask git takes its time, and changes nothing here
+    depth, before = 100, sys.getrecursionlimit()
+    inner = tmp_path / "/".join("a" * depth)
+    inner.mkdir(parents=True)
+    (inner / "m.py").write_text(MODULE)
+    for folder in (inner, *list(inner.parents)[:depth]):
+        (folder / ".git").mkdir()
+    sys.setrecursionlimit(len(inspect.stack()) + depth)
+    try:
+        found = find_files([str(tmp_path)], Configuration(isolated=True))
+    finally:
+        sys.setrecursionlimit(before)
+    assert found.files == [str(inner / "m.py")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error, read
@@ -84,6 +85,13 @@ class _Search:
             self.errors.append(SourceError(path, "is not checked: by its suffix it is neither Python nor a notebook"))
 
     def folder(self, path: str) -> None:
+        """And the repositories in it, and in these: however deep, they are no calls of one another."""
+        folders = [path]
+        for each in folders:
+            folders += self._searched(each)
+
+    def _searched(self, path: str) -> list[str]:
+        """The repositories in the folder, which are still to be searched."""
         from tonumpy.frontends.git import GitError, list_files, root_of  # only for folders: start-up
 
         repository = root_of(path)
@@ -93,24 +101,24 @@ class _Search:
                 listed = list_files(path, repository, *(f"*{suffix}" for suffix in SUFFIXES))
             except GitError as error:
                 self.warnings.append(f"{path}: git's ignore rules are not applied: {error}")
-        if listed is None:
-            self._walk(path)
-        else:
-            self._take_listed(path, listed)
+        return self._walk(path) if listed is None else self._take_listed(path, listed)
 
-    def _take_listed(self, folder: str, listed: Listed) -> None:
+    def _take_listed(self, folder: str, listed: Listed) -> list[str]:
+        repositories = []
+        is_in_place = partial(_is_in_place, os.path.realpath(folder).replace(os.sep, "/"), {})
         for name in listed.repositories:
             path = _join(folder, name)
-            if os.path.exists(os.path.join(path, ".git")) and not self._is_excluded(path):
-                self.folder(path)
+            if is_in_place(f"{name}/.git") and _is_repository(path) and not self._is_excluded(path):
+                repositories.append(path)
         for name in listed.files:
             path = _join(folder, name)
             # git still lists a tracked file that was deleted, and a link to a folder as if it were a file.
-            if os.path.lexists(path) and not os.path.isdir(path) and not self._is_excluded(path):
+            if os.path.lexists(path) and not os.path.isdir(path) and is_in_place(name) and not self._is_excluded(path):
                 self.files.append(path)
+        return repositories
 
-    def _walk(self, top: str) -> None:
-        folders = [top]
+    def _walk(self, top: str) -> list[str]:
+        folders, repositories = [top], []
         while folders:
             folder = folders.pop()
             try:
@@ -124,17 +132,28 @@ class _Search:
             for entry in entries:
                 path = _join(folder, entry.name)
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name in USUAL_FOLDERS or self._is_excluded(path):
-                        continue
-                    if os.path.exists(os.path.join(path, ".git")):
-                        self.folder(path)
-                    else:
-                        folders.append(path)
+                    if entry.name not in USUAL_FOLDERS and not self._is_excluded(path):
+                        (repositories if _is_repository(path) else folders).append(path)
                 elif entry.name.endswith(SUFFIXES) and _may_be_file(entry) and not self._is_excluded(path):
                     self.files.append(path)
+        return repositories
 
     def _is_excluded(self, path: str) -> bool:
         return excludes(self.configuration.settings_in(os.path.dirname(path)).exclude, path)
+
+
+def _is_in_place(folder: str, known: dict[str, bool], name: str) -> bool:
+    """Whether what git lists is in the folder itself: an index may hold any name, with `..` or through a link, and the
+    author of a repository may have written it. A file that is a link by itself is another question."""
+    parent = name[: name.rfind("/") + 1]
+    if parent not in known:
+        place = f"{folder.rstrip('/')}/{parent}"
+        known[parent] = os.path.realpath(place).replace(os.sep, "/").rstrip("/") == place[:-1]
+    return known[parent]
+
+
+def _is_repository(path: str) -> bool:
+    return os.path.exists(os.path.join(path, ".git"))
 
 
 def _may_be_file(entry: os.DirEntry[str]) -> bool:
