@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -14,11 +15,13 @@ import pytest
 from tonumpy import SourceError, check_source, fix_source
 from tonumpy.config import ConfigError, Configuration, read_globs
 from tonumpy.findings import Position
+from tonumpy.frontends import cli
 from tonumpy.frontends.disk import read
 from tonumpy.globs import Exclude, excludes
 from tonumpy.inference.index.project import Project
 from tonumpy.repair.diff import unified_diff
 from tonumpy.report import Report, format_named, format_names
+from tonumpy.text.reading import read_regular
 from tonumpy.text.source import MAX_LENGTH
 
 if TYPE_CHECKING:
@@ -165,6 +168,14 @@ def test_a_file_that_has_no_end(tmp_path: Path) -> None:
         read(str(path))
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="needs files of the system that have no size")
+def test_a_file_that_has_no_size() -> None:
+    assert os.stat("/proc/self/maps").st_size == 0
+    assert b"python" in read_regular("/proc/self/maps")
+    with pytest.raises(OSError, match="is larger than 100 bytes"):  # `/proc/self/pagemap` has a third of a terabyte
+        read_regular("/proc/self/maps", 100)
+
+
 # configuration
 
 
@@ -183,13 +194,120 @@ def test_a_file_that_has_no_end(tmp_path: Path) -> None:
         ("[tool]\ntonumpy.strict = [[]]", r"strict: expected true or false, found \[\[\]\]"),
         ("[[tool.tonumpy]]\nstrict = true", "expected a table"),
         ("[tool.tonumpy]\njobs = 1e400", "jobs: expected a number"),
+        ("[tool.tonumpy]\n" + "x" * 900_000 + " = 1", r"has no key `x* \.\.\. x*`"),
         ("[tool.tonumpy]\nselect = 2020-01-01", "select: expected a list of strings"),
+        ("[tool.tonumpy]\njobs = " + "1" * 5_000, "not valid TOML: Exceeds the limit"),
+        (
+            "[tool.tonumpy]\nexclude" + ".a" * 900 + " = 1",
+            "exclude: (nested too deeply$|expected a list of strings, found .* \\.\\.\\. )",
+        ),
+        ("[tool.tonumpy]\nexclude" + ".a" * 50_000 + " = 1", "a line has more than 1000 dots"),
+        ('[tool.tonumpy]\nexclude = ["' + "?" * 900_000 + '"]', "exclude: `.*` is longer than 1000 characters"),
+        (
+            '[tool.tonumpy]\nexclude = ["' + "{" * 400 + "}" * 400 + '"]',
+            "exclude: the braces in .* are nested too deeply",
+        ),
+        (
+            '[tool.tonumpy]\nexclude = ["' + "{a," * 200 + "}" * 200 + '"]',
+            "exclude: the braces in .* are nested too deeply",
+        ),
+        ('[tool.tonumpy]\nextend = "a\\u0000b"', "extend: .*: Invalid argument"),
+        ('[tool.tonumpy]\nbaseline = "a\\u0000b"', "baseline: embedded null"),
+        (
+            '[tool.tonumpy]\nbaseline = "../kept.json"',
+            "baseline: expected a file in .*; `--baseline` may name any other",
+        ),
+        ('[tool.tonumpy]\nbaseline = "/etc/passwd"', "baseline: expected a file in "),
     ],
 )
 def test_settings_that_cannot_be_understood(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message) as caught:
         Configuration().settings_in(str(tmp_path))
+    assert len(str(caught.value)) < 1_100
+
+
+def test_settings_that_extend_too_many(tmp_path: Path) -> None:
+    for number in range(2_000):
+        (tmp_path / f"{number}.toml").write_text(f'[tool.tonumpy]\nextend = "{number + 1}.toml"\n')
+    with pytest.raises(ConfigError, match="extend: more than 10 files, each by way of the one before"):
+        Configuration(config=str(tmp_path / "0.toml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ("1" * 5_000, "not valid JSON: Exceeds the limit"),
+        ('{"version": 1, "findings": 5}', "findings: expected a list"),
+        ('{"version": 1, "findings": [5]}', r"findings\[0\]: "),
+        ('{"version": 1, "findings": [{"path": "a", "code": "b", "line": "c", "count": 1e999}]}', r"findings\[0\]: "),
+        (None, "is not a regular file"),
+    ],
+)
+def test_a_baseline_that_cannot_be_understood(
+    text: str | None, message: str, tmp_path: Path, run_tonumpy: RunTonumpy
+) -> None:
+    (tmp_path / "a.py").touch()
+    if text is None:
+        (tmp_path / "kept.json").symlink_to("/dev/zero")
+    else:
+        (tmp_path / "kept.json").write_text(text)
+    result = run_tonumpy("check", "--baseline", "kept.json", "a.py")
+    assert result.code == 2
+    assert re.match(f"tonumpy: error: kept.json: {message}", result.err)
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("folder", ["", "reports/"])
+@pytest.mark.parametrize("command", ["baseline write --baseline", "check --output-file"])
+def test_a_report_is_not_written_through_a_link_of_a_stranger(
+    folder: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "victim").mkdir()
+    victim = tmp_path / "victim/kept.json"
+    victim.write_text("precious")
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a.py").write_text(CALL)
+    (tree / "reports").symlink_to("../victim")
+    (tree / "kept.json").symlink_to("../victim/kept.json")
+    monkeypatch.chdir(tree)
+    path = [] if command.startswith("baseline") else ["a.py"]
+    assert cli.main([*command.split(), f"{folder}kept.json", *path]) == 2
+    reason = f"leads out of the folder, to {victim}, so the report is not written"
+    assert capsys.readouterr().err == f"tonumpy: error: {folder}kept.json: {reason}\n"
+    assert victim.read_text() == "precious"
+    assert cli.main([*command.split(), str(victim), *path]) < 2  # who names it means it
+    assert victim.read_text() != "precious"
+
+
+# notebooks
+
+CELL = json.dumps({"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": CALL})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (f'"cells": [{CELL}], "x": {"1" * 5_000}', "no JSON that Python reads: Exceeds the limit"),
+        (f'"cells": [{CELL}], "x": {"[" * 100_000}', "nested too deeply"),
+        (f'"cells": [{CELL}], "cells": 5', "no notebook: its cells are no array"),
+        ('"cells": {"a": []}', "no notebook: its cells are no array"),
+    ],
+    ids=["a long number", "deep", "cells twice", "cells of another kind"],
+)
+def test_a_notebook_that_cannot_be_understood(fields: str, message: str) -> None:
+    for ask in (check_source, fix_source):
+        with pytest.raises(SourceError, match=f"cannot be read as a notebook: {message}"):
+            ask(f'{{"nbformat": 4, {fields}}}', "a.ipynb")
+
+
+def test_of_a_key_that_a_notebook_has_twice_the_last_counts() -> None:
+    cell = CELL.replace('"source"', '"source": ["x.numpy()"], "source"')
+    notebook = f'{{"nbformat": 4, "cells": [], "x": NaN, "cells": [{cell}]}}'
+    assert [finding.code for finding in check_source(notebook, "a.ipynb")] == ["TNP101"]
+    assert fix_source(notebook, "a.ipynb") == notebook.replace("return x.numpy()", "return x.detach().cpu().numpy()")
 
 
 # output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from functools import partial
 
 from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.globs import Exclude, excludes, expand_braces, regular_expression
@@ -30,10 +31,20 @@ EVERY_CODE = "ALL"  # in place of a code, as in ruff
 # The table may be named in a header that is not closed.
 _NAMES_THE_TABLE = rb"(?m)tonumpy[\"']?\s*[].=]|^[ \t]*\[[^\n]*tonumpy"  # compiled where it is needed: start-up
 MAX_BYTES = 1_000_000
+_MAX_DOTS = 1_000  # in a line: the time that a key takes grows with the square of its parts
+_LONGEST_MESSAGE = 1_000  # in characters
+_MAX_EXTENDED = 10  # files, each by way of the one before
 
 
 class ConfigError(Exception):
-    """A choice that cannot be followed; its text names the file or option, the key and what is wrong."""
+    """A choice that cannot be followed; its text names the file or option, the key and what is wrong.
+
+    It tells what was found there, of which a megabyte would bury the rest.
+    """
+
+    def __init__(self, text: str) -> None:
+        half = _LONGEST_MESSAGE // 2
+        super().__init__(text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:]}")
 
 
 class FileIgnores(NamedTuple):
@@ -261,6 +272,10 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
     here = os.path.realpath(path)
     if here in read_for:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: the file extends itself, by way of others")
+    if len(read_for) == _MAX_EXTENDED:
+        raise ConfigError(
+            f"{path}: [tool.tonumpy] extend: more than {_MAX_EXTENDED} files, each by way of the one before"
+        )
     choices = read_table(table, path, text)  # what is wrong here is said before what is wrong there
     try:
         under = _read_named(os.path.join(os.path.dirname(path), os.path.expanduser(extended)), (*read_for, here))
@@ -285,8 +300,10 @@ def _table(path: str) -> tuple[object, str]:
         import tomli as tomllib
     try:
         text = data.decode()
+        if any(line.count(".") > _MAX_DOTS for line in text.split("\n")):
+            raise ConfigError(f"{path}: a line has more than {_MAX_DOTS} dots")
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # of the text, its encoding or a number with too many digits
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
@@ -308,6 +325,8 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
             raise ConfigError(f"{path}: [tool.tonumpy] has no key `{key}`{_suggestion(key, known)}")
         try:
             choices[key.replace("-", "_")] = _READERS[key](value, os.path.dirname(os.path.abspath(path)))
+        except RecursionError as error:
+            raise ConfigError(f"{path}: [tool.tonumpy] {key}: nested too deeply") from error
         except ValueError as error:
             raise ConfigError(f"{path}{_row_of(error, key, text)}: [tool.tonumpy] {key}: {error}") from error
     return Choices(**choices)  # type: ignore[arg-type]
@@ -379,19 +398,17 @@ def _read_promises(value: object, _root: str) -> tuple[OwnPromise, ...]:
     return read_promises(value, is_dtype_name, lambda word: _suggestion(word, KEYS))
 
 
-def _read_path(value: object, root: str) -> str:
-    """Relative to the current folder, as a path of the command line is; the file's is relative to the file."""
+def _read_path(kind: str, others: str, value: object, root: str) -> str:
+    """Relative to the current folder, as a path of the command line is; the file's is relative to the file.
+
+    It is in the folder of the file: the author of a repository has no say over what is elsewhere, and we write there.
+    """
     if not isinstance(value, str):
-        raise ValueError(f"expected the path of a file, found {_shown(value)}")
-    return os.path.relpath(os.path.join(root, os.path.expanduser(value)))
-
-
-def _read_cache_dir(value: object, root: str) -> str:
-    """A folder in that of the file: the author of a repository has no say over other folders."""
-    path = _read_path(value, root)
+        raise ValueError(f"expected the path of a {kind}, found {_shown(value)}")
+    path = os.path.relpath(os.path.join(root, os.path.expanduser(value)))
     inside, outside = os.path.realpath(path), os.path.realpath(root)
     if not inside.startswith(os.path.join(outside, "")):
-        raise ValueError(f"expected a folder in {outside}; `--cache-dir` and TONUMPY_CACHE_DIR may name any other")
+        raise ValueError(f"expected a {kind} in {outside}; {others} may name any other")
     return path
 
 
@@ -448,9 +465,9 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "jobs": read_jobs,
     "confidence": read_confidence,
     "disable-habits": _read_habits,
-    "baseline": _read_path,
+    "baseline": partial(_read_path, "file", "`--baseline`"),
     "promises": _read_promises,
-    "cache-dir": _read_cache_dir,
+    "cache-dir": partial(_read_path, "folder", "`--cache-dir` and TONUMPY_CACHE_DIR"),
 }
 
 

@@ -19,7 +19,9 @@ USUAL_FOLDERS = frozenset(
     " venv".split()
 )
 
+MAX_LENGTH = 1000  # of a glob
 MAX_GLOBS = 1000  # that one with braces may stand for
+_MAX_DEPTH = 10  # of braces in braces
 
 
 class Exclude(NamedTuple):
@@ -112,8 +114,10 @@ def split_at_commas(text: str) -> list[str]:
 def expand_braces(pattern: str) -> list[str]:
     """The globs that one with `{a,b}` stands for, as in a shell: braces without a comma stand for themselves.
 
-    ValueError where one is not closed, or they multiply.
+    ValueError where one is not closed, they multiply, or the glob is longer than anybody would write it.
     """
+    if len(pattern) > MAX_LENGTH:
+        raise ValueError(f"`{pattern[:20]}...` is longer than {MAX_LENGTH} characters")
     start = pattern.find("{")
     while start != -1:
         depth, stop = 0, start
@@ -121,6 +125,8 @@ def expand_braces(pattern: str) -> list[str]:
             depth += (pattern[stop] == "{") - (pattern[stop] == "}")
             if depth == 0:
                 break
+            if depth > _MAX_DEPTH:
+                raise ValueError(f"the braces in `{pattern}` are nested too deeply")
         else:
             raise ValueError(f"the brace in `{pattern}` is not closed")
         parts = split_at_commas(pattern[start + 1 : stop])

@@ -11,6 +11,7 @@ import os
 from tonumpy.config import ConfigError
 from tonumpy.frontends.disk import write_report
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,20 +83,24 @@ def _relative(path: str, filename: str) -> str:
 
 def _read(path: str) -> dict[Key, int]:
     try:
-        with open(path, encoding="utf-8") as stream:
-            document = json.load(stream)
+        document = json.loads(read_regular(path))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; `tonumpy baseline write` makes it") from error
     except ValueError as error:
         raise ConfigError(f"{path}: not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply") from error
     if not isinstance(document, dict) or document.get("version") != _VERSION:
         raise ConfigError(f"{path}: no baseline of version {_VERSION}")
     counts: dict[Key, int] = {}
-    for number, entry in enumerate(document.get("findings", ())):
+    entries = document.get("findings")
+    if not isinstance(entries, list):
+        raise ConfigError(f"{path}: findings: expected a list")
+    for number, entry in enumerate(entries):
         try:
             key = Key(*(_text(entry[field]) for field in Key._fields))
             counts[key] = counts.get(key, 0) + int(entry["count"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             reason = f"has no `{error.args[0]}`" if isinstance(error, KeyError) else str(error)
             raise ConfigError(f"{path}: findings[{number}]: {reason}") from error
     return counts

@@ -6,6 +6,7 @@ import os
 
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
+from tonumpy.frontends.git import root_of
 from tonumpy.text.reading import read_regular
 
 
@@ -17,7 +18,15 @@ def read(path: str) -> bytes:
 
 
 def write_report(path: str, text: str) -> None:
-    """A report into a file of its own, whose folder is made where it is missing; ConfigError where it cannot be."""
+    """A report into a file of its own, whose folder is made where it is missing; ConfigError where it cannot be.
+
+    A link in the folder at hand, or its repository, may be a stranger's: none is followed to a place outside.
+    """
+    target = os.path.realpath(path)
+    here = os.path.realpath(os.curdir)
+    top = os.path.join(root_of(here) or here, "")
+    if os.path.abspath(os.path.join(here, path)).startswith(top) and not target.startswith(top):
+        raise ConfigError(f"{path}: leads out of the folder, to {target}, so the report is not written")
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:

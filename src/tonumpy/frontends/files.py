@@ -104,7 +104,7 @@ class _Search:
         return self._walk(path) if listed is None else self._take_listed(path, listed)
 
     def _take_listed(self, folder: str, listed: Listed) -> list[str]:
-        repositories = []
+        repositories: list[str] = []
         is_in_place = partial(_is_in_place, os.path.realpath(folder).replace(os.sep, "/"), {})
         for name in listed.repositories:
             path = _join(folder, name)
@@ -118,7 +118,7 @@ class _Search:
         return repositories
 
     def _walk(self, top: str) -> list[str]:
-        folders, repositories = [top], []
+        folders, repositories = [top], list[str]()
         while folders:
             folder = folders.pop()
             try:

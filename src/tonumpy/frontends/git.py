@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from tonumpy.lazy_typing import NamedTuple
+from tonumpy.text.reading import read_regular
 
 TIME_LIMIT = 60.0  # seconds; a big repository on a slow disk takes a few, and a pipe in place of a file for ever
 
@@ -79,11 +80,8 @@ class _Repository:
     @staticmethod
     def _named_by(path: str, before: str = "") -> str | None:
         """The folder that a small file names, if it does."""
-        if not os.path.isfile(path):
-            return None
         try:
-            with open(path, "rb") as stream:
-                text = os.fsdecode(stream.read(4096)).rstrip("\r\n")
+            text = os.fsdecode(read_regular(path, 4096)).rstrip("\r\n")
         except OSError:
             return None
         if not text.startswith(before) or "\0" in text:

@@ -98,13 +98,17 @@ def read_document(text: str) -> Document:
     fields: dict[str, Any] = {}
     try:
         for key in reader.members():
-            if key == "cells" and reader.peek() == "[":
+            if key != "cells":
+                fields[key] = reader.value()
+            elif reader.peek() == "[":
                 cells = list(_code_cells(reader))
             else:
-                fields[key] = reader.value()
+                raise NotReadError("no notebook: its cells are no array", reader.at)
         reader.end()
     except json.JSONDecodeError as error:
         raise NotReadError(f"no JSON: {error.msg}", error.pos) from error
+    except ValueError as error:
+        raise NotReadError(f"no JSON that Python reads: {error}", reader.at) from error
     except RecursionError as error:
         raise NotReadError("nested too deeply", 0) from error
     return Document(tuple(cells), fields)
