@@ -313,6 +313,7 @@ def test_of_a_key_that_a_notebook_has_twice_the_last_counts() -> None:
 # output
 
 EVIL = "z\x1b[2J\r\n::error file=x.py::Injected\u202e"
+JSON_FORMATS = ("gitlab", "json", "rdjson", "sarif")  # json-lines is no JSON as a whole
 
 
 def lines_about(evil: str, render: Callable[[Report], str]) -> str:
@@ -323,14 +324,62 @@ def lines_about(evil: str, render: Callable[[Report], str]) -> str:
 
 @pytest.mark.parametrize("form", format_names())
 def test_a_name_forges_nothing_in_a_report(form: str) -> None:
-    text = lines_about(f"{EVIL}.py", lambda report: format_named(form).render(report, colour=False))
-    assert not set(text) & set("\x1b\r\u202e")
+    text = lines_about(
+        f"{EVIL}\u061c\ufffe\U000e0041.py", lambda report: format_named(form).render(report, colour=False)
+    )
+    assert not set(text) & set("\x1b\r\u202e\u061c\ufffe\U000e0041")
     assert not any(line.startswith("::error file=x.py") for line in text.splitlines())
-    if form in ("json", "sarif"):
+    if form in JSON_FORMATS:
         json.loads(text)
 
 
-@pytest.mark.parametrize("form", ["json", "sarif"])
+COMMANDS = ("::error file=x.py::a.py", " ::error::a.py", "##[error]a.py", "a##vso[task.b]c.py")
+
+
+@pytest.mark.parametrize("form", [each for each in format_names() if each not in ("github", "azure", "html")])
+def test_a_name_is_no_command_to_a_runner(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """GitHub Actions and Azure Pipelines read commands from what is printed, in any format."""
+    for name in COMMANDS:
+        (tmp_path / name).write_text(CALL.rstrip() + f"  ##[error]{name}\n")
+        (tmp_path / f"{name}b.py").write_text("import torch\nx.numpy(\n")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["check", "--output-format", form, "--show-evidence"]) == 2
+    told = capsys.readouterr()
+    lines = (told.out + told.err).splitlines()
+    assert not any(line.lstrip().startswith("::") or "##[" in line or "##vso[" in line for line in lines)
+    if form in JSON_FORMATS and form != "sarif":  # which has names as in an address
+        assert sum(any(name in text for name in COMMANDS) for text in strings_in(json.loads(told.out))) >= len(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["check --show-files", "check --show-settings", "check -v", "check --baseline=kept.json", "fix --show-fixes"],
+)
+def test_a_name_forges_nothing_beside_a_report(
+    arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("::error::a\x1b[2J\n.py", "b.py"):
+        (tmp_path / name).write_text(CALL)
+    kept = {"path": "b.py", "code": "X", "line": "\x1b[2J\n::error", "count": 1}
+    (tmp_path / "kept.json").write_text(json.dumps({"version": 1, "findings": [kept]}))
+    monkeypatch.chdir(tmp_path)
+    cli.main(arguments.split())
+    told = capsys.readouterr()
+    assert "[2J" in told.out + told.err
+    assert "\x1b" not in told.out + told.err
+    assert not any(line.startswith("::") for line in (told.out + told.err).splitlines())
+
+
+def strings_in(value: object) -> list[str]:
+    if isinstance(value, (list, dict)):
+        parts = value if isinstance(value, list) else value.values()
+        return [text for part in parts for text in strings_in(part)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("form", JSON_FORMATS)
 def test_a_name_that_is_no_text_is_valid_json(form: str) -> None:
     text = lines_about("caf\udce9.py", lambda report: format_named(form).render(report, colour=False))
     json.dumps(json.loads(text), ensure_ascii=False).encode()

@@ -123,7 +123,7 @@ def _show(arguments: argparse.Namespace) -> int:
     stdin = _reads_stdin(arguments)
     files = [arguments.stdin_filename or "-"] if stdin else named_files(arguments, configuration, errors)
     if arguments.show_files:
-        text = "".join(f"{path}\n" for path in files)
+        text = "".join(f"{_visible(path)}\n" for path in files)
     else:
         from tonumpy.frontends.show_settings import render  # only here: start-up
 
@@ -156,7 +156,7 @@ def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, 
 
     kept = baseline.without(path, report, run.looked_at)
     for key in kept.stale:
-        text = f"{path} has {key.code} in {key.path} for nothing: `{key.line}`"
+        text = _visible(f"{path} has {key.code} in {key.path} for nothing: `{key.line}`")
         _write(f"tonumpy: warning: {text}; `tonumpy baseline write` renews it\n", sys.stderr)
     return kept.report, kept.hidden
 
@@ -361,7 +361,7 @@ def _told_of(outcomes: Iterable[Outcome], arguments: argparse.Namespace) -> Iter
 
 def _tell(arguments: argparse.Namespace, what: str) -> None:
     if arguments.verbose:
-        _write(f"tonumpy: {what}\n", sys.stderr)
+        _write(f"tonumpy: {_visible(what)}\n", sys.stderr)
 
 
 def candidate_files(
@@ -421,16 +421,13 @@ def _choices(arguments: argparse.Namespace) -> Choices:
 
 
 def _visible(text: str) -> str:
-    from tonumpy.text.visible import visible  # only where there is something to complain of: start-up
+    from tonumpy.text.visible import visible_path  # only where there is something to complain of: start-up
 
-    return visible(text)
+    return visible_path(text)
 
 
 def _write_errors(errors: Iterable[SourceError]) -> None:
-    lines = []
-    for error in errors:
-        lines.append(f"{_visible(f'{error.place}: error: {error.reason}')}\n")
-    _write("".join(lines), sys.stderr)
+    _write("".join(f"{_visible(f'{error.place}: error: {error.reason}')}\n" for error in errors), sys.stderr)
 
 
 def _write_diff(changes: Iterable[tuple[str, Change]], *, colour: bool) -> None:

@@ -7,6 +7,7 @@ import os
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rules import all_rules
+from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,9 +27,9 @@ def render(files: Sequence[str], configuration: Configuration) -> str:
 
 def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
     rules = ", ".join(rule.code for rule in all_rules() if settings.selects(rule))
-    lines = [f"# settings of {path}" for path in paths]
+    lines = [f"# settings of {visible(path)}" for path in paths]
     lines += [
-        f"# read from {origin or 'no file'}",
+        f"# read from {visible(origin or 'no file')}",
         f"# rules: {rules or 'none'}",
         f"# promises: {', '.join(each.function for each in settings.promises) or 'none'}",
         "[tool.tonumpy]",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report, count_codes, rule_names
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
-from tonumpy.text.visible import visible
+from tonumpy.text.visible import visible, visible_path
 
 if TYPE_CHECKING:
     from tonumpy.findings import Finding, Fix
@@ -36,7 +36,7 @@ def _line(finding: Finding, fixable: bool) -> str:
     row, column = finding.start
     colon = f"{CYAN}:{PLAIN}"
     cell = f"cell {finding.cell.number}{colon}" if finding.cell else ""
-    place = f"{BOLD}{visible(finding.filename)}{PLAIN}{colon}{cell}{row}{colon}{column}{colon}"
+    place = f"{BOLD}{visible_path(finding.filename)}{PLAIN}{colon}{cell}{row}{colon}{column}{colon}"
     mark = f" [{CYAN}*{PLAIN}]" if fixable else ""
     return f"{place} {RED}{finding.code}{PLAIN}{mark} {visible(finding.message)}{_repair(finding.fix)}\n"
 

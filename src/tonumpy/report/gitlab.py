@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from hashlib import sha256
 
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.parts.as_json import as_json
 from tonumpy.report.parts.entries import entries
+from tonumpy.text.visible import without_surrogates
 
 if TYPE_CHECKING:
     from tonumpy.findings import Position
@@ -19,11 +20,12 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
     """Paths are relative to the project, which a pipeline names in CI_PROJECT_DIR; elsewhere to the current folder."""
     root = os.environ.get("CI_PROJECT_DIR") or os.curdir
     taken: set[str] = set()
-    return json.dumps([_issue(entry, root, taken) for entry in entries(report)], indent=2) + "\n"
+    return as_json([_issue(entry, root, taken) for entry in entries(report)])
 
 
 def _issue(entry: Entry, root: str, taken: set[str]) -> dict[str, object]:
     path = entry.filename if entry.filename == "-" else os.path.relpath(entry.filename, root).replace(os.sep, "/")
+    path = without_surrogates(path)
     return {
         "check_name": entry.code,
         "description": f"{entry.code}: {entry.message}",
@@ -36,7 +38,7 @@ def _issue(entry: Entry, root: str, taken: set[str]) -> dict[str, object]:
 def _fingerprint(of: str, taken: set[str]) -> str:
     """What tells an issue from the others; it must not change where only the lines above change."""
     for number in range(len(taken) + 1):
-        found = sha256(f"{of}:{number}".encode(errors="surrogateescape")).hexdigest()[:16]
+        found = sha256(f"{of}:{number}".encode()).hexdigest()[:16]
         if found not in taken:
             taken.add(found)
             return found

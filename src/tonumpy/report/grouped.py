@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.concise import REPAIR, render_statistics
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
-from tonumpy.text.visible import visible
+from tonumpy.text.visible import visible, visible_path
 
 if TYPE_CHECKING:
     from tonumpy.findings import Finding
@@ -30,7 +30,7 @@ def _group(report: Report, filename: str, findings: list[Finding]) -> str:
         for finding in findings
     ]
     width = max(map(len, places))
-    lines = [f"{BOLD}{visible(filename)}{PLAIN}:"]
+    lines = [f"{BOLD}{visible_path(filename)}{PLAIN}:"]
     for finding, place in zip(findings, places, strict=True):
         mark = f" [{CYAN}*{PLAIN}]" if report.is_fixable(finding) else ""
         fix = finding.fix and f" {DIM}({REPAIR[finding.fix.applicability]}: {visible(finding.fix.message)}){PLAIN}"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
 from tonumpy.report import Report, absolute, count_codes, error_code, rule_names
+from tonumpy.report.parts.as_json import as_json
 from tonumpy.text.visible import without_surrogates
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
     """As in ruff, a file that could not be read or parsed is an entry too, in the place where it would be sorted."""
-    return json.dumps(json_entries(report), indent=2) + "\n"
+    return as_json(json_entries(report))
 
 
 def json_entries(report: Report) -> list[dict[str, object]]:
@@ -33,7 +32,7 @@ def render_statistics(report: Report, *, colour: bool) -> str:  # noqa: ARG001
                 "fixable_count": fixable,
             }
         )
-    return json.dumps(entries, indent=2) + "\n"
+    return as_json(entries)
 
 
 def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.json import json_entries
+from tonumpy.report.parts.as_json import as_json
 
 if TYPE_CHECKING:
     from tonumpy.report import Report
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
-    return "".join(json.dumps(entry, separators=(",", ":")) + "\n" for entry in json_entries(report))
+    return "".join(as_json(entry, is_one_line=True) for entry in json_entries(report))

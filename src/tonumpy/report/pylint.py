@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.parts.entries import entries
-from tonumpy.text.visible import visible
+from tonumpy.text.visible import visible_path
 
 if TYPE_CHECKING:
     from tonumpy.report import Report
@@ -16,4 +16,4 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
 
 
 def _line(entry: Entry) -> str:
-    return f"{visible(f'{entry.filename}:{entry.start.row}: [{entry.code}] {entry.message}')}\n"
+    return f"{visible_path(f'{entry.filename}:{entry.start.row}: [{entry.code}] {entry.message}')}\n"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import absolute
+from tonumpy.report.parts.as_json import as_json
 from tonumpy.report.parts.entries import entries
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
         "severity": "ERROR",
         "diagnostics": [_diagnostic(entry, report) for entry in entries(report)],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return as_json(document)
 
 
 def _diagnostic(entry: Entry, report: Report) -> dict[str, object]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from urllib.parse import quote
 
 from tonumpy import __version__
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.parts.as_json import as_json
 from tonumpy.rules import Rule, all_rules
 from tonumpy.text.visible import without_surrogates
 
@@ -39,7 +39,7 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
         "results": [_result(finding) for finding in report.findings],
     }
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    return as_json({"$schema": schema, "version": "2.1.0", "runs": [run]})
 
 
 def _rule(rule: Rule, url: str) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tonumpy.findings import Position
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.report import error_code
+from tonumpy.text.visible import without_surrogates
 
 if TYPE_CHECKING:
     from tonumpy.findings import Finding
@@ -30,8 +31,9 @@ def entries(report: Report) -> list[Entry]:
     found = []
     for each in report.findings:
         start, end = each.cell[1:] if each.cell else (each.start, each.end)  # in the JSON of a notebook
-        found.append(Entry(each.filename, each.code, each.message, start, end, each))
+        found.append(Entry(each.filename, each.code, without_surrogates(each.message), start, end, each))
     for error in report.errors:
         place = error.position or Position(1, 1)
-        found.append(Entry(error.filename, error_code(error)[0], error.reason, place, place, None))
+        reason = without_surrogates(error.reason)
+        found.append(Entry(error.filename, error_code(error)[0], reason, place, place, None))
     return sorted(found, key=lambda entry: entry.filename)

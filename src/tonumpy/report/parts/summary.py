@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report, is_fixable
+from tonumpy.text.visible import visible_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def repairs(fixed: Sequence[Finding], *, written: bool) -> str:
     """What `fix` has repaired, and where that was before it did."""
     done = "fixed" if written else "would fix"
     return "".join(
-        f"{each.filename}:{each.start.row}:{each.start.column}: {done} {each.code}: {each.fix.message}\n"
+        f"{visible_path(each.filename)}:{each.start.row}:{each.start.column}: {done} {each.code}: {each.fix.message}\n"
         for each in fixed
         if each.fix is not None
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.visible import without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,6 +26,7 @@ def without_colour(text: str) -> str:
 
 def shown(text: str) -> str:
     """A line of source with spaces for tabs, and pictures or escapes for what is no character of its own."""
+    text = without_commands(text)
     if text.isascii() and text.isprintable():
         return text
     return "".join(character if character.isprintable() else _visible(character) for character in text)
