@@ -500,6 +500,25 @@ def test_listings_answer_as_the_disk_does(tmp_path: Path) -> None:
     assert one.is_folder("/")
 
 
+def test_of_a_neighbour_only_what_it_imports_counts(keeping: Path) -> None:
+    project = RecordedProject()
+    project.roots_around(str(keeping / "pkg"))
+    asked = project.lookups(str(keeping / "pkg" / "of_this_file.py")) or ()
+    (around,) = (json.loads(json.dumps(each)) for each in asked if each.kind == "around")
+
+    def renewed() -> object:
+        return Answers(by_stamp=True).renewed(*around)
+
+    (keeping / "pkg" / "helpers.py").write_text(ON_CPU)
+    (keeping / "pkg" / "more.py").write_text("from torch import nn\n")
+    now = renewed()
+    assert now not in (None, around[2])
+    around[2] = now
+    assert renewed() == now
+    (keeping / "pkg" / "more.py").write_text("import jax\n")
+    assert renewed() is None
+
+
 def test_a_question_that_nobody_knows_is_answered_otherwise() -> None:
     """As a former version may have asked it."""
     assert Answers(by_stamp=True).renewed("of old", ("a",), ["b"]) is None

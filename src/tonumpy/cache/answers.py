@@ -11,7 +11,7 @@ import os
 from errno import EFBIG
 
 from tonumpy.cache.searches import Searches
-from tonumpy.inference.index.folders import MAX_BYTES, MAX_NEIGHBOURS, Folders
+from tonumpy.inference.index.folders import MAX_BYTES, Folders
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Stamp, as_answer, content_of, stamp_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
@@ -108,6 +108,7 @@ class Answers:
         self._stamps: dict[str, Stamp | None] = {}
         self._searches = Searches(self._stamp if by_stamp else None)
         self._read: dict[tuple[str, int], Content | str | None] = {}
+        self._imports: dict[str, list[object]] = {}
 
     def renewed(self, kind: str, about: Sequence[str], answer: object) -> object:
         """The answer, where it would be the same now, with the stamps that files have now; None where it would not."""
@@ -159,13 +160,21 @@ class Answers:
         return answer if list(self.listings.above(folder)) == answer else None
 
     def _around(self, folder: str, answer: list[Any]) -> object:
-        roots, contents = answer
-        names = sorted(name for name in self.listings.names_in(folder) if name.endswith(".py"))[:MAX_NEIGHBOURS]
-        if [os.path.join(folder, name) for name in names] == [filename for filename, *_ in contents]:
-            renewed = [self.content(each, MAX_BYTES) for each in contents]
-            if all(renewed):
-                return [roots, [as_answer(each) for each in renewed if each is not None]]
-        return None
+        """What the neighbours import counts, and nothing else in them."""
+        roots, neighbours = answer
+        known = {each[0]: each for each in neighbours}
+        found: list[list[Any]] = [self._neighbour(each, known.get(each)) for each in self.listings.neighbours(folder)]
+        together = {root for *_, own in found for root in own}
+        return [roots, found] if sorted(together) == roots else None
+
+    def _neighbour(self, filename: str, known: Sequence[Any] | None) -> list[Any]:
+        """A file with what it imports, as it is known if the file has not changed."""
+        content = None if known is None else self.content(known[:3], MAX_BYTES)
+        if known is not None and content is not None:
+            return [*as_answer(content), known[3]]
+        if filename not in self._imports:
+            self._imports[filename] = _imports(filename)
+        return self._imports[filename]
 
     def _stamp(self, filename: str) -> Stamp | None:
         if filename not in self._stamps:
@@ -183,3 +192,14 @@ class Answers:
             except OSError as error:
                 self._read[key] = TOO_LARGE if error.errno == EFBIG else None
         return self._read[key]
+
+
+def _imports(filename: str) -> list[object]:
+    """A file with what it imports, which is nothing if it cannot be read."""
+    from tonumpy.inference.index.frameworks import roots_in  # where no file has changed, it is not needed: start-up
+
+    try:
+        data, found = read_looked_at(filename, MAX_BYTES)
+    except OSError:
+        return [*as_answer(Content(filename, None, "")), []]
+    return [*as_answer(content_of(filename, data, found)), sorted(roots_in(data))]

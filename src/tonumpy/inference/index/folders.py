@@ -41,6 +41,11 @@ class Folders:
         except OSError:
             return []
 
+    def neighbours(self, folder: str) -> list[str]:
+        """The modules in a folder that are asked what frameworks are spoken there."""
+        names = sorted(name for name in self.names_in(folder) if name.endswith(".py"))[:MAX_NEIGHBOURS]
+        return [os.path.join(folder, name) for name in names]
+
     def is_package(self, folder: str) -> bool:
         return self.is_file(os.path.join(folder, "__init__.py"))
 

@@ -85,6 +85,11 @@ def imported_roots(text: str) -> frozenset[str]:
     return frozenset((*said, *re.findall(_CALLS, text)))
 
 
+def roots_in(data: bytes) -> frozenset[str]:
+    """Those of a file, whatever its encoding."""
+    return imported_roots(data.decode("latin-1"))
+
+
 def imports_torch(roots: frozenset[str]) -> bool:
     return any(re.match(_TORCH, root) for root in roots)
 

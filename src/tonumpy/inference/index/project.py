@@ -7,11 +7,8 @@ import sys
 from errno import EFBIG
 
 from tonumpy.findings import SourceError
-from tonumpy.inference.index.folders import MAX_BYTES, MAX_NEIGHBOURS, Folders, Roots
-from tonumpy.inference.index.frameworks import (
-    FOREIGN,
-    imported_roots,
-)
+from tonumpy.inference.index.folders import MAX_BYTES, Folders, Roots
+from tonumpy.inference.index.frameworks import FOREIGN, roots_in
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.repository import Repositories
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -58,6 +55,7 @@ class Project:
         self._modules: dict[str, Module | None] = {}
         self._roots: dict[tuple[str, str], Roots] = {}
         self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
+        self._imported: dict[str, frozenset[str]] = {}  # by each of them
         self._packages: dict[str, bool] = {}  # the folders, and whether they are packages
         self._above: dict[str, tuple[str, ...]] = {}  # the folders, and those above them in the repository
         self.repositories = Repositories(self._opened, self.note if self.records else None)
@@ -130,9 +128,9 @@ class Project:
         """What the modules of a folder import, so far as a few of them show it."""
         self._has_looked_at_files = True
         if folder not in self._roots_around:
-            names = sorted(name for name in self._folders.names_in(folder) if name.endswith(".py"))[:MAX_NEIGHBOURS]
-            texts = (_text_of(self._load, os.path.join(folder, name)) for name in names)
-            self._roots_around[folder] = frozenset[str]().union(*map(imported_roots, texts))
+            names = self._folders.neighbours(folder)
+            self._imported.update((name, _roots_in(self._load, name)) for name in names)
+            self._roots_around[folder] = frozenset[str]().union(*(self._imported[name] for name in names))
         return self._roots_around[folder]
 
     def find(self, dotted: str, folder: str) -> Module | None:
@@ -183,8 +181,8 @@ class Project:
         return self._roots[key]
 
 
-def _text_of(load: Callable[[str, int], bytes], filename: str) -> str:
+def _roots_in(load: Callable[[str, int], bytes], filename: str) -> frozenset[str]:
     try:
-        return load(filename, MAX_BYTES).decode("latin-1")
+        return roots_in(load(filename, MAX_BYTES))
     except OSError:
-        return ""
+        return frozenset()

@@ -32,7 +32,7 @@ class RecordedProject(Project):
         self._noted: dict[tuple[str, ...], object] = {}
         self._asked: set[str] = set()  # the paths at which the file at hand wanted modules
         self._answers: dict[str, list[object]] = {}  # what was found there when it was last read
-        self._contents: dict[str, list[Content]] = {}  # of a folder's neighbours
+        self._contents: dict[str, list[list[object]]] = {}  # of a folder's neighbours, each with what it imports
         self._neighbours: list[Content] = []  # what was read since a folder was last gone through
         self._loaded: Content | str | None = None  # what the last file was that was to be read
         self._is_torn = False
@@ -58,8 +58,7 @@ class RecordedProject(Project):
                 if self._packages[folder]:
                     folders.append(os.path.dirname(folder))
             if folder in self._contents:
-                neighbours = list(map(as_answer, self._contents[folder]))
-                noted["around", folder] = [sorted(self._roots_around[folder]), neighbours]
+                noted["around", folder] = [sorted(self._roots_around[folder]), self._contents[folder]]
             if folder in self._above:
                 noted["above", folder] = list(self._above[folder])
                 folders += self._above[folder]
@@ -78,7 +77,8 @@ class RecordedProject(Project):
         self._neighbours = []
         found = super().roots_around(folder)
         if is_new:
-            self._contents[folder], self._neighbours = self._neighbours, []
+            read = self._neighbours
+            self._contents[folder] = [[*as_answer(each), sorted(self._imported[each.filename])] for each in read]
         return found
 
     def _read(self, path: str) -> Module | None:
