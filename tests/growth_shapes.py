@@ -101,6 +101,7 @@ BODIES |= {
     "patterns": matched(lambda i: f"        case [a, {{'k{i}': b}}] | (a, b, *_):\n            x = a\n"),
     "nested lambdas": lambda n: module(function("", f"({'lambda: ' * n}x){'()' * n}.numpy()")),
     "conversions in one statement": lambda n: module(function("", f"[{', '.join(['x.numpy()'] * n)}]")),
+    "conversions in an f-string": lambda n: module(function("", f'f"{"{x.numpy()}" * n}"')),
     "arguments in one statement": lambda n: module(
         NUMPY, function("", f"[{', '.join(['np.asarray(x.cuda())'] * n)}]")
     ),
@@ -157,6 +158,7 @@ def decorated(n: int) -> str:
 
 MODULES: dict[str, Shape] = {
     "functions": lambda n: module(*(function(f"    y = x + {i}\n", "y.numpy()", name=f"f{i}") for i in range(n))),
+    "functions of one name": lambda n: module(*(function(f"    y = x + {i}\n", "y.numpy()") for i in range(n))),
     "functions that call each other in turn": functions_that(
         lambda _, i: f"    y = _f{i + 1}(x)\n    return y.numpy()\n", "def _fLAST(x):\n    return torch.zeros(3)\n"
     ),

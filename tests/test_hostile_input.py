@@ -58,6 +58,7 @@ PIECES = {
     "escaped quotes": '\\"' * 30_000,
     "attributes in one line": "a.b, " * 12_000,
     "what is looked for": "sparse conj bfloat16 " * 3_000,
+    "rows": "x.numpy()\n" * 80_000,
     "noqa and blanks": f"# noqa{' ' * 60_000}: x",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, Fix, Position
@@ -139,16 +140,20 @@ def _force(call: ast.Call, source: Source) -> Edit:
 def _is_echoed(candidate: Candidate, source: Source) -> bool:
     """Whether the call stands in an `f"{x.numpy()=}"`, which prints its own source, or in a template `t"{x.numpy()}"`,
     which keeps it: an edit changes more than it is to."""
-    if candidate.string is None:
-        return False
-    for field in ast.walk(candidate.string):
-        if type(field).__name__ == "Interpolation" and any(node is candidate.call for node in ast.walk(field)):
-            return True
-        if isinstance(field, ast.FormattedValue) and any(node is candidate.call for node in ast.walk(field.value)):
+    return candidate.string is not None and candidate.call in _echoed_in(candidate.string, source)
+
+
+@lru_cache(maxsize=1)  # one string may hold any number of candidates
+def _echoed_in(string: ast.expr, source: Source) -> frozenset[ast.AST]:
+    found = set[ast.AST]()
+    for field in ast.walk(string):
+        if type(field).__name__ == "Interpolation":
+            found.update(ast.walk(field))
+        elif isinstance(field, ast.FormattedValue):
             after = _gap(source.text, source.offset(source.node_end(field.value))).end()
             if source.text.startswith("=", after):
-                return True
-    return False
+                found.update(ast.walk(field.value))
+    return frozenset(found)
 
 
 def _name_start(attribute: ast.Attribute, source: Source) -> Position:

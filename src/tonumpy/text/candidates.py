@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
+from collections import Counter
+from functools import lru_cache
 
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
@@ -309,9 +311,15 @@ def is_placed(candidate: Candidate, source: Source) -> bool:
     string = candidate.string
     if place is None or string is None:
         return place is not None
+    is_inside = source.node_start(string) < place < source.node_end(string)
+    return is_inside and _places_in(string, candidate.attribute.attr, source)[place] == 1
+
+
+@lru_cache(maxsize=1)  # one string may hold any number of candidates
+def _places_in(string: ast.expr, name: str, source: Source) -> Counter[Position | None]:
+    """How many attributes of a name are said to stand in each place."""
     attributes = [node for node in ast.walk(string) if isinstance(node, ast.Attribute)]
-    taken = [source.name_start(each) for each in attributes if each.attr == candidate.attribute.attr]
-    return source.node_start(string) < place < source.node_end(string) and taken.count(place) == 1
+    return Counter(source.name_start(each) for each in attributes if each.attr == name)
 
 
 def call_span(candidate: Candidate, source: Source) -> tuple[Position, Position]:

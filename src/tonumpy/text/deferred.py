@@ -162,12 +162,19 @@ def _definitions(part: _Part, indent: str) -> list[tuple[re.Match[str], int, int
 
 def _end_of_code(text: str, start: int, stop: int, code: int) -> int | None:
     """Where the last token ends that is no comment; behind `code` stands no long string. None where uncertain."""
-    end = start + len(text[start:stop].rstrip())
+    end = _end_of_text(text, start, stop)
     while True:
         comment = comment_in_line(text, max(text.rfind("\n", code, end) + 1, code), end)
         if comment is None or comment == -1:
             return None if comment is None else end
-        end = start + len(text[start:comment].rstrip())
+        end = _end_of_text(text, start, comment)
+
+
+def _end_of_text(text: str, start: int, stop: int) -> int:
+    """Without the blanks at its end, and without a look at the rest."""
+    while stop > start and text[stop - 1].isspace():
+        stop -= 1
+    return stop
 
 
 # What is known of a definition before it is looked into.

@@ -183,6 +183,8 @@ class Source:
 
     def ast_position(self, row: int, byte_column: int) -> Position:
         """The position of an ast `lineno` and `col_offset`; the latter counts UTF-8 bytes from 0."""
+        if self.text.isascii():  # which Python knows of a text; a line would have to be cut out of it
+            return Position(row, byte_column + 1)
         line = self.line(row)
         if line.isascii():
             return Position(row, byte_column + 1)

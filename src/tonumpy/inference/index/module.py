@@ -59,7 +59,7 @@ class Module:
         self.names = Names(source)
         self.use = Use(source, self.names, self.words, project)
         self.frameworks = Frameworks(source, project)
-        self._derived: dict[tuple[object, int], Any] = {}
+        self._derived: dict[tuple[object, int | str], Any] = {}
 
     @classmethod
     def namespace(cls, folder: str, project: Modules) -> Module:
@@ -97,6 +97,14 @@ class Module:
         key = (work, id(node))
         if key not in self._derived:
             self._derived[key] = work(node)
+        found: _T = self._derived[key]
+        return found
+
+    def derived_of(self, work: Callable[[Module, str], _T], name: str) -> _T:
+        """What `work` makes of this module and a name in it, and of nothing else."""
+        key = (work, name)
+        if key not in self._derived:
+            self._derived[key] = work(self, name)
         found: _T = self._derived[key]
         return found
 

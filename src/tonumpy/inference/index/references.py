@@ -31,7 +31,20 @@ class Reference(NamedTuple):
 
 def places_that_name(module: Module, name: str) -> list[Reference]:
     """Every place in a module that names something whose name, or the last part of it, is this."""
-    search = _Search(name, module.source.rows_with_name(name), [])
+    return module.derived_of(_places_that_name, name)
+
+
+def is_named_again(module: Module, name: str) -> bool:
+    """Whether the module says a name in more than one row."""
+    return len(module.derived_of(_rows_with_name, name)) > 1
+
+
+def _rows_with_name(module: Module, name: str) -> list[int]:
+    return module.source.rows_with_name(name)
+
+
+def _places_that_name(module: Module, name: str) -> list[Reference]:
+    search = _Search(name, module.derived_of(_rows_with_name, name), [])
     _collect(module.tree.body, (module.tree,), search)
     return search.found
 

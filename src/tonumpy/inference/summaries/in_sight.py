@@ -8,6 +8,7 @@ from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.references import (
     class_around,
     is_called_on_self_alone,
+    is_named_again,
     is_nested,
     references_to,
 )
@@ -68,7 +69,7 @@ def is_called_in_its_module(module: Module, node: FunctionNode) -> bool:
     """Whether a public function or method is called in its module as well as by others."""
     if node.name == "forward" or node.name.startswith("__"):
         return False  # it is called without its name
-    return len(module.source.rows_with_name(node.name)) > 1 and all(map(keeps_calls_in_sight, node.decorator_list))
+    return is_named_again(module, node.name) and all(map(keeps_calls_in_sight, node.decorator_list))
 
 
 def keeps_calls_in_sight(decorator: ast.expr) -> bool:
