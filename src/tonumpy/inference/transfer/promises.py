@@ -45,7 +45,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
-    from tonumpy.inference.knowledge.libraries.rows import Promise
+    from tonumpy.inference.knowledge.libraries.rows import Promise, Where
     from tonumpy.inference.lattice.evidence import AllEvidence, Aspect
     from tonumpy.inference.transfer.frame import Frame
 
@@ -81,7 +81,7 @@ def _rests_on(
     """The promise itself, and what the facts rest on that it is derived from."""
     evidence: AllEvidence = PROVED
     if cpu is not None:
-        evidence = _derived(frame, promise, "device", promise.device, owner, arguments)
+        evidence = _derived(frame, promise, "device", _whose_device(promise, owner), owner, arguments)
     if grad is not None and (grad or frame.grad_mode is not False):
         evidence |= _derived(frame, promise, "grad", promise.grad, owner, arguments)
     return evidence
@@ -254,8 +254,15 @@ def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fa
         return True if _keeps_storage(given) else cpu_of_device(given)
     if promise.device in ("argument", "given"):  # the CPU unless a device is given; unknown unless one is
         return True if promise.device == "argument" and not arguments.has_star else None
-    operands = _operands(promise.device, owner, arguments)
+    operands = _operands(_whose_device(promise, owner), owner, arguments)
     return None if operands is None else result_facts(operands, None, mixes=_holds_them(promise))[0]
+
+
+def _whose_device(promise: Promise, owner: Value | None) -> Where:
+    """Inputs that are not where the parameters are make torch raise, so parameters that are known speak for them."""
+    if promise.device != "parameters":
+        return promise.device
+    return "both" if owner is None or tensor_facts(owner)[0] is None else "self"
 
 
 def _holds_them(promise: Promise) -> bool:

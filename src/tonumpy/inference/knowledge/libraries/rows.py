@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Where = Literal[
-        "cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "default type", "unknown",
-        "chosen"
+        "cpu", "accelerator", "first", "inputs", "self", "both", "parameters", "argument", "given", "default type",
+        "unknown", "chosen"
     ]
     Whether = Literal[
         "never", "first", "inputs", "self", "both", "some of both", "own", "unknown", "asked", "argument", "derived"
@@ -27,6 +27,8 @@ Place = tuple[int, str]  # of an argument: by position, or by name
 
 class Promise(NamedTuple):
     """One row. `device`: of what is returned; `grad`: whether it may require grad while grad mode is on.
+
+    A device of "parameters" is that of the object where it is known: what its inputs must be on, too.
 
     A grad of "own" is that of a tensor the object holds, such as a parameter, whatever the mode is when it is read;
     "some of both" is that of object and arguments, unless the result is detached from them; "asked" is what
@@ -254,8 +256,9 @@ def _of_layer(name: str, method: str) -> Promise | None:
     if layer is None or layer.returns is None:
         return None
     returns = {"tensor": ("tensor",), "tuple": ("recurrent", "unknown")}[layer.returns]
-    of: Literal["inputs", "both"] = "inputs" if layer.has_parameters is False else "both"
-    made = Promise(returns, of, of, dtype_of_layer(name), (), None, "device", bool(layer.reduces))
+    device: Where = "inputs" if layer.has_parameters is False else "parameters" if layer.has_parameters else "both"
+    grad: Whether = "inputs" if layer.has_parameters is False else "both"
+    made = Promise(returns, device, grad, dtype_of_layer(name), (), None, "device", bool(layer.reduces))
     return made._replace(name=name, source="measured on torch")
 
 
