@@ -218,11 +218,21 @@ def test_what_may_refer_to_too_much_is_not_followed() -> None:
         assert len(memory.joined(ends)[("y",)]) == held
 
 
-def test_the_work_grows_with_the_cells_of_a_notebook() -> None:
+CELLS: dict[str, tuple[Callable[[int], str], int]] = {
+    "conversions": (lambda i: f"y{i} = x + {i}\ny{i}.numpy()", 10),
+    "one function anew": (  # of so many that of none all calls are followed
+        lambda i: f"def f(x: torch.Tensor):\n    return x.numpy()\n\n\ny{i} = f(torch.zeros({i}))",
+        25,
+    ),
+    "magics": (lambda i: f"%time y{i} = x.numpy()\n!ls {i}\ny{i}?", 10),
+}
+
+
+@pytest.mark.parametrize(("cell", "first"), CELLS.values(), ids=CELLS.keys())
+def test_the_work_grows_with_the_cells_of_a_notebook(cell: Callable[[int], str], first: int) -> None:
     def notebook(n: int) -> str:
-        cells = ["import torch\n\nx = torch.zeros(3, requires_grad=True)"]
-        cells += [f"y{i} = x + {i}\ny{i}.numpy()" for i in range(n)]
-        rest = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+        cells = ["import torch\n\nx = torch.zeros(3, requires_grad=True)", *map(cell, range(n))]
+        rest = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1}
         made = [rest | {"source": cell} for cell in cells]
         return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
@@ -230,7 +240,7 @@ def test_the_work_grows_with_the_cells_of_a_notebook() -> None:
         text = notebook(n)
         return calls_of(lambda: check_source(text, "a.ipynb"))
 
-    grows_with_the_code(work_of, 10)
+    grows_with_the_code(work_of, first)
 
 
 def test_the_work_grows_with_the_files_that_call_a_function(tmp_path: Path) -> None:

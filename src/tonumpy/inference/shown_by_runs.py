@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.references import references_to
+from tonumpy.inference.index.references import places_that_name, references_to
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.candidates import spanning
 from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from collections.abc import Sequence as Items
 
     from tonumpy.inference.index.module import Module
@@ -34,17 +34,32 @@ def has_been_made(module: Module, call: ast.Call, statement: ast.stmt, scopes: I
     if any(isinstance(each, (ast.Return, ast.Yield)) and each.lineno < statement.lineno for each in walk(scope)):
         return False
     found = references_to(module, scopes)
+    made = module.derived_of(_made_by_cells, scope.name)
     return bool(found) and all(
-        each.call is not None
+        each.call in made
+        if len(each.scopes) == 1
+        else each.call is not None
         and not each.is_submitted
         and has_been_made(module, each.call, each.statement, each.scopes, depth + 1)
         for each in found
     )
 
 
-def _is_unconditional(body: Iterable[ast.stmt], statement: ast.stmt, call: ast.Call) -> bool:
+def _made_by_cells(module: Module, name: str) -> frozenset[ast.Call]:
+    """The calls of functions of a name that stand in no function and have been made: many cells may define one anew."""
+    return frozenset(
+        each.call
+        for each in places_that_name(module, name)
+        if each.call is not None
+        and len(each.scopes) == 1
+        and not each.is_submitted
+        and has_been_made(module, each.call, each.statement, each.scopes)
+    )
+
+
+def _is_unconditional(body: list[ast.stmt], statement: ast.stmt, call: ast.Call) -> bool:
     """Whether what runs a body runs a call in one of its statements, if only it finds something to go through."""
-    for each in body:
+    for each in spanning(body, [statement.lineno]):
         if each is statement:
             return not any(isinstance(node, _LATER_OR_NEVER) and _spans(node, call) for node in walk(each))
         is_added = isinstance(each, ast.If) and isinstance(each.test, ast.Constant) and each.test.value
