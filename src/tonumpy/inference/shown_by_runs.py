@@ -34,14 +34,15 @@ def has_been_made(module: Module, call: ast.Call, statement: ast.stmt, scopes: I
     if any(isinstance(each, (ast.Return, ast.Yield)) and each.lineno < statement.lineno for each in walk(scope)):
         return False
     found = references_to(module, scopes)
-    made = module.derived_of(_made_by_cells, scope.name)
-    return bool(found) and all(
-        each.call in made
-        if len(each.scopes) == 1
-        else each.call is not None
+    by_cells = {each.call for each in found if not each.scopes[1:]}
+    if not found or not by_cells <= module.derived_of(_made_by_cells, scope.name):
+        return False
+    return all(
+        each.call is not None
         and not each.is_submitted
         and has_been_made(module, each.call, each.statement, each.scopes, depth + 1)
         for each in found
+        if each.scopes[1:]
     )
 
 

@@ -91,8 +91,15 @@ def is_called_on_others(module: Module, owner: ast.ClassDef, node: FunctionNode)
 def _references(module: Module, node: FunctionNode, owner: ast.ClassDef | None) -> list[Reference]:
     """Those that may mean a function, or a method of the class `owner`: its own recursive calls pass on what it was
     given, and show nothing."""
-    named = places_that_name(module, node.name)
-    return [reference for reference in named if node not in reference.scopes and _may_mean(reference, owner)]
+    if owner is None:  # there may be many of one name
+        meant = module.derived_of(_places_of_functions, node.name)
+    else:
+        meant = [each for each in places_that_name(module, node.name) if _may_mean(each, owner)]
+    return [reference for reference in meant if node not in reference.scopes]
+
+
+def _places_of_functions(module: Module, name: str) -> list[Reference]:
+    return [each for each in places_that_name(module, name) if _may_mean(each, None)]
 
 
 def _may_mean(reference: Reference, owner: ast.ClassDef | None) -> bool:
