@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ class Editor:
 
     def edit(self) -> str:
         """Do one thing; what was done."""
-        often = (self._change, self._replace, self._add)
+        often = (self._change, self._replace, self._add, self._call)
         seldom = (
             self._disguise,
             self._remove,
@@ -74,6 +75,21 @@ class Editor:
         path = self._file()
         path.write_bytes(self._changed(path.read_bytes()))
         return path
+
+    def _call(self) -> str:
+        """A function or method of another file, which thereby has one more caller, or one less."""
+        path, other = self._file(), self._file()
+        data = path.read_bytes()
+        names = re.findall(rb"\bdef (\w+)", other.read_bytes()) or [b"load"]
+        name, module = self._random.choice(names), other.stem.encode()
+        calls = (
+            b"\nfrom %s import %s as f\n\n\ndef called_at_random(x):\n    f(x.cpu())\n" % (module, name),
+            b"\nimport torch\nfrom %s import *\n\n%s(torch.ones(3, requires_grad=True))\n" % (module, name),
+            b"\n\ndef called_at_random(model, x):\n    return model.%s(x.cuda())\n" % name,
+        )
+        at = data.find(b"\n\ndef called_at_random")
+        path.write_bytes(data[:at] if at != -1 else data + self._random.choice(calls))
+        return f"{name.decode(errors='replace')} of {other} in {path}"
 
     def _replace(self) -> Path:
         """As an editor does that writes a new file first."""

@@ -23,17 +23,18 @@ from tonumpy.cache.folder import CacheFolder, NotOursError, clean
 from tonumpy.cache.identity import settings_key
 from tonumpy.cache.seal import Seal, own_seal
 from tonumpy.config import Settings
-from tonumpy.frontends import cli, run
+from tonumpy.frontends import cli, parallel, run
 from tonumpy.frontends.arguments import parse_arguments
 from tonumpy.frontends.outcomes import Outcome, Task
-from tonumpy.inference.index import lookups
+from tonumpy.inference.index import known_repository, lookups
 from tonumpy.inference.index.folders import Folders
 from tonumpy.inference.index.recorded import RecordedProject
 from tonumpy.text.recursion import note_cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
+    from tonumpy.inference.index.known_repository import Known, KnownRepository
     from tonumpy.report import Report
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
@@ -307,7 +308,7 @@ def _content(path: Path) -> bytes:
 @pytest.mark.parametrize("spoil", ["cut", "flip", "empty", "other key", "no json", "other name", "link"])
 def test_what_is_spoilt_is_as_if_it_were_not_there(keeping: Path, looked_at: list[str], spoil: str) -> None:
     first = check()
-    (kept,) = (path for path in (keeping / ".tonumpy_cache").rglob("*") if b"use.py" in _content(path))
+    (kept,) = (path for path in (keeping / ".tonumpy_cache").rglob("*") if b'"use.py"' in _content(path))
     data = kept.read_bytes()
     seal = own_seal()
     assert seal is not None
@@ -517,6 +518,136 @@ def test_of_a_neighbour_only_what_it_imports_counts(keeping: Path) -> None:
     assert renewed() == now
     (keeping / "pkg" / "more.py").write_text("import jax\n")
     assert renewed() is None
+
+
+class TestSearches:
+    """What a search has found is known in later runs, but for the files that have changed."""
+
+    @pytest.fixture
+    def disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Disk:
+        monkeypatch.setattr(lookups, "SETTLED", 0)
+        return _Disk(tmp_path / "top", monkeypatch)
+
+    def test_only_what_has_changed_is_read_and_searched(self, disk: _Disk) -> None:
+        disk.write(a="word", b="other", c="word")
+        assert disk.naming("word") == ["a", "c"]
+        assert disk.read == {"a", "b", "c"}
+        assert disk.naming("word") == ["a", "c"]
+        assert disk.read == set()
+        disk.write(a="another", b="word")
+        assert disk.naming("word") == ["b", "c"]
+        assert disk.read == {"a", "b"}
+
+    def test_what_comes_and_goes_counts(self, disk: _Disk) -> None:
+        disk.write(a="word", b="word")
+        assert disk.naming("word") == ["a", "b"]
+        disk.write(c="word")
+        (disk.top / "a.py").unlink()
+        assert disk.naming("word") == ["b", "c"]
+        assert disk.read == {"c"}
+
+    def test_a_search_may_rest_for_some_runs(self, disk: _Disk) -> None:
+        disk.write(a="word", b="other")
+        assert disk.naming("word") == ["a"]
+        disk.write(b="word")
+        disk.naming("other")
+        disk.write(a="no")
+        assert disk.naming("word") == ["b"]
+        assert disk.read == {"a", "b"}
+
+    def test_what_was_found_in_a_state_that_nobody_knows_is_searched_again(self, disk: _Disk) -> None:
+        disk.write(a="word", b="other")
+        disk.naming("word")
+        disk.known = None
+        disk.write(b="word")
+        assert disk.naming("word") == ["a", "b"]
+
+    def test_another_file_than_the_one_at_hand(self, disk: _Disk) -> None:
+        disk.write(a="word", b="word", c="word", d="other")
+        assert disk.is_beside("a", "word")
+        disk.write(b="no")
+        assert disk.is_beside("a", "word")
+        disk.write(c="no")
+        assert not disk.is_beside("a", "word")
+        assert disk.is_beside("b", "word")
+        disk.write(d="word")
+        assert disk.is_beside("a", "word")
+        assert disk.read == {"d"}
+
+    def test_what_other_processes_have_found_is_known_too(self, keeping: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(parallel, "POOL_FROM", 1)
+        monkeypatch.setattr(parallel, "_CHUNK", 1)
+        (keeping / ".git").mkdir()
+        (keeping / "flagged.py").write_text(FLAGGED.replace("def f", "def shown"))
+        (keeping / "user.py").write_text("from flagged import shown\n\n\ndef g():\n    shown(1)\n")
+        first = check("--jobs=2")
+        (keeping / "clean_1.py").write_text("import sys\n")
+        searched: list[str] = []
+        real = known_repository.where_it_stands
+
+        def where_it_stands(name: str, pattern: str, texts: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+            known = list(texts)
+            searched.extend(Path(path).name for path, _ in known)
+            return real(name, pattern, known)
+
+        monkeypatch.setattr(known_repository, "where_it_stands", where_it_stands)
+        assert said(check()) == said(first)
+        assert set(searched) == {"clean_1.py"}
+
+    def test_a_text_that_changes_while_it_is_searched_is_known_to_nobody(self, disk: _Disk) -> None:
+        disk.write(a="word", b="other")
+        disk.naming("word")
+        found = disk.repository()
+        disk.write(b="third")
+        assert found.naming("third", "%s") == [str(disk.top / "b.py")]
+        assert found.state == ""
+        assert found.answer("naming", ("word", "%s"))[1] == ""
+
+
+class _Disk:
+    """The files in a folder, by their names without the ending; each question is asked in a run of its own."""
+
+    def __init__(self, top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.top = top
+        self.read: set[str] = set()  # in the last run
+        self.known: Known | None = None
+        self._answers: list[tuple[str, tuple[str, ...], list[object]]] = []
+        top.mkdir()
+        real = known_repository.read_looked_at
+
+        def read(path: str) -> tuple[bytes, os.stat_result]:
+            self.read.add(Path(path).stem)
+            return real(path)
+
+        monkeypatch.setattr(known_repository, "read_looked_at", read)
+
+    def write(self, **texts: str) -> None:
+        for name, text in texts.items():
+            (self.top / f"{name}.py").write_text(text)
+
+    def repository(self) -> KnownRepository:
+        self.read.clear()
+        found = known_repository.known_repository(
+            str(self.top), self.known, lambda path: lookups.stamp_of(Path(path).stat())
+        )
+        assert found is not None
+        self.known = found.known
+        for each in self._answers:
+            found.remember(*each)
+        return found
+
+    def naming(self, word: str) -> list[str]:
+        paths, _ = self._answer("naming", word, "%s")
+        assert isinstance(paths, list)
+        return [Path(path).stem for path in paths]
+
+    def is_beside(self, name: str, word: str) -> bool:
+        return self._answer("beside", str(self.top / f"{name}.py"), word, "%s")[0] is True
+
+    def _answer(self, kind: str, *about: str) -> list[object]:
+        answer = self.repository().answer(kind, about)
+        self._answers.append((kind, about, answer))
+        return answer
 
 
 def test_a_question_that_nobody_knows_is_answered_otherwise() -> None:

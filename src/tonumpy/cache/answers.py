@@ -18,7 +18,7 @@ from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
 from tonumpy.text.reading import read_looked_at
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 _FILE, _FOLDER, _OTHER, _NOTHING = range(4)
@@ -101,12 +101,13 @@ def _tells_case(folder: str, names: dict[str, int]) -> bool:
 class Answers:
     """What the disk says now. `by_stamp` is False where the stamps of files mean nothing, and all are read."""
 
-    def __init__(self, *, by_stamp: bool) -> None:
+    def __init__(self, *, by_stamp: bool, load: Callable[[str], list[Any] | None] = lambda _: None) -> None:
+        """`load` gives what a former run has left of a repository."""
         self.listings = Listings()
         self._by_stamp = by_stamp
         self._asked: dict[tuple[str, ...], tuple[object, object]] = {}
         self._stamps: dict[str, Stamp | None] = {}
-        self._searches = Searches(self._stamp if by_stamp else None)
+        self.searches = Searches(self._stamp if by_stamp else None, load)
         self._read: dict[tuple[str, int], Content | str | None] = {}
         self._imports: dict[str, list[object]] = {}
 
@@ -115,7 +116,7 @@ class Answers:
         key = (kind, *about)
         known = self._asked.get(key)
         if known is None or known[0] != answer:
-            again = getattr(self, f"_{kind}", None) or getattr(self._searches, f"_{kind}", None)
+            again = getattr(self, f"_{kind}", None) or getattr(self.searches, f"_{kind}", None)
             known = self._asked[key] = (answer, None if again is None else again(*about, answer))
         return known[1]
 

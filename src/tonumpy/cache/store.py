@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tonumpy.cache.folder import CacheFolder
     from tonumpy.cache.seal import Seal
+    from tonumpy.cache.searches import Searches
     from tonumpy.config import Settings
 
 _NOTHING_TO_JUDGE = 1  # the length of an entry that says so
@@ -32,7 +33,7 @@ class Store:
         self._folder = folder
         self._seal = seal
         self._by_stamp = by_stamp
-        self._answers = Answers(by_stamp=by_stamp)
+        self._answers = Answers(by_stamp=by_stamp, load=self._loaded_of)
         self._shards: dict[tuple[str, bytes], _Shard] = {}
         self._keys: dict[int, tuple[Settings, bytes]] = {}
 
@@ -60,6 +61,7 @@ class Store:
         else:
             findings = list(map(packed_finding, kept.findings))
             skipped = list(map(packed_error, kept.skipped))
+            self.searches.expect(kept.lookups)
             shard.entries[name] = [kept.stamp, kept.digest, list(map(list, kept.lookups)), findings, skipped]
         shard.is_changed = True
 
@@ -75,7 +77,13 @@ class Store:
     def save(self) -> bool:
         """Whether all could be written."""
         written = [self._written(shard) for shard in self._shards.values() if shard.is_changed]
+        for top, known in self._answers.searches.changed():
+            written.append(self._write(_name_of_searches(top), json.dumps(known, separators=(",", ":")).encode()))
         return all(written)
+
+    @property
+    def searches(self) -> Searches:
+        return self._answers.searches
 
     def _written(self, shard: _Shard) -> bool:
         lookups: dict[str, int] = {}
@@ -89,7 +97,23 @@ class Store:
             entries[name] = entry
         rest = json.dumps(entries, separators=(",", ":"))
         content = f"[[{','.join(lookups)}],{rest}]".encode()
-        return self._folder.write(shard.name, self._seal.closed(content, shard.name.encode()))
+        return self._write(shard.name, content)
+
+    def _write(self, name: str, content: bytes) -> bool:
+        return self._folder.write(name, self._seal.closed(content, name.encode()))
+
+    def _loaded(self, name: str) -> list[Any] | None:
+        """None where there is nothing that is ours, or it is spoilt."""
+        data = self._folder.read(name)
+        content = None if data is None else self._seal.opened(data, name.encode())
+        try:
+            found = None if content is None else json.loads(content)
+        except (ValueError, RecursionError):
+            return None
+        return found if isinstance(found, list) else None
+
+    def _loaded_of(self, top: str) -> list[Any] | None:
+        return self._loaded(_name_of_searches(top))
 
     def _shard(self, path: str, settings: Settings) -> tuple[_Shard, str]:
         known = self._keys.get(id(settings))
@@ -105,17 +129,16 @@ class Store:
     def _opened(self, folder: str, settings: bytes) -> _Shard:
         parts = (os.fsencode(os.path.abspath(folder)), os.fsencode(folder), settings)
         shard = _Shard(folder, digest_of(parts))
-        data = self._folder.read(shard.name)
-        content = None if data is None else self._seal.opened(data, shard.name.encode())
-        if content is not None:
-            try:
-                lookups, entries = json.loads(content)
-                for entry in entries.values():
-                    if len(entry) > _NOTHING_TO_JUDGE:
-                        entry[2] = [lookups[number] for number in entry[2]]
-                shard.entries.update(entries)
-            except (ValueError, TypeError, IndexError, AttributeError, RecursionError):
-                pass
+        try:
+            lookups, entries = self._loaded(shard.name) or ((), {})
+            for each in lookups:
+                self.searches.remember(*each)
+            for entry in entries.values():
+                if len(entry) > _NOTHING_TO_JUDGE:
+                    entry[2] = [lookups[number] for number in entry[2]]
+            shard.entries.update(entries)
+        except (ValueError, TypeError, IndexError, AttributeError):
+            pass
         return shard
 
     def _still_true(self, path: str, shard: _Shard, name: str, entry: list[Any]) -> Kept | None:
@@ -143,6 +166,10 @@ class Store:
             tuple(unpacked_finding(each, path) for each in findings),
             tuple(unpacked_error(each, path) for each in skipped),
         )
+
+
+def _name_of_searches(top: str) -> str:
+    return digest_of((b"searches", os.fsencode(top)))
 
 
 class _Shard:

@@ -19,6 +19,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tonumpy.config import Configuration, Settings
     from tonumpy.inference.index.lookups import Stamp
+    from tonumpy.inference.index.repository import Texts
 
 DEFAULT = ".tonumpy_cache"
 _VARIABLE = "TONUMPY_CACHE_DIR"
@@ -47,6 +48,10 @@ class Keeper:
     def holds_nothing(self, path: str) -> bool:
         """Of the file that `known` was last asked for."""
         return self._last == (path, True)
+
+    def repository(self, top: str) -> Texts | None:
+        """The one with some top, in which former runs have searched."""
+        return self._store.searches.repository(top)
 
     def stamp(self, path: str) -> Stamp | None:
         """To be taken before the file is read."""

@@ -17,8 +17,10 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tonumpy.frontends.keeping import Keeper
     from tonumpy.frontends.outcomes import Outcome, Task
     from tonumpy.frontends.run import Work
+    from tonumpy.inference.index.repository import Read
 
 # Below this many files with candidates a pool costs more than it saves: it takes some 50 ms to import and start, and
 # each of its processes reads the imported modules of the repository anew.
@@ -27,19 +29,19 @@ TOO_MANY_OBJECTS = 4_000_000  # made since the last collection and not freed
 _CHUNK = 8  # enough to make the transport cheap, few enough to keep every process busy to the end
 
 
-def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int, *, records: bool = False) -> Iterator[Outcome]:
+def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int, keeper: Keeper | None = None) -> Iterator[Outcome]:
     """`jobs` is the number of processes, 0 for as many as there are cores. ChildProcessError where one of them dies.
 
-    With `records`, outcomes have a basis.
+    With a keeper, outcomes have a basis.
     """
     processes = min(jobs or _cores(), len(tasks) // _CHUNK)
     if processes <= 1 or len(tasks) < POOL_FROM or not _is_pool_safe():
-        return _in_turn(work, tasks, records)
-    return _pooled(work, tasks, processes, records)
+        return _in_turn(work, tasks, keeper)
+    return _pooled(work, tasks, processes, records=keeper is not None)
 
 
-def _in_turn(work: Work, tasks: Sequence[Task], records: bool) -> Iterator[Outcome]:
-    session = _session(records)
+def _in_turn(work: Work, tasks: Sequence[Task], keeper: Keeper | None) -> Iterator[Outcome]:
+    session = Session(Project()) if keeper is None else _recording(keeper.repository)
     with Paused():
         try:
             for task in tasks:
@@ -79,7 +81,7 @@ def _safe_path() -> Iterator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
-def _pooled(work: Work, tasks: Sequence[Task], processes: int, records: bool) -> Iterator[Outcome]:
+def _pooled(work: Work, tasks: Sequence[Task], processes: int, *, records: bool) -> Iterator[Outcome]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
@@ -100,15 +102,13 @@ def _work_here(work: Work, records: bool, task: Task) -> Outcome:
 @cache
 def _session_of_this_process(records: bool) -> Session:
     """A worker keeps what it has read of the repository from one task to the next."""
-    return _session(records)
+    return _recording() if records else Session(Project())
 
 
-def _session(records: bool) -> Session:
-    if not records:
-        return Session(Project())
+def _recording(*read: Read) -> Session:
     from tonumpy.inference.index.recorded import RecordedProject  # start-up
 
-    return Session(RecordedProject())
+    return Session(RecordedProject(*read))
 
 
 def _start_worker() -> None:

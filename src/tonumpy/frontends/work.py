@@ -68,7 +68,7 @@ def _made(command: str, tasks: Sequence[Task], jobs: int, keeper: Keeper | None)
     from tonumpy.frontends.parallel import outcomes_of  # the same: start-up
 
     work = {"check": run.check, "fix": run.fix, "add-noqa": run.add_noqa}[command]
-    for outcome in outcomes_of(work, tasks, jobs, records=keeper is not None):
+    for outcome in outcomes_of(work, tasks, jobs, keeper):
         if keeper is not None:
             keeper.keep(outcome)
         yield outcome

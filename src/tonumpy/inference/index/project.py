@@ -58,7 +58,7 @@ class Project:
         self._imported: dict[str, frozenset[str]] = {}  # by each of them
         self._packages: dict[str, bool] = {}  # the folders, and whether they are packages
         self._above: dict[str, tuple[str, ...]] = {}  # the folders, and those above them in the repository
-        self.repositories = Repositories(self._opened, self.note if self.records else None)
+        self.repositories = Repositories(self._opened)
         self.at_hand: dict[str, Module] = {}  # the module that is checked, by its path: the same for who imports it
         self._followed: set[str] = set()  # the modules that the file at hand has asked for, and the size of their text
         self._size_followed = 0

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 from errno import EFBIG
 
+from tonumpy.inference.index.known_repository import known_repository
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Lookup, as_answer, content_of
 from tonumpy.inference.index.project import Project
+from tonumpy.inference.index.repository import Repositories
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_looked_at
 from tonumpy.text.recursion import is_cut
@@ -18,6 +20,7 @@ from tonumpy.text.recursion import is_cut
 if TYPE_CHECKING:
     from tonumpy.inference.index.folders import Roots
     from tonumpy.inference.index.module import Module
+    from tonumpy.inference.index.repository import Read
 
 _TESTS_SET_UP = "conftest"  # the module that is asked for in all folders above
 
@@ -27,8 +30,10 @@ class RecordedProject(Project):
 
     records = True
 
-    def __init__(self) -> None:
+    def __init__(self, read: Read = known_repository) -> None:
+        """`read` reads the repository with some top."""
         super().__init__()
+        self.repositories = Repositories({}, read, self.note)
         self._noted: dict[tuple[str, ...], object] = {}
         self._asked: set[str] = set()  # the paths at which the file at hand wanted modules
         self._answers: dict[str, list[object]] = {}  # what was found there when it was last read

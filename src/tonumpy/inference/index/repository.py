@@ -6,15 +6,25 @@ import os
 import re
 
 from tonumpy.globs import USUAL_FOLDERS
-from tonumpy.inference.index.lookups import digest_of, settled, stamp_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.reading import read_looked_at
+from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Protocol
 
-    from tonumpy.inference.index.lookups import Stamp
+    class Texts(Protocol):
+        """A repository that can be searched."""
 
+        @property
+        def is_installable(self) -> bool: ...
+        def naming(self, name: str, pattern: str) -> list[str]: ...
+        def names_beside(self, path: str, name: str, pattern: str) -> bool: ...
+        def called(self, dotted: str) -> list[str]: ...
+        def with_text(self, path: str, text: bytes | None) -> Texts: ...
+        def answer(self, kind: str, about: tuple[str, ...]) -> list[object]: ...
+
+    Read = Callable[[str], Texts | None]
     Note = Callable[[str, tuple[str, ...], object], None]
 
 MAX_FILES = 20_000
@@ -72,40 +82,48 @@ def _holds_projects(folder: str) -> bool:
 class Repository(NamedTuple):
     """The texts of its Python files, by absolute path, in the order of the paths. It may hold several packages, and
     scripts beside them.
-
-    `seen` is what the system said of each file before it was read; None of one that had just been written.
     """
 
     texts: dict[str, bytes]
-    seen: dict[str, Stamp | None]
     is_installable: bool  # others may use what it holds, who are not in sight
 
     def naming(self, name: str, pattern: str) -> list[str]:
         """The files in whose text a name stands so; `%s` in the pattern is the name."""
-        return list(self._naming(name, pattern))
+        return list(where_it_stands(name, pattern, self.texts.items()))
 
     def names_beside(self, path: str, name: str, pattern: str) -> bool:
         """Whether a name stands so in the text of any file but this one: most searches then end early."""
-        return any(other != path for other in self._naming(name, pattern))
-
-    def _naming(self, name: str, pattern: str) -> Iterator[str]:
-        word = name.encode()
-        search = re.compile(pattern.replace("%s", re.escape(name)).encode()).search
-        # To find the bytes is some twenty times quicker than to search for the pattern.
-        return (path for path, text in self.texts.items() if word in text and search(text))
-
-    def with_text(self, path: str, text: bytes | None) -> Repository:
-        """With another text of a file, or without the file; nobody knows its stamp."""
-        texts = {each: known for each, known in self.texts.items() if each != path}
-        if text is not None:
-            texts[path] = text
-        return Repository(dict(sorted(texts.items())), {**self.seen, path: None}, self.is_installable)
+        return any(other != path for other in where_it_stands(name, pattern, self.texts.items()))
 
     def called(self, dotted: str) -> list[str]:
         """The modules whose path ends with a dotted name, and the packages."""
-        ends = os.sep + dotted.replace(".", os.sep)
-        ways = (f"{ends}.py", os.path.join(ends, "__init__.py"))
-        return [path for path in self.texts if path.endswith(ways)]
+        return called_so(dotted, self.texts)
+
+    def answer(self, kind: str, about: tuple[str, ...]) -> list[object]:  # noqa: ARG002
+        """What a later run compares (see known_repository.py); nothing, as nobody will."""
+        return []
+
+    def with_text(self, path: str, text: bytes | None) -> Repository:
+        """With another text of a file, or without the file."""
+        texts = {each: known for each, known in self.texts.items() if each != path}
+        if text is not None:
+            texts[path] = text
+        return Repository(dict(sorted(texts.items())), self.is_installable)
+
+
+def where_it_stands(name: str, pattern: str, texts: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+    """The files, of those that are given with their texts, that `Repository.naming` speaks of."""
+    word = name.encode()
+    search = re.compile(pattern.replace("%s", re.escape(name)).encode()).search
+    # To find the bytes is some twenty times quicker than to search for the pattern.
+    return (path for path, text in texts if word in text and search(text))
+
+
+def called_so(dotted: str, paths: Iterable[str]) -> list[str]:
+    """Those of the paths that `Repository.called` speaks of."""
+    ends = os.sep + dotted.replace(".", os.sep)
+    ways = (f"{ends}.py", os.path.join(ends, "__init__.py"))
+    return [path for path in paths if path.endswith(ways)]
 
 
 def read_repository(top: str, opened: Mapping[str, str]) -> Repository | None:
@@ -113,17 +131,13 @@ def read_repository(top: str, opened: Mapping[str, str]) -> Repository | None:
 
     `opened` are the texts of files as an editor has them, by absolute path.
     """
-    import time  # where no repository is read, it is not needed: start-up
-
     texts: dict[str, bytes] = {}
-    stamps: dict[str, Stamp | None] = {}
-    now = time.time_ns()
     size = 0
     for number, path in enumerate(python_files(top)):
         if number >= MAX_FILES:
             return None
         try:
-            text, found = read_looked_at(path)
+            text = read_regular(path)
         except OSError:
             return None
         if path in opened:
@@ -132,19 +146,11 @@ def read_repository(top: str, opened: Mapping[str, str]) -> Repository | None:
         if size > MAX_SIZE:
             return None
         texts[path] = text
-        stamps[path] = settled(stamp_of(found), now)
-    return Repository(dict(sorted(texts.items())), stamps, is_installable(top))
+    return Repository(dict(sorted(texts.items())), is_installable(top))
 
 
 def is_installable(top: str) -> bool:
     return _holds_any(top, _PROJECT_FILES)
-
-
-def digest_of_stamps(stamps: Mapping[str, Stamp | None]) -> str | None:
-    """One for the files of a repository as the system speaks of them; None where one of them has no stamp."""
-    if None in stamps.values():
-        return None
-    return digest_of(f"{path}{stamp}".encode(errors="surrogatepass") for path, stamp in sorted(stamps.items()))
 
 
 def python_files(top: str) -> Iterator[str]:
@@ -170,33 +176,30 @@ def python_files(top: str) -> Iterator[str]:
 class Searched:
     """A repository whose searches are made once; `note` is told each time what was asked and what was found."""
 
-    def __init__(self, top: str, repository: Repository, note: Note | None) -> None:
+    def __init__(self, top: str, repository: Texts, note: Note | None) -> None:
         self._top = top
         self._repository = repository
         self._note = note
         self._found: dict[tuple[str, str, str], list[str]] = {}
         self._beside: dict[tuple[str, str, str], bool] = {}
-        self._stamps: str | None = None if note is None else digest_of_stamps(repository.seen)
 
     def renew(self, path: str, text: str | None) -> None:
         """A file in it has this text now; what is on the disk, if it is None."""
         if not path.endswith(".py") or not path.startswith(os.path.join(self._top, "")):
             return
         try:
-            data = read_looked_at(path)[0] if text is None else text.encode(errors="replace")
+            data = read_regular(path) if text is None else text.encode(errors="replace")
         except OSError:
             self._repository = self._repository.with_text(path, None)
         else:
             self._repository = self._repository.with_text(path, data)
         self._found.clear()
         self._beside.clear()
-        self._stamps = None
 
     @property
     def is_installable(self) -> bool:
         """Whether others may use what it holds, who are not in sight."""
-        if self._note is not None:
-            self._note("installable", (self._top,), [self._repository.is_installable])
+        self._tell("installable")
         return self._repository.is_installable
 
     def naming(self, name: str, pattern: str = r"%s(?<!\w%s)\b") -> list[str]:
@@ -204,15 +207,15 @@ class Searched:
         key = ("naming", name, pattern)
         if key not in self._found:
             self._found[key] = self._repository.naming(name, pattern)
-        return self._told(key, name, pattern)
+        self._tell(*key)
+        return self._found[key]
 
     def names_beside(self, path: str, name: str, pattern: str) -> bool:
         """Whether a name stands so in the text of any file but this one."""
         key = (path, name, pattern)
         if key not in self._beside:
             self._beside[key] = self._repository.names_beside(*key)
-        if self._note is not None:
-            self._note("beside", (self._top, *key), [self._beside[key], self._stamps])
+        self._tell("beside", *key)
         return self._beside[key]
 
     def called(self, dotted: str) -> list[str]:
@@ -220,28 +223,24 @@ class Searched:
         key = ("called", dotted, "")
         if key not in self._found:
             self._found[key] = self._repository.called(dotted)
-        return self._told(key, dotted)
+        self._tell("called", dotted)
+        return self._found[key]
 
-    def _told(self, key: tuple[str, str, str], *about: str) -> list[str]:
-        found = self._found[key]
+    def _tell(self, kind: str, *about: str) -> None:
         if self._note is not None:
-            self._note(key[0], (self._top, *about), [digest_of_paths(found), self._stamps])
-        return found
-
-
-def digest_of_paths(paths: list[str]) -> str:
-    return digest_of(path.encode(errors="surrogatepass") for path in paths)
+            self._note(kind, (self._top, *about), self._repository.answer(kind, about))
 
 
 class Repositories:
     """Those that the files of a run are in, each read once.
 
-    `opened` are the texts of files as an editor has them, by absolute path; `note` is told what was asked of the disk,
-    where somebody records that.
+    `read` reads the one with some top, or gives None as `read_repository` does; `note` is told what was asked of the
+    disk, where somebody records that.
     """
 
-    def __init__(self, opened: Mapping[str, str], note: Note | None) -> None:
+    def __init__(self, opened: Mapping[str, str], read: Read | None = None, note: Note | None = None) -> None:
         self._opened = opened
+        self._read = read
         self._note = note
         self._tops: dict[str, str | None] = {}  # by folder
         self._known: dict[str, Searched | None] = {}
@@ -258,7 +257,7 @@ class Repositories:
         if top is None:
             return None
         if top not in self._known:
-            found = read_repository(top, self._opened)
+            found = read_repository(top, self._opened) if self._read is None else self._read(top)
             self._known[top] = None if found is None else Searched(top, found, self._note)
         if self._known[top] is None and self._note is not None:
             self._note("unsearched", (top,), [])
