@@ -15,6 +15,7 @@ import sys
 import warnings
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
+from unittest.mock import patch
 
 import torch
 from fixture_format import read_fixture
@@ -153,8 +154,8 @@ def _call(function: Callable[..., object], kind: Kind, device: str, mode: str) -
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """What a fixture prints or warns of is not at stake."""
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    """What a fixture prints or warns of is not at stake, and the arguments of pytest are not its own."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), patch.object(sys, "argv", ["fixture"]):
         warnings.simplefilter("ignore")
         yield
 
