@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pytest
+from fixture_format import FOLDER
 
 from tonumpy.inference.index import repository
 
@@ -64,17 +66,21 @@ class _SearchedOnce(repository.Repository):
     def naming(self, name: str, pattern: str) -> list[str]:
         return super().naming(name, pattern)
 
+    def names_beside(self, path: str, name: str, pattern: str) -> bool:
+        return any(other != path for other in self.naming(name, pattern))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_repository_is_read_once() -> Iterator[None]:
-    """Each project reads the repository around a text anew, to look for callers: for most tests this one, which stays
-    as it is meanwhile. Other repositories are read as ever."""
-    read, top_of_own = repository.read_repository, str(Path(__file__).parent.parent)
+    """Each project reads the repository around a text anew, to look for callers: for most tests this one, of which the
+    fixtures are looked through alone, as where a command is given them (`fixtures_alone`), and which stays as it is
+    meanwhile. Other repositories are read as ever."""
+    read, top_of_own = repository.read_repository, str(FOLDER.parent)
 
     @cache
     def own() -> repository.Repository | None:
-        found = read(top_of_own, {})
-        return None if found is None else _SearchedOnce(*found)
+        found = read(str(FOLDER), {})
+        return None if found is None else _SearchedOnce(*found._replace(is_installable=True))
 
     def read_once(top: str, opened: Mapping[str, str]) -> repository.Repository | None:
         return own() if top == top_of_own and not opened else read(top, opened)
@@ -82,6 +88,14 @@ def _own_repository_is_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repository, "read_repository", read_once)
         yield
+
+
+@pytest.fixture(scope="session")
+def fixtures_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the fixtures in a repository of their own, so that callers are looked for in nothing else."""
+    top = tmp_path_factory.mktemp("alone")
+    (top / "pyproject.toml").touch()  # others may call what can be installed, as they may where the fixtures lie
+    return Path(shutil.copytree(FOLDER, top / FOLDER.name))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fixture_format import FOLDER, ROOT, Expected, Fixture, read_fixture, read_fixtures
+from fixture_format import FOLDER, Expected, Fixture, read_fixture, read_fixtures
 
 from tonumpy.config import Settings
 from tonumpy.findings import Finding
@@ -126,16 +126,16 @@ each_group = pytest.mark.parametrize("options", GROUPS, ids=lambda options: " ".
 
 
 @cache
-def run_of_command(options: frozenset[str]) -> subprocess.CompletedProcess[str]:
+def run_of_command(options: frozenset[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """One real run of `tonumpy check` over all fixtures with these options; `check` knows only some of them."""
     command = [sys.executable, "-m", "tonumpy", "check", "--isolated", "--output-format", "json"]
-    paths = [str(fixture.path) for fixture in FIXTURES if fixture.options == options]
+    names = [fixture.name for fixture in FIXTURES if fixture.options == options]
     known = [each for each in options if each.startswith(("--strict", "--select"))]
-    return subprocess.run([*command, *known, *paths], capture_output=True, text=True, cwd=ROOT)
+    return subprocess.run([*command, *known, *names], capture_output=True, text=True, cwd=folder)
 
 
 @cache
-def run_of_flake8(options: frozenset[str]) -> subprocess.CompletedProcess[str]:
+def run_of_flake8(options: frozenset[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """One real run of flake8 over all fixtures with these options."""
     command = [
         sys.executable,
@@ -146,44 +146,44 @@ def run_of_flake8(options: frozenset[str]) -> subprocess.CompletedProcess[str]:
         "--format=%(path)s|%(row)d|%(col)d|%(code)s",
     ]
     strict = ["--tonumpy-strict"] if "--strict" in options else []
-    paths = [str(fixture.path) for fixture in FIXTURES if fixture.options == options]
-    return subprocess.run([*command, *strict, *paths], capture_output=True, text=True, cwd=ROOT)
+    names = [fixture.name for fixture in FIXTURES if fixture.options == options]
+    return subprocess.run([*command, *strict, *names], capture_output=True, text=True, cwd=folder)
 
 
 @each_group
-def test_the_runs_speak_of_no_error(options: frozenset[str]) -> None:
-    assert run_of_command(options).stderr == ""
-    assert run_of_flake8(options).stderr == ""
+def test_the_runs_speak_of_no_error(options: frozenset[str], fixtures_alone: Path) -> None:
+    assert run_of_command(options, fixtures_alone).stderr == ""
+    assert run_of_flake8(options, fixtures_alone).stderr == ""
 
 
 @cache
-def found_by_command(options: frozenset[str]) -> dict[Path, list[Expected]]:
-    found: dict[Path, list[Expected]] = {}
-    for each in json.loads(run_of_command(options).stdout):
+def found_by_command(options: frozenset[str], folder: Path) -> dict[str, list[Expected]]:
+    found: dict[str, list[Expected]] = {}
+    for each in json.loads(run_of_command(options, folder).stdout):
         applicability = each["fix"]["applicability"] if each["fix"] else "display-only"
         expected = Expected(each["location"]["row"], each["location"]["column"], each["code"], applicability)
-        found.setdefault(Path(each["filename"]), []).append(expected)
+        found.setdefault(Path(each["filename"]).relative_to(folder).as_posix(), []).append(expected)
     return found
 
 
 @cache
-def found_by_flake8(options: frozenset[str]) -> dict[Path, list[tuple[int, int, str]]]:
-    found: dict[Path, list[tuple[int, int, str]]] = {}
-    for line in run_of_flake8(options).stdout.splitlines():
-        path, row, column, code = line.split("|")
-        found.setdefault(Path(path), []).append((int(row), int(column), code))
+def found_by_flake8(options: frozenset[str], folder: Path) -> dict[str, list[tuple[int, int, str]]]:
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    for line in run_of_flake8(options, folder).stdout.splitlines():
+        name, row, column, code = line.split("|")
+        found.setdefault(name, []).append((int(row), int(column), code))
     return found
 
 
 @each_fixture
-def test_the_command_agrees(fixture: Fixture) -> None:
-    assert sorted(found_by_command(fixture.options).get(fixture.path, [])) == fixture.expected
+def test_the_command_agrees(fixture: Fixture, fixtures_alone: Path) -> None:
+    assert sorted(found_by_command(fixture.options, fixtures_alone).get(fixture.name, [])) == fixture.expected
 
 
 @each_fixture
-def test_flake8_agrees(fixture: Fixture) -> None:
+def test_flake8_agrees(fixture: Fixture, fixtures_alone: Path) -> None:
     """flake8 knows nothing of applicability."""
-    found = found_by_flake8(fixture.options).get(fixture.path, [])
+    found = found_by_flake8(fixture.options, fixtures_alone).get(fixture.name, [])
     assert sorted(found) == [(each.row, each.column, each.code) for each in fixture.expected]
 
 
