@@ -18,6 +18,8 @@ from runtime_matrix import run_matrix
 
 from tonumpy import check_source, fix_source
 
+pytestmark = pytest.mark.usefixtures("no_other_files")
+
 FIXTURES = find_fixtures()
 FLAGGED = [fixture for fixture in FIXTURES if not fixture.is_clean]
 CLEAN = [fixture for fixture in FIXTURES if fixture.is_clean]
