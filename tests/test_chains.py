@@ -17,8 +17,6 @@ from reveal import claims
 
 from tonumpy.text.source import Source
 
-pytestmark = pytest.mark.usefixtures("no_other_files")
-
 
 def test_what_is_claimed_of_random_programs_is_true() -> None:
     missing = devices.unavailable(accelerator.DEVICE)
