@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.bindings import defaults_of, names_in
 from tonumpy.inference.knowledge.chains import Chain, Link, Role
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tonumpy.conversions import Conversion, ImplicitConversion
     from tonumpy.findings import Style
+    from tonumpy.text.candidates import Scope
 
 
 class AddLinks(NamedTuple):
@@ -135,7 +138,7 @@ def copy_array(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  
 def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
     """What makes an array of an argument before it is given away."""
     argument, chain, cast = conversion.argument, conversion.chain, conversion.links
-    if cast is None:
+    if cast is None or _may_be_default(argument, conversion.site.scopes):
         return ()
     if style == "force":
         return (Convert(argument, cast, True),)
@@ -145,6 +148,24 @@ def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Oper
         return (AddLinks(cpu.attribute, ("detach",)), Convert(argument, cast, False))
     links = tuple(method for method, link in missing.items() if link is None)
     return (Convert(argument, (*links, *cast), False),)
+
+
+_LITERALS = (ast.Constant, ast.UnaryOp, ast.Tuple, ast.List)
+
+
+def _may_be_default(argument: ast.expr, scopes: tuple[Scope, ...]) -> bool:
+    """Whether it is a parameter whose default is a literal, without methods of tensors, and that is not tested."""
+    function = next((scope for scope in reversed(scopes) if isinstance(scope, FUNCTIONS)), None)
+    if function is None or not isinstance(argument, ast.Name):
+        return False
+    literals = [name for name, default in defaults_of(function.args) if isinstance(default, _LITERALS)]
+    return argument.id in literals and not any(_decides(node, argument.id) for node in ast.walk(function))
+
+
+def _decides(node: ast.AST, name: str) -> bool:
+    if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)):
+        return name in names_in(node.test)
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
 
 
 def force(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
