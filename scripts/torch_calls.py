@@ -61,7 +61,10 @@ class Output(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """One call. `container` is "" for a single value; `given` tells which arguments there were, by position or name."""
+    """One call. `container` is "" for a single value; `given` tells which arguments there were, by position or name.
+
+    `dtypes` are those of the floating point and complex tensors that were given, by the place where they were.
+    """
 
     name: str
     run: Run
@@ -73,6 +76,7 @@ class Observation(NamedTuple):
     inputs_require_grad: bool
     given: tuple[tuple[int | str, str], ...]
     written: tuple[int | str, ...]
+    dtypes: tuple[tuple[int | str, str], ...]
 
 
 class Recorder:
@@ -163,9 +167,16 @@ def observe(
     # Some kernels write without saying so (the running statistics of batch_norm): a look at the values tells.
     copies = [tensor.clone() for tensor in tensors] if run == "plain" and len(tensors) > 1 else []
     places: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
-    owners = [
-        place for place, argument in places for leaf in tree_flatten(argument)[0] if isinstance(leaf, torch.Tensor)
+    placed = [
+        (place, leaf)
+        for place, argument in places
+        for leaf in tree_flatten(argument)[0]
+        if isinstance(leaf, torch.Tensor)
     ]
+    owners = [place for place, _ in placed]
+    dtypes = tuple(
+        dict.fromkeys((place, str(t.dtype)) for place, t in placed if t.is_floating_point() or t.is_complex())
+    )
     devices = tuple(sorted({t.device.type for t in tensors}))
     require = any(t.requires_grad for t in tensors)
     first = str(tensors[0].dtype) if tensors else ""
@@ -195,7 +206,7 @@ def observe(
         changed = [c or not _is_same(t, copy) for c, t, copy in zip(changed, tensors, copies, strict=True)]
     written = [owner for owner, is_changed in zip(owners, changed, strict=True) if is_changed]
     seen = Observation(
-        name, run, container, fields, outputs, first, devices, require, given, tuple(dict.fromkeys(written))
+        name, run, container, fields, outputs, first, devices, require, given, tuple(dict.fromkeys(written)), dtypes
     )
     return seen, result
 

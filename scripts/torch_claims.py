@@ -69,7 +69,8 @@ def claims_of(name: str, observations: Sequence[Observation], signatures: Sequen
     plain = [o for o in observations if not o.run.endswith("=")]
     told = [o for o in plain if len(o.outputs) != 1 or o.outputs[0].kind != "NoneType"] or plain
     deciders, groups = _grouped(told, signatures)
-    results = tuple(_result(name, when, group, takes) for when, group in sorted(groups.items()))
+    gradless = _gradless(observations, signatures)
+    results = tuple(_result(name, when, group, takes, gradless) for when, group in sorted(groups.items()))
     always, sometimes = _written(plain, signatures)
     may_reduce = any(output.is_reduced for o in observations for output in o.outputs)
     return Claims(
@@ -80,7 +81,7 @@ def claims_of(name: str, observations: Sequence[Observation], signatures: Sequen
         sometimes,
         _plain_from(observations, signatures),
         _plain(observations, signatures),
-        _gradless(observations, signatures),
+        gradless,
         may_reduce,
     )
 
@@ -224,30 +225,35 @@ def _is_given(o: Observation, decider: Decider) -> bool:
     return any(decider.given == "any" or (what not in ("False", "None") and not is_tensor(what)) for what in found)
 
 
-def _result(name: str, when: tuple[str, ...], group: list[Observation], takes: tuple[str, ...]) -> ResultClaims:
+Places = tuple[int | str, ...]
+
+
+def _result(
+    name: str, when: tuple[str, ...], group: list[Observation], takes: tuple[str, ...], gradless: Places
+) -> ResultClaims:
     containers, fields = {o.container for o in group}, {o.fields for o in group}
     lengths = {len(o.outputs) for o in group}
     if containers == {""}:
-        return ResultClaims(when, "", (), (_output(name, [(o, o.outputs[0]) for o in group], takes),))
+        return ResultClaims(when, "", (), (_output(name, [(o, o.outputs[0]) for o in group], takes, gradless),))
     if "" in containers:
         return ResultClaims(when, "", (), (OutputClaims("unknown", None, None, None, None),))
     if len(lengths) == 1 and containers == {"tuple"} and (len(fields) == 1):
-        outputs = [_output(name, [(o, o.outputs[i]) for o in group], takes) for i in range(lengths.pop())]
+        outputs = [_output(name, [(o, o.outputs[i]) for o in group], takes, gradless) for i in range(lengths.pop())]
         return ResultClaims(when, "tuple", fields.pop(), tuple(outputs))
     every = [(o, each) for o in group for each in o.outputs]
-    return ResultClaims(when, "sequence", (), (_output(name, every, takes),))
+    return ResultClaims(when, "sequence", (), (_output(name, every, takes, gradless),))
 
 
 Seen = list[tuple[Observation, Output]]
 
 
-def _output(name: str, seen: Seen, takes: tuple[str, ...]) -> OutputClaims:
+def _output(name: str, seen: Seen, takes: tuple[str, ...], gradless: Places) -> OutputClaims:
     kind = _kind([output for _, output in seen])
     if kind not in ("tensor", "array"):
         return OutputClaims(kind, None, None, None, None)
     if kind == "array":
         return OutputClaims(kind, None, None, None, _memory(name, seen))
-    return OutputClaims(kind, _device(seen), _grad(seen, takes), _dtype(seen), _memory(name, seen))
+    return OutputClaims(kind, _device(seen), _grad(seen, takes), _dtype(seen, gradless), _memory(name, seen))
 
 
 def _without(keyword: str, seen: Seen) -> Seen:
@@ -301,7 +307,7 @@ def _grad(seen: Seen, takes: tuple[str, ...]) -> str | None:
     return "never" if asked == {False} or not fed or not can_carry else None
 
 
-def _dtype(seen: Seen) -> str | None:
+def _dtype(seen: Seen, gradless: Places) -> str | None:
     if any(what == "dtype" for o, _ in seen for place, what in o.given if place != "dtype"):
         return None  # a dtype by position: whether one is given cannot be told by the keywords
     free = _without("dtype", seen)
@@ -316,10 +322,32 @@ def _dtype(seen: Seen) -> str | None:
         return "default" if unusual == {"torch.float64"} and dtype == "torch.float32" else None
     if len(given) > 1 and all(output.dtype == o.first_dtype for o, output in free):
         return "same"
+    promotions = [(promotion(o, gradless), output.dtype) for o, output in free]
+    if len({dtype for dtype, _ in promotions if dtype in _FLOATS}) > 1:
+        promoted = all(dtype is None or _is_as_promoted(dtype, found) for dtype, found in promotions)
+        of_floats = all(dtype not in _FLOATS or dtype == found for dtype, found in promotions)
+        if promoted or of_floats:
+            return "promoted" if promoted else "promoted float"
     floats = [(o, output) for o, output in free if o.first_dtype in _FLOATS]
     if len({o.first_dtype for o, _ in floats}) > 1 and all(output.dtype == o.first_dtype for o, output in floats):
         return "same float"
     return None
+
+
+def promotion(o: Observation, gradless: Sequence[int | str]) -> str | None:
+    """The dtype of the floating point and complex tensors given, where all are of one; "complex" where only some are.
+
+    What brings no grad is not asked, but for a method's own tensor.
+    """
+    is_method = o.name.startswith("torch.Tensor.")
+    dtypes = {dtype for place, dtype in o.dtypes if place not in gradless or (is_method and place == 0)}
+    if len(dtypes) == 1:
+        return dtypes.pop()
+    return "complex" if any("complex" in dtype for dtype in dtypes) else None
+
+
+def _is_as_promoted(dtype: str, found: str) -> bool:
+    return dtype == found or (dtype == "complex" and "complex" in found)
 
 
 def _memory(name: str, seen: Seen) -> str | None:

@@ -30,7 +30,7 @@ _VALUES: tuple[tuple[str, tuple[Any, ...]], ...] = (
 )
 
 # Names whose call would change the process, need a machine that is not there, or belong to backends' insides.
-_LEFT_OUT = re.compile(
+LEFT_OUT = re.compile(
     r"(set_|cudnn|miopen|mkldnn|fbgemm|quantized_|sym_|init_num|fork|wait|load|save|compile|autocast|sparse_resize|"
     r"record_stream|share_memory|pin_memory|rnn_|lstm|gru|batch_norm_|module_load|manual_seed|seed$|use_deterministic)"
 )
@@ -113,7 +113,7 @@ def generated_calls(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, value in values.items():
-            if _LEFT_OUT.match(name.rpartition(".")[2]):
+            if LEFT_OUT.match(name.rpartition(".")[2]):
                 continue
             signatures = [] if name in enough else [s for s in overloads.get(name, ()) if _is_harmless(name, value, s)]
             for dtype, runs in RUNS_BY_DTYPE.items():

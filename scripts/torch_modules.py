@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import itertools
 import typing
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import distributions
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 from torch_calls import Observation, Run, changed, observe, seed
 
 if typing.TYPE_CHECKING:
@@ -22,11 +23,13 @@ class ModuleClaims(NamedTuple):
     """What calling a layer returns ("tensor" or "tuple"), and whether it has parameters. None: not known, or either.
 
     `reduces`: what it returns may have no dimensions, as the value of a loss, though what it is given has some.
+    `dtype`: that of its parameters ("self"), or that of what it is given ("inputs").
     """
 
     returns: str | None
     has_parameters: bool | None
     reduces: bool | None = None
+    dtype: str | None = None
 
 
 def modules() -> dict[str, ModuleClaims]:
@@ -38,7 +41,9 @@ def modules() -> dict[str, ModuleClaims]:
         for name in sorted(dir(torch.nn)):
             value = getattr(torch.nn, name)
             if inspect.isclass(value) and issubclass(value, torch.nn.Module) and not name.startswith("_"):
-                told = measured.get(value) or ModuleClaims(_annotated(value), _made_plainly(value))
+                told = measured.get(value) or ModuleClaims(
+                    _annotated(value), _made_plainly(value), dtype=_dtype_of_plain(value)
+                )
                 found[f"torch.nn.{name}"] = told
     return found
 
@@ -60,12 +65,25 @@ def _made_plainly(module: type[torch.nn.Module]) -> bool | None:
     return None if has_parameters and any(is_needed) else has_parameters
 
 
+def _dtype_of_plain(module: type[torch.nn.Module]) -> str | None:
+    """What is made without arguments, and takes one tensor."""
+    seen: set[_Dtypes] = set()
+    try:
+        made = module()
+        for shape in ((2, 4), (2, 4, 4), (2, 4, 4, 4)):
+            seen.update(_dtypes(made, (torch.ones(shape),), {}))
+    except Exception:
+        return None  # it takes something else
+    return _dtype(seen)
+
+
 def _measured_modules() -> dict[type[torch.nn.Module], ModuleClaims]:
     from torch.testing._internal.common_modules import module_db
 
     returned: defaultdict[type, set[str]] = defaultdict(set)
     parameters: defaultdict[type, set[bool]] = defaultdict(set)
     reduced: set[type] = set()
+    dtypes: defaultdict[type, set[_Dtypes]] = defaultdict(set)
     for entry in module_db:
         for training in (False, True):
             seed()
@@ -86,10 +104,50 @@ def _measured_modules() -> dict[type[torch.nn.Module], ModuleClaims]:
                 has_dimensions = all(leaf.ndim for leaf in given if isinstance(leaf, torch.Tensor))
                 if isinstance(result, torch.Tensor) and not result.ndim and has_dimensions:
                     reduced.add(entry.module_cls)
+                dtypes[entry.module_cls].update(_dtypes(module, sample.forward_input.args, sample.forward_input.kwargs))
     return {
-        each: ModuleClaims(_only(returned[each]), _only(parameters[each]), True if each in reduced else None)
+        each: ModuleClaims(
+            _only(returned[each]), _only(parameters[each]), True if each in reduced else None, _dtype(dtypes[each])
+        )
         for each in returned
     }
+
+
+class _Dtypes(NamedTuple):
+    """That of a module's parameters, of the floating point tensors that it is given, and of one that it returns."""
+
+    own: torch.dtype | None
+    given: torch.dtype
+    returned: torch.dtype
+
+
+_REAL = (torch.bfloat16, torch.float32, torch.float64)
+
+
+def _dtypes(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[_Dtypes]:
+    """What a module does when it is cast as a whole, and what it is given as well."""
+    for own, given in itertools.product(_REAL if any(True for _ in module.parameters()) else (None,), _REAL):
+        cast = module if own is None else copy.deepcopy(module).to(own)
+        cast_args, cast_kwargs = tree_map(
+            lambda leaf, to=given: leaf.detach().to(to) if _is_floating(leaf) else leaf, (args, kwargs)
+        )
+        try:
+            result = cast(*cast_args, **cast_kwargs)
+        except (RuntimeError, ValueError, AssertionError):
+            continue  # most refuse what is not of their own dtype
+        yield from (_Dtypes(own, given, leaf.dtype) for leaf in tree_leaves(result) if _is_floating(leaf))
+
+
+def _is_floating(leaf: object) -> bool:
+    return isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
+
+
+def _dtype(seen: set[_Dtypes]) -> str | None:
+    if len({each.returned for each in seen}) < 2:
+        return None
+    if all(each.returned == each.own for each in seen):
+        return "self"
+    return "inputs" if all(each.returned == each.given for each in seen) else None
 
 
 def _only(values: set[Any]) -> Any:  # noqa: ANN401

@@ -17,13 +17,14 @@ from torch import Tensor
 
 from tonumpy import check_source
 from tonumpy.conversions import LINKS_OF_DTYPE
-from tonumpy.inference.knowledge.libraries.rows import OF_THE_INPUTS_DTYPE, OF_THEIR_OWN_DTYPE, dtype_of_layer
+from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_dtype_name
 from tonumpy.inference.lattice.joins import sequence_of
 from tonumpy.inference.lattice.values import Arguments, Constant
 from tonumpy.inference.lattice.values import Tensor as Facts
 from tonumpy.inference.transfer import representation
 from tonumpy.inference.transfer.autocast import NARROW
+from tonumpy.inference.transfer.torch_operators import call_torch_function
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of what is experimental or deprecated, once a process
 
@@ -82,34 +83,6 @@ def test_the_layouts_that_are_asked_for() -> None:
         assert getattr(torch, name.removeprefix("torch.")) is not torch.strided
 
 
-@pytest.mark.parametrize("name", sorted(representation.KEEP_LAYOUT - {"cuda", "xpu", "npu", "data"}))
-def test_methods_that_keep_a_layout(name: str) -> None:
-    taken = 0
-    for made_by, tensor in layouts().items():
-        owner = torch.sparse if name.endswith("softmax") else torch
-        given = _ARGUMENTS.get(name, ())
-        try:
-            found = getattr(tensor, name, None) if owner is torch else None
-            if found is None:
-                result = getattr(owner, name)(tensor, *given)
-            else:
-                result = found(*given) if callable(found) and name not in ("T", "mT") else found
-        except (RuntimeError, NotImplementedError):
-            continue  # of some layouts only
-        assert result.layout is not torch.strided, made_by
-        taken += 1
-    assert taken
-
-
-_ARGUMENTS = {
-    **dict.fromkeys(("div", "mul", "pow"), (2,)),
-    **dict.fromkeys(("softmax", "log_softmax", "unsqueeze"), (0,)),
-    **dict.fromkeys(("transpose", "permute"), (1, 0)),
-    "to": ("cpu",),
-    "requires_grad_": (False,),
-    "index_select": (0, torch.tensor([0])),
-    "narrow_copy": (0, 0, 1),
-}
 _OPERATIONS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -162,7 +135,7 @@ def test_functions_that_keep_one_dtype(name: str) -> None:
             result, given = torch.where(DENSE > 0, first, second), Arguments((Facts(), *facts))
         else:
             result, given = getattr(torch, name)(operands), Arguments((sequence_of(facts),))
-        said = representation.of_function(f"torch.{name}", given, Facts())
+        said = call_torch_function(f"torch.{name}", given, grad_mode=True)
         assert isinstance(said, Facts)
         assert said.dtype in (None, str(result.dtype).removeprefix("torch.")), (first.dtype, second.dtype)
 
@@ -274,7 +247,7 @@ MADE_WITH = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(OF_THEIR_OWN_DTYPE | OF_THE_INPUTS_DTYPE))
+@pytest.mark.parametrize("name", [*MADE_WITH, "Dropout", "GELU", "ReLU", "Sigmoid"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
 def test_the_dtype_of_what_a_layer_gives(name: str, dtype: torch.dtype) -> None:
     layer = getattr(torch.nn, name)(*MADE_WITH.get(name, ())).to(dtype)
@@ -287,7 +260,9 @@ def test_the_dtype_of_what_a_layer_gives(name: str, dtype: torch.dtype) -> None:
         except (RuntimeError, NotImplementedError):
             continue
         seen += 1
-        assert result.dtype == (dtype if dtype_of_layer(f"torch.nn.{name}") == "self" else given)
+        known = torch_api.module(f"torch.nn.{name}")
+        assert known is not None
+        assert result.dtype == {"self": dtype, "inputs": given}[known.dtype or ""]
     assert seen
 
 

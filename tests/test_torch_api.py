@@ -117,9 +117,9 @@ def test_members_of_distributions() -> None:
 
 
 def test_layers() -> None:
-    assert module("torch.nn.Linear") == Module("torch.nn.Linear", "tensor", has_parameters=True)
-    assert module("torch.nn.ReLU") == Module("torch.nn.ReLU", "tensor", has_parameters=False)
-    assert module("torch.nn.LSTM") == Module("torch.nn.LSTM", "tuple", has_parameters=True)
+    assert module("torch.nn.Linear") == Module("torch.nn.Linear", "tensor", has_parameters=True, dtype="self")
+    assert module("torch.nn.ReLU") == Module("torch.nn.ReLU", "tensor", has_parameters=False, dtype="inputs")
+    assert module("torch.nn.LSTM") == Module("torch.nn.LSTM", "tuple", has_parameters=True, dtype="self")
     assert module("torch.nn.Parameter") is None
 
 
@@ -250,7 +250,7 @@ def broken_by(known: Callable, call: Any) -> Iterator[str]:  # noqa: ANN401 - an
     else:
         claimed = result.outputs if result.container == "tuple" else result.outputs * len(call.outputs)
         for claim, output in zip(claimed, call.outputs, strict=True):
-            yield from _broken_by_output(claim, output, call, {*given, asked})
+            yield from _broken_by_output(claim, output, call, {*given, asked}, _promoted(known, call))
 
 
 def _is_given(decider: Decider, given: dict[Any, str]) -> bool:
@@ -267,7 +267,22 @@ _KINDS = {
 }
 
 
-def _broken_by_output(claim: Output, output: Any, call: Any, given: set[Any]) -> Iterator[str]:  # noqa: ANN401
+def _promoted(known: Callable, call: Any) -> str | None:  # noqa: ANN401
+    """The dtype of the floating point and complex tensors that bring a grad, or of a method's own."""
+    own = {0} if known.name.startswith("torch.Tensor.") else set()
+    dtypes = {dtype for place, dtype in call.dtypes if place in own or place not in known.gradless}
+    if len(dtypes) == 1:
+        return dtypes.pop()
+    return "complex" if any("complex" in dtype for dtype in dtypes) else None
+
+
+def _broken_by_output(
+    claim: Output,
+    output: Any,  # noqa: ANN401
+    call: Any,  # noqa: ANN401
+    given: set[Any],
+    promoted: str | None,
+) -> Iterator[str]:
     if output.kind not in _KINDS.get(claim.kind, {claim.kind}):
         yield f"kind {claim.kind}"
         return
@@ -294,9 +309,11 @@ def _broken_by_output(claim: Output, output: Any, call: Any, given: set[Any]) ->
         expected_dtype = {
             "same": call.first_dtype,
             "same float": call.first_dtype if call.first_dtype in _FLOATS else output.dtype,
+            "promoted": promoted or output.dtype,
+            "promoted float": promoted if promoted in _FLOATS else output.dtype,
             "default": "torch.float64" if call.run == "default dtype" else "torch.float32",
         }.get(claim.dtype, f"torch.{claim.dtype}")
-        if output.dtype != expected_dtype:
+        if output.dtype != expected_dtype and not (expected_dtype == "complex" and "complex" in output.dtype):
             yield f"dtype {claim.dtype}"
     if "inplace" not in given:
         held = {

@@ -30,6 +30,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     do_learn,
     evidence_in,
+    held_in,
     is_number,
     members,
     most_sent,
@@ -62,7 +63,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
         cpu, grad = result_facts(parts, grad_mode)
         certainty = reduce(stronger, (tensor.certainty for tensor in tensors))
         sent = Sent.NOWHERE if cpu is True else most_sent(tensors)
-        dtype = _dtype_of_arithmetic(parts)
+        dtype = promoted(parts)
         return Tensor(
             cpu,
             grad,
@@ -114,18 +115,30 @@ def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact, dty
     return without(evidence, "grad") if grad is None or (grad is False and grad_mode is False) else evidence
 
 
-def _dtype_of_arithmetic(parts: Items[Value]) -> str | None:
-    """Complex if one operand is; what all tensors are if that is floating point and the others are real numbers."""
-    dtypes = {part.dtype for part in parts if isinstance(part, Tensor)}
-    has_complex_number = any(isinstance(part, Constant) and isinstance(part.value, complex) for part in parts)
-    if len(parts) > 1 and (has_complex_number or any(is_complex(dtype) for dtype in dtypes)):
-        return "complex"
-    dtype = dtypes.pop() if len(dtypes) == 1 else None
-    if dtype is None or is_integral(dtype):
-        return None
-    numbers = [part for part in parts if not isinstance(part, Tensor)]
-    is_kept = all(isinstance(part, Constant) and isinstance(part.value, (int, float)) for part in numbers)
-    return dtype if is_kept else None
+_NO_OPERANDS = ("bool", "str", "Size", "dtype")  # of arithmetic, but arguments of functions
+
+
+def promoted(operands: Iterable[Value]) -> str | None:
+    """The dtype that torch makes of operands: complex if one of them is, or that of all that are floating point.
+
+    Integers and numbers of Python take no part. None where the operands are of several dtypes, or one is not known.
+    """
+    dtypes: set[str | None] = set()
+    for each in held_in(*operands):
+        if isinstance(each, Tensor):
+            dtypes.add(each.dtype)
+        elif isinstance(each, Constant):
+            dtypes.add("complex" if isinstance(each.value, complex) else "integral")
+        elif isinstance(each, Plain):
+            dtypes.add("integral" if is_number(each) or each.what in _NO_OPERANDS else None)
+        elif isinstance(each, Unknown):
+            dtypes.add("integral" if each.is_no_tensor else None)
+        elif not isinstance(each, (Symbol, Device, Sequence, Mapping, Union, Nothing)):
+            dtypes.add(None)
+    dtypes = {dtype for dtype in dtypes if not is_integral(dtype)}
+    if len(dtypes) == 1:
+        return dtypes.pop()
+    return "complex" if any(map(is_complex, dtypes)) else None
 
 
 def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False) -> tuple[Fact, Fact]:

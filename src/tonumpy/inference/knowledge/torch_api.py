@@ -7,6 +7,7 @@ import os
 from functools import cache
 
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.names import ACCELERATORS
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,8 +22,10 @@ class Output(NamedTuple):
             factory), "cpu" whatever is given
     grad    "inputs": requires grad exactly if a floating point tensor given does; "some inputs": only if one does, not
             for every one; "never"; "argument": only if `requires_grad=True` is given; "always"
-    dtype   "same" as that of the first tensor given, "same float": the same if that is floating point, "default": the
-            default floating point dtype, or a dtype's name
+    dtype   "same" as that of the first tensor given, "same float": the same if that is floating point, "promoted": that
+            of the floating point and complex tensors given where all are of one, complex where only some are complex;
+            "promoted float": that of the floating point tensors given where no other is and all are of one; "default":
+            the default floating point dtype, or a dtype's name
     memory  "view" of a tensor (or array) given, "may view", "new", "inplace": a tensor given, written to
 
     `Callable.takes` names the keywords that override this where they are given.
@@ -33,6 +36,10 @@ class Output(NamedTuple):
     grad: str | None = None
     dtype: str | None = None
     memory: str | None = None
+
+    @property
+    def has_dtype_of_inputs(self) -> bool:
+        return self.dtype in ("same", "same float", "promoted", "promoted float")
 
 
 class Result(NamedTuple):
@@ -134,6 +141,18 @@ def plain_keywords() -> frozenset[str]:
     return frozenset(_facts()["plain_keywords"])
 
 
+@cache
+def widened() -> frozenset[str]:
+    """The last names of the operators and layers that `torch.autocast` may make wider on the CPU than they are."""
+    return frozenset(_facts()["widened"])
+
+
+@cache
+def keeping_layout() -> frozenset[str]:
+    """The last names of the functions and methods that leave what has no layout of NumPy's without one."""
+    return frozenset(_facts()["keeping_layout"]) | ACCELERATORS
+
+
 class Module(NamedTuple):
     """A layer, container or loss of torch.nn.
 
@@ -141,12 +160,14 @@ class Module(NamedTuple):
     has_parameters  whether it has parameters of its own, so that its results require grad though its inputs do not;
                     None where that depends on its arguments, or is not known
     reduces         whether its result may have no dimensions, though what it is given has some
+    dtype           that of its parameters ("self"), or that of all floating point tensors given ("inputs")
     """
 
     name: str
     returns: str | None = None
     has_parameters: bool | None = None
     reduces: bool | None = None
+    dtype: str | None = None
 
 
 @cache

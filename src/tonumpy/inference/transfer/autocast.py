@@ -1,14 +1,15 @@
 """The dtype that `torch.autocast` gives the result of an operation.
 
 Of the blocks that cast to bfloat16 only: NumPy has float16. Which operations autocast makes narrow is one list for all
-devices; which it makes wide depends on the device, so of those nothing is said.
+devices; which it makes wide depends on the device: torch_api.json tells those of the CPU, of others nothing is said.
 """
 
 from __future__ import annotations
 
+from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.environment import AUTOCAST
-from tonumpy.inference.lattice.values import NOTHING, Constant, Symbol, Tensor, Value, dtype_of
+from tonumpy.inference.lattice.values import NOTHING, Constant, Device, Symbol, Tensor, Value, dtype_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ NARROW = frozenset(
     " conv_transpose3d multi_dot scaled_dot_product_attention Linear Conv1d Conv2d Conv3d ConvTranspose1d"
     " ConvTranspose2d ConvTranspose3d".split()
 )
-# Those that autocast leaves alone on every device; views and moves among them.
+# Those that autocast leaves alone on every device, in small letters; views and moves among them.
 _KEEPING = frozenset(
     "bfloat16 type relu clone contiguous detach cpu cuda to view reshape flatten squeeze unsqueeze transpose permute"
     " expand narrow select chunk split unbind t + - * /".split()
@@ -45,20 +46,22 @@ def _enter(frame: Frame, context: str, arguments: Arguments) -> None:
     enabled = arguments.named_value("enabled")
     dtype = arguments.get(1, "dtype")
     device = Constant(context.split(".")[1]) if is_of_one_device else arguments.get(0, "device_type")
-    is_narrow = dtype_of(dtype) == "bfloat16" if dtype is not None else device == Constant("cpu")
+    is_cpu = device == Constant("cpu")
+    is_narrow = dtype_of(dtype) == "bfloat16" if dtype is not None else is_cpu
     is_on = enabled is None or enabled == Constant(True)
     if is_of_one_device and arguments.positional:
         is_on = arguments.positional[0] == Constant(True)
-    frame.env.set(AUTOCAST, Symbol("torch.bfloat16") if is_narrow and is_on and not arguments.has_star else NOTHING)
+    frame.env.set(AUTOCAST, Device(is_cpu or None) if is_narrow and is_on and not arguments.has_star else NOTHING)
 
 
 def cast(frame: Frame, operation: str, operands: Iterable[Value], result: Value) -> Value:
     """The result of an operation by its own name, without the module's or class's."""
-    if not isinstance(result, Tensor) or not isinstance(frame.env.get(AUTOCAST), Symbol):
+    where = frame.env.get(AUTOCAST)
+    if not isinstance(result, Tensor) or not isinstance(where, Device):
         return result
     dtypes = {operand.dtype for operand in operands if isinstance(operand, Tensor)}
     if operation in NARROW:
         is_left = any(is_integral(dtype) or dtype in ("float64", "double") for dtype in dtypes)
         return result if is_left else result._replace(dtype="bfloat16")
-    is_kept = operation in _KEEPING or not dtypes or result.dtype != "bfloat16"
-    return result if is_kept else result._replace(dtype=None)
+    is_kept = operation not in torch_api.widened() if where.is_cpu else operation.lower() in _KEEPING or not dtypes
+    return result if is_kept or result.dtype != "bfloat16" else result._replace(dtype=None)

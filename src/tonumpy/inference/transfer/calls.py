@@ -101,6 +101,8 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         if own is not None:
             return own
         result = left_where_it_was(frame, arguments, libraries.call_object(frame, function, "__call__", arguments))
+        if libraries.is_container(function):
+            return result  # each of its layers has been cast
         return autocast.cast(frame, function.name.rpartition(".")[2], arguments.values(), result)
     if isinstance(function, (Foreign, Plain)):
         return function

@@ -205,7 +205,8 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             return Plain("number")
         is_number = value.is_number or _is_position(index)
         is_item = isinstance(index, Plain) and not is_slice
-        return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number)
+        layout = None if is_slice or isinstance(index, Sequence) else value.layout  # of a sparse matrix: a sparse row
+        return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number, layout=layout)
     if isinstance(value, Unknown):
         if value.reason is Reason.DATASET and isinstance(index, Constant) and isinstance(index.value, str):
             part = Unknown(Reason.DATASET_PART, True, False, evidence=value.evidence)  # another dataset, or anything
@@ -246,7 +247,7 @@ def under_key(frame: Frame, holder: Unknown, item: Unknown, key: Value) -> Value
 def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
     """A view of the tensor, which keeps its grad under no_grad too, or a copy, which does not."""
     grad = tensor.requires_grad if frame.grad_mode or tensor.requires_grad is False else None
-    return tensor._replace(requires_grad=grad, layout=None)  # an item of a sparse vector is dense
+    return tensor._replace(requires_grad=grad, layout=None)
 
 
 def _is_position(index: Value) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.knowledge.libraries.rows import is_module
-from tonumpy.inference.knowledge.operands import combine, result_facts
+from tonumpy.inference.knowledge.operands import combine, promoted, result_facts
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_real
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined, only
@@ -61,14 +61,16 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     dtype = promise.dtype
     if dtype == "self":
         dtype = owner.dtype if isinstance(owner, (LibraryObject, Instance)) else None
-    elif dtype in ("first", "real first"):
+    elif dtype == "first":
         first = arguments.positional[0] if arguments.positional else None
-        known = first.dtype if isinstance(first, Tensor) else None
-        dtype = known if dtype == "first" or is_real(known) else None
+        dtype = first.dtype if isinstance(first, Tensor) else None
+    elif dtype == "inputs":
+        given = arguments.all_values()
+        known = None if given is None else promoted(given)
+        dtype = known if is_real(known) else None
     evidence = _rests_on(frame, promise, owner, arguments, cpu, grad)
     if dtype is not None:
-        of = "first" if promise.dtype == "real first" else promise.dtype or ""
-        evidence |= _derived(frame, promise, "dtype", of, owner, arguments)
+        evidence |= _derived(frame, promise, "dtype", promise.dtype or "", owner, arguments)
     learns = grad is not False and _do_learn(frame, promise, owner, arguments)
     tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, sent=sent, evidence=evidence, learns=learns)
     kept = [_returned(frame, kind, tensor, owner, arguments) for kind in promise.returns]

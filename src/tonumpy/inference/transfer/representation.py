@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name, is_integral
+from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name
 from tonumpy.inference.lattice.values import (
     Arguments,
     LibraryObject,
@@ -19,7 +20,6 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     dtype_of,
-    is_number,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -56,14 +56,7 @@ LAYOUTS = {
     "torch.sparse_bsr": "sparse",
     "torch.sparse_bsc": "sparse",
 }
-# Methods after which the layout is what it was, or another that NumPy does not have either, and functions of that name.
-KEEP_LAYOUT = frozenset(
-    "cpu cuda xpu npu to data detach detach_ requires_grad_ coalesce clone float double half bfloat16"
-    " T mT t transpose permute unsqueeze index_select narrow_copy abs asin ceil deg2rad div empty_like erf expm1 floor"
-    " log1p log_softmax mul nan_to_num neg pow relu round sgn sign sin softmax sqrt square tan tanh trunc"
-    " zeros_like".split()
-)
-# The same, where all tensors that go in are of such a layout; beside a dense one the result is dense.
+# Functions and methods that keep it where all tensors that go in are of such a layout; beside a dense one it is dense.
 KEEP_LAYOUT_OF_ALL = frozenset("add sub mm matmul cat concat hstack stack vstack".split())
 OF_SEVERAL = frozenset("cat concat concatenate hstack vstack stack dstack column_stack".split())
 
@@ -74,9 +67,6 @@ COMPLEX_RESULTS = frozenset(
         "complex polar view_as_complex fft.fft fft.rfft fft.fft2 fft.ifft2 fft.rfft2 fft.fftn fft.ifftn fft.rfftn"
     ).split()
 )
-
-# Functions, and methods, that give complex numbers of complex numbers.
-KEEP_COMPLEX = frozenset("exp sqrt square log sin cos tan sinh cosh tanh reciprocal neg".split())
 
 # Functions that quantize, with the position of their argument `dtype`.
 QUANTIZERS = {
@@ -113,14 +103,10 @@ def of_function(name: str, arguments: Arguments, result: Value | None) -> Value 
         known = dtype.name.rpartition(".")[2] if isinstance(dtype, Symbol) else ""
         return result._replace(dtype=known if is_dtype_name(known) else "quantized")
     first = arguments.get(0, "input")
-    if name.removeprefix("torch.") in KEEP_COMPLEX and isinstance(first, Tensor) and is_complex(first.dtype):
-        return result._replace(dtype="complex")
     short = name.rpartition(".")[2]
     layout = _kept_layout(short, first, Arguments(arguments.positional[1:], arguments.named))
     if layout is not None:
         return result._replace(layout=layout)
-    if result.dtype is None:
-        result = result._replace(dtype=_dtype_of_several(short, arguments))
     if name in ("torch.conj", "torch.adjoint") and isinstance(first, Tensor):
         return _conjugated(first, result)
     return result
@@ -133,26 +119,11 @@ def _kept_layout(name: str, first: Value | None, others: Arguments) -> str | Non
     layout = first.layout if isinstance(first, Tensor) else None
     if name == "sum":  # of all dimensions it is a dense number
         return None if others.get(0, "dim") is None else layout
-    if name in KEEP_LAYOUT:
+    if name in torch_api.keeping_layout():
         return layout
     second = others.get(0, "other") or others.get(0, "mat2")
     is_alone = name in OF_SEVERAL or (isinstance(second, Tensor) and second.layout is not None)
     return layout if name in KEEP_LAYOUT_OF_ALL and is_alone else None
-
-
-def _dtype_of_several(name: str, arguments: Arguments) -> str | None:
-    """Of what puts tensors of one dtype together; two would be promoted."""
-    if name in OF_SEVERAL:
-        held = arguments.get(0, "tensors")
-        parts = [held.element] if isinstance(held, Sequence) else []
-    elif name == "where":
-        given = arguments.get(1, "input"), arguments.get(2, "other")
-        parts = [each for each in given if each is not None and not is_number(each)]
-    else:
-        return None
-    dtypes = {each.dtype if isinstance(each, Tensor) else None for each in parts}
-    dtype = dtypes.pop() if len(dtypes) == 1 else None
-    return None if is_integral(dtype) else dtype
 
 
 def of_operator(operator: ast.operator | ast.unaryop, operands: Items[Value], result: Tensor) -> Tensor:
@@ -189,13 +160,14 @@ def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, resul
         result = _seen_as(arguments.get(0, "dtype"), result)
     if not isinstance(receiver, Tensor):
         return result
+    mask = arguments.get(0, "mask")
+    if name == "sparse_mask" and isinstance(mask, Tensor):
+        return result._replace(layout=mask.layout)
     layout = _kept_layout(name, receiver, arguments)
     if layout is not None:
         return result._replace(layout=layout)
     if name in _CONJUGATING:
         return _conjugated(receiver, result)
-    if name in KEEP_COMPLEX and is_complex(receiver.dtype):
-        return result._replace(dtype="complex")
     if name in ("real", "imag"):
         return result._replace(bit="negative" if name == "imag" and receiver.bit == "conjugate" else None)
     return result

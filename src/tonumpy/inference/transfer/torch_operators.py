@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.knowledge.operands import are_given, are_numbers, rests_on, result_facts
+from tonumpy.inference.knowledge.operands import are_given, are_numbers, promoted, rests_on, result_facts
 from tonumpy.inference.lattice.dtypes import is_dtype_name, is_integral, is_real
 from tonumpy.inference.lattice.evidence import PROVED, without
 from tonumpy.inference.lattice.joins import join_all, sequence_of
@@ -51,8 +51,6 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import ACCELERATORS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence as Items
-
     from tonumpy.facts import Fact
     from tonumpy.inference.lattice.evidence import AllEvidence
 
@@ -361,7 +359,7 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     is_given = not is_asked and not is_placed and are_given(call.operands)
     is_number = call.may_reduce or are_numbers(call.operands)
     given_device = cpu if output.device != "cpu" and not is_placed else None
-    given_dtype = dtype if output.dtype in ("same", "same float") and not _is_dtype_asked(call) else None
+    given_dtype = dtype if output.has_dtype_of_inputs and not _is_dtype_asked(call) else None
     evidence = rests_on(call.operands, given_device, grad, call.grad_mode, given_dtype)
     if output.grad in ("never", "argument", "always") or is_integral(dtype):
         evidence = without(evidence, "grad")
@@ -433,17 +431,18 @@ def _is_dtype_asked(call: _Call) -> bool:
 def _dtype_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unknown | None) -> str | None:
     if _is_dtype_asked(call):
         return dtype_of(call.arguments.named_value("dtype"))
+    if output.dtype in ("promoted", "promoted float"):
+        dtype = promoted(call.carriers) if call.arguments.all_values() is not None else None
+        return dtype if output.dtype == "promoted" or is_real(dtype) else None
     if output.dtype == "same" or (output.dtype == "same float" and isinstance(first, Tensor) and is_real(first.dtype)):
-        return first.dtype if isinstance(first, Tensor) and not _may_be_promoted(first, call.operands) else None
+        return first.dtype if isinstance(first, Tensor) and not _may_be_promoted(first, call) else None
     return output.dtype if output.dtype is not None and is_dtype_name(output.dtype) else None
 
 
-def _may_be_promoted(first: Tensor, operands: Items[Value]) -> bool:
+def _may_be_promoted(first: Tensor, call: _Call) -> bool:
     """Whether another operand may make the result wider: what takes operands of one dtype keeps it, not of two."""
-    others = [value for operand in operands for value in members(operand) if value is not first]
     if is_integral(first.dtype):
+        others = [value for operand in call.operands for value in members(operand)]
         return any(isinstance(value, Tensor) and not is_integral(value.dtype) for value in others)
-    return any(
-        isinstance(value, (Unknown, Sequence)) or (isinstance(value, Tensor) and value.dtype != first.dtype)
-        for value in others
-    )
+    others = [value for value in call.carriers if value is not first]
+    return promoted((first, *others)) != first.dtype

@@ -230,24 +230,6 @@ def member_promise(class_names: list[str], name: str, arguments: Arguments) -> P
     return None
 
 
-# Layers of torch.nn whose result has the dtype of their weights (they raise for any other), or that of their input if
-# it is a floating point one.
-OF_THEIR_OWN_DTYPE = frozenset(
-    "Linear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding".split()
-)
-OF_THE_INPUTS_DTYPE = frozenset(
-    "ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Tanh Sigmoid Hardswish Hardtanh Softplus Softsign LogSigmoid"
-    " Dropout Dropout1d Dropout2d Flatten Softmax LogSoftmax LayerNorm RMSNorm GroupNorm BatchNorm1d BatchNorm2d"
-    " BatchNorm3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d".split()
-)
-
-
-def dtype_of_layer(name: str) -> Literal["self", "real first"] | None:
-    """Whose dtype the result of a layer has, outside of autocast."""
-    short = name.rpartition(".")[2]
-    return "self" if short in OF_THEIR_OWN_DTYPE else "real first" if short in OF_THE_INPUTS_DTYPE else None
-
-
 def _of_layer(name: str, method: str) -> Promise | None:
     """What calling a layer of torch.nn gives, as it was measured."""
     if method not in ("__call__", "forward") or not name.startswith("torch.nn."):
@@ -258,7 +240,7 @@ def _of_layer(name: str, method: str) -> Promise | None:
     returns = {"tensor": ("tensor",), "tuple": ("recurrent", "unknown")}[layer.returns]
     device: Where = "inputs" if layer.has_parameters is False else "parameters" if layer.has_parameters else "both"
     grad: Whether = "inputs" if layer.has_parameters is False else "both"
-    made = Promise(returns, device, grad, dtype_of_layer(name), (), None, "device", bool(layer.reduces))
+    made = Promise(returns, device, grad, layer.dtype, (), None, "device", bool(layer.reduces))
     return made._replace(name=name, source="measured on torch")
 
 
