@@ -55,7 +55,7 @@ from tonumpy.inference.transfer.call_results import (
     made_of_data,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device, keeps_device
-from tonumpy.inference.transfer.members import attribute_of, item_of, under_key
+from tonumpy.inference.transfer.members import attribute_of, item_of, subscript_of, under_key
 from tonumpy.inference.transfer.torch_operators import (
     TORCH_WORDS,
     call_tensor_method,
@@ -236,6 +236,9 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     return made_of_data(frame, short, arguments, fresh(Reason.CALL, frame, arguments))
 
 
+_WITH_METHODS_IN_SIGHT = (Symbol, Class, ModuleValue, Instance)
+
+
 def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
     """What `receiver.name(...)` gives."""
     result = _call_method(frame, receiver, name, arguments)
@@ -249,6 +252,8 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
 
 
 def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) -> Value:
+    if name == "__getitem__" and len(arguments.positional) == 1 and not isinstance(receiver, _WITH_METHODS_IN_SIGHT):
+        return subscript_of(frame, receiver, arguments.positional[0], is_slice=False)
     if isinstance(receiver, Union):
         return join_all(call_method(frame, member, name, arguments) for member in _members_with_method(receiver, name))
     if isinstance(receiver, Tensor):
