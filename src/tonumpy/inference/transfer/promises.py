@@ -34,6 +34,7 @@ from tonumpy.inference.lattice.values import (
     do_learn,
     evidence_in,
     mapped,
+    members,
     most_sent,
     same,
     tensor_facts,
@@ -83,7 +84,7 @@ def _rests_on(
     """The promise itself, and what the facts rest on that it is derived from."""
     evidence: AllEvidence = PROVED
     if cpu is not None:
-        evidence = _derived(frame, promise, "device", _whose_device(promise, owner), owner, arguments)
+        evidence = _derived(frame, promise, "device", _whose_device(promise, owner, arguments), owner, arguments)
     if grad is not None and (grad or frame.grad_mode is not False):
         evidence |= _derived(frame, promise, "grad", promise.grad, owner, arguments)
     return evidence
@@ -256,15 +257,25 @@ def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fa
         return True if _keeps_storage(given) else cpu_of_device(given)
     if promise.device in ("argument", "given"):  # the CPU unless a device is given; unknown unless one is
         return True if promise.device == "argument" and not arguments.has_star else None
-    operands = _operands(_whose_device(promise, owner), owner, arguments)
+    operands = _operands(_whose_device(promise, owner, arguments), owner, arguments)
     return None if operands is None else result_facts(operands, None, mixes=_holds_them(promise))[0]
 
 
-def _whose_device(promise: Promise, owner: Value | None) -> Where:
-    """Inputs that are not where the parameters are make torch raise, so parameters that are known speak for them."""
+def _whose_device(promise: Promise, owner: Value | None, arguments: Arguments) -> Where:
+    """Inputs that are not where the parameters are make torch raise, so parameters that are known speak for them; not
+    so where an input was sent somewhere, or may have been: then the module was, too, out of sight."""
     if promise.device != "parameters":
         return promise.device
-    return "both" if owner is None or tensor_facts(owner)[0] is None else "self"
+    given = arguments.all_values()
+    if owner is None or tensor_facts(owner)[0] is None or given is None or any(map(_was_sent, given)):
+        return "both"
+    return "self"
+
+
+def _was_sent(value: Value) -> bool:
+    if isinstance(value, LibraryObject):  # what a tokenizer makes is on the CPU until then
+        return value.on_cpu is None
+    return most_sent(members(value)) > Sent.NOWHERE
 
 
 def _holds_them(promise: Promise) -> bool:
