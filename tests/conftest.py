@@ -105,7 +105,7 @@ def no_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # Those that take longest: begun first, so that nobody waits for one of them at the end.
-_LONGEST = ("test_torch_api.py", "test_runtime.py", "test_fixtures.py")
+_LONGEST = ("test_torch_api.py", "test_shortcuts.py", "test_runtime.py", "test_fixtures.py")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
