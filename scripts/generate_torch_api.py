@@ -12,6 +12,7 @@ import json
 import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
 
 import torch
 from torch_autocast import widened
@@ -41,6 +42,12 @@ class Measurements(NamedTuple):
 def measure() -> Measurements:
     """Every call that can be made, the same ones counted together."""
     torch.set_num_threads(1)
+    # One call seeds as often as it has samples, and for each accelerator torch would note the stack of who did.
+    with patch.object(torch.random, "_manual_seed_impl", torch.default_generator.manual_seed):
+        return _measure()
+
+
+def _measure() -> Measurements:
     recorder = Recorder()
     observations: Observations = collections.defaultdict(collections.Counter)
     for observation in itertools.chain(database_calls(recorder), attribute_reads(), distribution_calls()):
