@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import collate_function, gradient_name, sample_parameter
+from tonumpy.inference.habits import collate_function, gradient_name, objective_function, sample_parameter
 from tonumpy.inference.index.bindings import decorator_names, defaults_of, parameter_names
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.index.references import is_called_on_others, is_called_on_self_alone
@@ -94,6 +94,9 @@ class Parameters:
         if samples is not None and _collates(function):
             where = frame.at(function.node.lineno)
             basis = where.habit("collate-function", "a function of this name is given what a dataset holds")
+            found[samples] = kept_as_data(found[samples], basis)
+        if samples is not None and _is_optimised(function):
+            basis = frame.at(function.node.lineno).habit("objective-function", "its module has SciPy optimise it")
             found[samples] = kept_as_data(found[samples], basis)
         for given in self._data_given(function):
             where = frame.at(function.node.lineno)
@@ -207,6 +210,11 @@ def _collates(function: Function) -> bool:
         return False
     name = function.owner.node.name if node.name == "__call__" and function.owner else node.name
     return collate_function.is_meant(name)
+
+
+def _is_optimised(function: Function) -> bool:
+    node = function.node
+    return not isinstance(node, ast.Lambda) and objective_function.is_meant(function.module, node.name)
 
 
 def _is_literal(node: ast.expr) -> bool:
