@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 _KEEPING = frozenset("append appendleft extend insert push".split())
 _KEEPING_OF_CONTAINERS = frozenset("add update put setdefault".split())  # tensors have some of them too
-_PASSING = frozenset("list tuple reversed enumerate zip iter sorted from_numpy as_tensor asarray asanyarray".split())
+_PASSING = frozenset(
+    "list tuple reversed enumerate zip iter sorted memoryview from_numpy as_tensor asarray asanyarray".split()
+)
 
 
 class CallWalk(ExpressionWalk):
