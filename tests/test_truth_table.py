@@ -33,3 +33,14 @@ def test_a_cell_that_torch_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(truth_table, "CPU", (row,))
     problems = [cell.problem for cell in truth_table.run_table("cpu") if cell.row == row.name]
     assert [problem is None for problem in problems] == [False, False, False, False, True, False]
+
+
+@pytest.mark.parametrize("device", _DEVICES[1:])
+@pytest.mark.parametrize("layer", [torch.nn.Linear(3, 3), torch.nn.Bilinear(3, 3, 3)])
+def test_a_layer_refuses_what_is_not_where_its_parameters_are(device: str, layer: torch.nn.Module) -> None:
+    reason = devices.unavailable(device)
+    if reason:
+        pytest.skip(f"{reason}: no layer was given a tensor of {device}")
+    inputs = [torch.ones(3, 3, device=device)] * (2 if isinstance(layer, torch.nn.Bilinear) else 1)
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        layer(*inputs)

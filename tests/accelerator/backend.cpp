@@ -20,6 +20,9 @@
 #include <torch/library.h>
 
 #include <cstdlib>
+#include <optional>
+#include <string>
+#include <unordered_set>
 
 namespace {
 
@@ -116,7 +119,24 @@ at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
   return copy_from(from, to, false);
 }
 
-void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { at::native::cpu_fallback(op, stack); }
+// What a real accelerator refuses where its operands are on different devices; the fallback would take them to the CPU.
+const std::unordered_set<std::string> of_one_device = {
+    "aten::addmm", "aten::addmv", "aten::addbmm", "aten::baddbmm", "aten::bmm",
+    "aten::dot",   "aten::mm",    "aten::mv"};
+
+void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  if (of_one_device.count(op.schema().name())) {
+    std::optional<c10::Device> first;
+    for (const c10::IValue& argument : torch::jit::last(*stack, op.schema().arguments().size())) {
+      if (!argument.isTensor() || !argument.toTensor().defined()) continue;
+      const c10::Device device = argument.toTensor().device();
+      TORCH_CHECK(!first || *first == device, "Expected all tensors to be on the same device, but found at least two devices, ",
+                  *first, " and ", device, "!");
+      first = device;
+    }
+  }
+  at::native::cpu_fallback(op, stack);
+}
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
