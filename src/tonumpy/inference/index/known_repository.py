@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_FORMER = 8  # states of which is known what has changed since
 MAX_CHANGED = 500  # files: where more have changed, all are searched
-TWO = 2  # of the files that a name stands in, so that one of them is another than the one at hand
+_TWO_FILES = 2  # in which a name stands: one of them is another than the file at hand
 
 
 class File(NamedTuple):
@@ -82,7 +82,7 @@ class KnownRepository:
             search, found = Search(name, pattern), Found(*answer)
         elif kind == "beside":
             _, name, pattern = about
-            search, found = Search(name, pattern, TWO), Found(*answer[1:])
+            search, found = Search(name, pattern, _TWO_FILES), Found(*answer[1:])
         else:
             return
         if self._age(found) < self._age(self._before.get(search, _NOWHERE)):
@@ -114,7 +114,7 @@ class KnownRepository:
 
     def _some(self, name: str, pattern: str) -> list[str]:
         """So many of the files that `naming` gives that `names_beside` can be told."""
-        return self._search(Search(name, pattern, TWO))
+        return self._search(Search(name, pattern, _TWO_FILES))
 
     def _search(self, search: Search) -> list[str]:
         if search not in self._found:
