@@ -77,7 +77,8 @@ class Engine:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Engine:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in ("distributed", "asyncio"):  # which tells of what nobody waits for once the run is interrupted
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._stack.enter_context(dask.config.set(_SETTINGS))
         try:
             if self._scheduler is None:
