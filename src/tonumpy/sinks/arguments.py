@@ -7,6 +7,7 @@ import ast
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.inference.knowledge.scipy_optimizers import OPTIMIZERS
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
     Foreign,
@@ -26,7 +27,6 @@ from tonumpy.inference.observing import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments
-from tonumpy.sinks.objectives import OPTIMIZERS
 from tonumpy.text.candidates import ReturnSite, handed_over
 from tonumpy.text.recursion import note_cut
 

@@ -67,9 +67,7 @@ def _plain_imports(tree: ast.Module) -> frozenset[str]:
 def imported(tree: ast.Module) -> Names:
     """What a module's own body imports of consumers, or of modules that hold them."""
     return {
-        name: imported.module.partition(".")[0]
-        if imported.binds_root
-        else ".".join(filter(None, (imported.module, imported.name)))
+        name: imported.full_name
         for statement in statements_of(tree.body)
         if isinstance(statement, (ast.Import, ast.ImportFrom))
         for name, imported in imports_of(statement)

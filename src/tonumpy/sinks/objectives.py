@@ -1,7 +1,6 @@
 """Finds what functions give back that are handed to an optimizer of SciPy, which makes arrays of it.
 
-Measured on SciPy 1.17: all of `scipy.optimize` that calls a function, given first or under one of the names below,
-works with tensors that this gives, and raises where one requires grad or is on an accelerator.
+It works with tensors that a function gives, and raises where one requires grad or is on an accelerator.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import ast
 
 from tonumpy.inference.index.bindings import names_in, parameter_names, path_of
 from tonumpy.inference.index.references import class_around
+from tonumpy.inference.knowledge.scipy_optimizers import functions_given, is_optimizer
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.calls import find_consumers, imported
 from tonumpy.text import candidates
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from tonumpy.sinks.trouble import Trouble
     from tonumpy.text.candidates import ReturnSite, Scope, Site
     from tonumpy.text.source import Source
-
-OPTIMIZERS = "scipy.optimize"
-_NAMES = ("fun", "func", "f", "jac", "fprime")
 
 
 def find_given(source: Source, trouble: Trouble) -> list[Site | ReturnSite]:
@@ -48,14 +45,13 @@ def find_objectives(source: Source, trouble: Trouble) -> list[ReturnSite]:
 
 def _optimizes(call: ast.Call, names: Names) -> bool:
     root, dot, rest = (path_of(call.func) or "").partition(".")
-    return root in names and f"{names[root]}{dot}{rest}".startswith(f"{OPTIMIZERS}.")
+    return root in names and is_optimizer(f"{names[root]}{dot}{rest}")
 
 
 def _handed(site: Site) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    given = [*site.call.args[:1], *(each.value for each in site.call.keywords if each.arg in _NAMES)]
     owner = class_around(site.scopes)
     around: tuple[Scope, ...] = tuple(scope for scope in site.scopes if not isinstance(scope, ast.ClassDef))
-    for node in given:
+    for node in functions_given(site.call):
         scopes = around if isinstance(node, ast.Name) else () if owner is None else (owner,)
         name = node.id if isinstance(node, ast.Name) else (path_of(node) or "").removeprefix("self.")
         for scope in reversed(scopes):

@@ -29,6 +29,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import Import, path_of
+from tonumpy.inference.knowledge.scipy_optimizers import functions_given, is_optimizer
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,33 +38,24 @@ if TYPE_CHECKING:
 EFFECT = "silence"
 APPLIES_TO = ("parameter",)
 
-_OPTIMIZERS = "scipy.optimize."
-_KEYWORDS = ("fun", "func", "f", "jac", "fprime")  # of the function that is optimised, or of its gradient
-
 
 def is_meant(module: Module, name: str) -> bool:
-    return "scipy" in module.source.text and module.derived_of(_is_handed_over, name)
+    if "scipy" not in module.source.text:
+        return False
+    return any(_optimizes(module, callee) for callee in module.derived(_handed_to, module.tree).get(name, ()))
 
 
-def _is_handed_over(module: Module, name: str) -> bool:
-    rows = module.source.rows_with(name)
-    calls = (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)) if len(rows) > 1 else ()
-    return any(_optimizes(module, call) and name in _functions_of(call) for call in calls)
+def _handed_to(tree: ast.Module) -> dict[str, set[str]]:
+    """What each name, `f` for `self.f`, is given to where an optimizer would expect a function."""
+    found: dict[str, set[str]] = {}
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call):
+            for given in functions_given(call):
+                found.setdefault((path_of(given) or "").removeprefix("self."), set()).add(path_of(call.func) or "")
+    return found
 
 
-def _optimizes(module: Module, call: ast.Call) -> bool:
-    root, dot, rest = (path_of(call.func) or "").partition(".")
+def _optimizes(module: Module, callee: str) -> bool:
+    root, dot, rest = callee.partition(".")
     imports = [each for each in module.names.bindings.get(root, ()) if isinstance(each, Import) and not each.level]
-    return any(f"{_full_name(each)}{dot}{rest}".startswith(_OPTIMIZERS) for each in imports)
-
-
-def _full_name(imported: Import) -> str:
-    if imported.binds_root:
-        return imported.module.partition(".")[0]
-    return ".".join(filter(None, (imported.module, imported.name)))
-
-
-def _functions_of(call: ast.Call) -> list[str | None]:
-    """As `f` or `self.f`, by the last name."""
-    given = [*call.args[:1], *(each.value for each in call.keywords if each.arg in _KEYWORDS)]
-    return [(path_of(each) or "").removeprefix("self.") for each in given]
+    return any(is_optimizer(f"{each.full_name}{dot}{rest}") for each in imports)

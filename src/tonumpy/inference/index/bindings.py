@@ -26,6 +26,11 @@ class Import(NamedTuple):
     name: str | None  # None: the module itself is bound, as `import a.b as c` does
     binds_root: bool = False  # `import a.b` binds `a`
 
+    @property
+    def full_name(self) -> str:
+        """Of what is bound, as an absolute import names it."""
+        return self.module.partition(".")[0] if self.binds_root else ".".join(filter(None, (self.module, self.name)))
+
 
 SELF = "self"
 OBJECTS = (SELF, "cls")

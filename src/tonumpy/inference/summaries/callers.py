@@ -14,6 +14,7 @@ from tonumpy.inference.index.references import (
     references_to,
 )
 from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
+from tonumpy.inference.knowledge.scipy_optimizers import is_optimizer
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join
@@ -275,7 +276,7 @@ def _given_by_scipy(function: Function, frame: Frame, passed_to: list[ast.Call])
     for call in passed_to:
         seen = frame.observations.get(id(call))
         called = None if seen is None else symbol_called(call, seen.receiver)
-        if seen is not None and called is not None and called.startswith("scipy.optimize.") and parameters:
+        if seen is not None and called is not None and is_optimizer(called) and parameters:
             return Entry({parameters[0]: Plain("numpy.ndarray")}, seen.grad_mode)
     return None
 

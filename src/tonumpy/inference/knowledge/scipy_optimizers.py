@@ -1,0 +1,23 @@
+"""SciPy's optimizers, which call what they are given with an array or a number, and make arrays of what it gives.
+
+Measured on SciPy 1.17: all of `scipy.optimize` that calls a function, given first or under one of the names below.
+"""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
+
+OPTIMIZERS = "scipy.optimize"
+_NAMES = ("fun", "func", "f", "jac", "fprime")
+
+
+def is_optimizer(full_name: str) -> bool:
+    return full_name.startswith(f"{OPTIMIZERS}.")
+
+
+def functions_given(call: ast.Call) -> list[ast.expr]:
+    """What stands in a call of one where a function is expected."""
+    return [*call.args[:1], *(each.value for each in call.keywords if each.arg in _NAMES)]
