@@ -9,6 +9,8 @@ DEVICES = ("cpu", accelerator.DEVICE, "cuda")
 
 
 def _missing_accelerator() -> str | None:
+    if torch.cuda.is_available():  # going backward on it fails in a process that has another accelerator as well
+        return "torch has CUDA, and takes one accelerator in a process"
     try:
         accelerator.register()
     except accelerator.NoToolchainError as error:

@@ -11,6 +11,7 @@ import ast
 import contextlib
 import inspect
 import io
+import os
 import sys
 import warnings
 from functools import cache
@@ -27,6 +28,8 @@ from tonumpy import check_source, fix_source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a function that loads a model by its name shall not, where it could
 
 HEALED = ("Can't call numpy() on Tensor that requires grad.", "can't convert {device} device type tensor to numpy.")
 # Findings that a comment suppresses, and text that a repair would change or cannot find; nor is anything expected of
