@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
 import torch
-from torch_autocast import widened
 from torch_calls import Observation, Recorder, attribute_reads, database_calls
 from torch_claims import Claims, OutputClaims, claims_of, claims_without_calls, is_tensor
 from torch_generated_calls import generated_calls
@@ -35,7 +34,6 @@ Observations = dict[str, collections.Counter[Observation]]
 class Measurements(NamedTuple):
     observations: Observations
     modules: dict[str, ModuleClaims]
-    widened: tuple[str, ...]
     keeping_layout: tuple[str, ...]
 
 
@@ -56,7 +54,7 @@ def _measure() -> Measurements:
     enough = {name for name, seen in observations.items() if all(o.input_devices for o in seen)}
     for observation in generated_calls(recorder, signatures(recorder.names), enough):
         observations[observation.name][observation] += 1
-    return Measurements(dict(observations), modules(), widened(), keeping_layout())
+    return Measurements(dict(observations), modules(), keeping_layout())
 
 
 def api(measurements: Measurements) -> dict[str, Any]:
@@ -84,7 +82,6 @@ def api(measurements: Measurements) -> dict[str, Any]:
         "attributes": {name: _trimmed(each) for name, each in attributes.items() if each.kind != "NoneType"},
         "modules": {name: _trimmed(each) for name, each in measurements.modules.items()},
         "plain_keywords": plain,
-        "widened": measurements.widened,
         "keeping_layout": measurements.keeping_layout,
         "callables": {name: _entry(each, plain) for name, each in claims.items()},
     }

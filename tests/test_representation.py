@@ -23,7 +23,6 @@ from tonumpy.inference.lattice.joins import sequence_of
 from tonumpy.inference.lattice.values import Arguments, Constant
 from tonumpy.inference.lattice.values import Tensor as Facts
 from tonumpy.inference.transfer import representation
-from tonumpy.inference.transfer.autocast import NARROW
 from tonumpy.inference.transfer.torch_operators import call_torch_function
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of what is experimental or deprecated, once a process
@@ -201,38 +200,6 @@ def test_the_quantizers(name: str, position: int) -> None:
     assert len(arguments) == position
     rest = (False,) if name.endswith("dynamic") else ()
     assert function(*arguments, torch.qint8, *rest).is_quantized
-
-
-SQUARE = torch.eye(2)
-BATCH = SQUARE[None]
-PRODUCTS: dict[str, Callable[[], Tensor]] = {
-    "@": lambda: SQUARE @ SQUARE,
-    "matmul": lambda: SQUARE.matmul(SQUARE),
-    "mm": lambda: SQUARE.mm(SQUARE),
-    "bmm": lambda: torch.bmm(BATCH, BATCH),
-    "addmm": lambda: torch.addmm(SQUARE, SQUARE, SQUARE),
-    "addbmm": lambda: torch.addbmm(SQUARE, BATCH, BATCH),
-    "baddbmm": lambda: torch.baddbmm(BATCH, BATCH, BATCH),
-    "einsum": lambda: torch.einsum("ij,jk->ik", SQUARE, SQUARE),
-    "linear": lambda: torch.nn.functional.linear(SQUARE, SQUARE),
-    "multi_dot": lambda: torch.linalg.multi_dot([SQUARE, SQUARE]),
-    "scaled_dot_product_attention": lambda: torch.nn.functional.scaled_dot_product_attention(BATCH, BATCH, BATCH),
-    "Linear": lambda: torch.nn.Linear(2, 2)(SQUARE),
-}
-CONVOLUTIONS = [name for name in sorted(NARROW) if name.lower().startswith("conv")]
-
-
-@pytest.mark.parametrize("name", [*PRODUCTS, *CONVOLUTIONS])
-def test_what_autocast_makes_narrow(name: str) -> None:
-    with torch.autocast("cpu"):
-        if name in PRODUCTS:
-            result = PRODUCTS[name]()
-        else:
-            tensor = torch.ones(1, 1, *[2] * int(name[-2]))
-            is_function = name.islower()
-            result = getattr(torch, name)(tensor, tensor) if is_function else getattr(torch.nn, name)(1, 1, 1)(tensor)
-    assert result.dtype == torch.bfloat16
-    assert {*PRODUCTS, *CONVOLUTIONS} == NARROW
 
 
 MADE_WITH = {

@@ -142,12 +142,6 @@ def plain_keywords() -> frozenset[str]:
 
 
 @cache
-def widened() -> frozenset[str]:
-    """The last names of the operators and layers that `torch.autocast` may make wider on the CPU than they are."""
-    return frozenset(_facts()["widened"])
-
-
-@cache
 def keeping_layout() -> frozenset[str]:
     """The last names of the functions and methods that leave what has no layout of NumPy's without one."""
     return frozenset(_facts()["keeping_layout"]) | ACCELERATORS

@@ -1,12 +1,11 @@
 """The dtype that `torch.autocast` gives the result of an operation.
 
-Of the blocks that cast to bfloat16 only: NumPy has float16. Which operations autocast makes narrow is one list for all
-devices; which it makes wide depends on the device: torch_api.json tells those of the CPU, of others nothing is said.
+Of the blocks that cast to bfloat16 only: NumPy has float16. knowledge/torch_autocast.json tells what it does where.
 """
 
 from __future__ import annotations
 
-from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge.torch_autocast import autocast
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.values import NOTHING, Constant, Device, Symbol, Tensor, Value, dtype_of
@@ -21,18 +20,6 @@ if TYPE_CHECKING:
 
 _CONTEXTS = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast")
 
-# Operators, functions and methods, and modules that call them.
-NARROW = frozenset(
-    "@ matmul mm bmm addmm addbmm baddbmm einsum linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d"
-    " conv_transpose3d multi_dot scaled_dot_product_attention Linear Conv1d Conv2d Conv3d ConvTranspose1d"
-    " ConvTranspose2d ConvTranspose3d".split()
-)
-# Those that autocast leaves alone on every device, in small letters; views and moves among them.
-_KEEPING = frozenset(
-    "bfloat16 type relu clone contiguous detach cpu cuda to view reshape flatten squeeze unsqueeze transpose permute"
-    " expand narrow select chunk split unbind t + - * /".split()
-)
-
 
 def enter(frame: Frame, outer: Frame, node: ast.Call) -> None:
     """`with torch.autocast(...)`, or that as a decorator, which is evaluated in the frame around the function."""
@@ -46,12 +33,12 @@ def _enter(frame: Frame, context: str, arguments: Arguments) -> None:
     enabled = arguments.named_value("enabled")
     dtype = arguments.get(1, "dtype")
     device = Constant(context.split(".")[1]) if is_of_one_device else arguments.get(0, "device_type")
-    is_cpu = device == Constant("cpu")
+    is_cpu = device == Constant("cpu") if isinstance(device, Constant) else None
     is_narrow = dtype_of(dtype) == "bfloat16" if dtype is not None else is_cpu
     is_on = enabled is None or enabled == Constant(True)
     if is_of_one_device and arguments.positional:
         is_on = arguments.positional[0] == Constant(True)
-    frame.env.set(AUTOCAST, Device(is_cpu or None) if is_narrow and is_on and not arguments.has_star else NOTHING)
+    frame.env.set(AUTOCAST, Device(is_cpu) if is_narrow and is_on and not arguments.has_star else NOTHING)
 
 
 def cast(frame: Frame, operation: str, operands: Iterable[Value], result: Value) -> Value:
@@ -59,9 +46,10 @@ def cast(frame: Frame, operation: str, operands: Iterable[Value], result: Value)
     where = frame.env.get(AUTOCAST)
     if not isinstance(result, Tensor) or not isinstance(where, Device):
         return result
-    dtypes = {operand.dtype for operand in operands if isinstance(operand, Tensor)}
-    if operation in NARROW:
+    effects = autocast(where.is_cpu)
+    if operation in effects.narrowed:
+        dtypes = {operand.dtype for operand in operands if isinstance(operand, Tensor)}
         is_left = any(is_integral(dtype) or dtype in ("float64", "double") for dtype in dtypes)
         return result if is_left else result._replace(dtype="bfloat16")
-    is_kept = operation not in torch_api.widened() if where.is_cpu else operation.lower() in _KEEPING or not dtypes
-    return result if is_kept or result.dtype != "bfloat16" else result._replace(dtype=None)
+    is_changed = operation in effects.changed and result.dtype == "bfloat16"
+    return result._replace(dtype=None) if is_changed else result

@@ -22,6 +22,7 @@ from tonumpy.inference.lattice.values import (
     Plain,
     Sequence,
     Symbol,
+    Tensor,
     Unknown,
     Value,
     members,
@@ -149,7 +150,8 @@ def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operat
         if annotation is not None:
             return annotation
     result = operate(operator, (left, right), frame.grad_mode)
-    return autocast.cast(frame, _OPERATORS.get(type(operator), ""), (left, right), result)
+    name = _OPERATORS.get(type(operator), "")
+    return autocast.cast(frame, name if isinstance(left, Tensor) else f"__r{name}__", (left, right), result)
 
 
 def _concatenated(frame: Frame, left: Value, right: Value) -> Sequence | None:
@@ -162,7 +164,15 @@ def _concatenated(frame: Frame, left: Value, right: Value) -> Sequence | None:
     return None
 
 
-_OPERATORS = {ast.MatMult: "@", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+# By the names that torch has for them; `1 / tensor` is `__rdiv__`.
+_OPERATORS = {
+    ast.MatMult: "matmul",
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+}
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
