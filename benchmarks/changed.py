@@ -2,9 +2,10 @@
 
     python -m benchmarks.changed [--rounds N] FOLDER...
 
-Each folder is copied. In a round every tool runs on the copy: without a cache, with what the run before has kept, and
-after so many files that hold a candidate got a new line. The files are chosen at random, the same for all tools; each
-tool gets its turn before the next step begins. Prints medians, and the ratios to ast-grep and to ruff's warm run.
+Each folder is copied, and left alone until no time stamp in it is new. In a round every tool runs on the copy: without
+a cache, with what the run before has kept, and after so many files that hold a candidate got a new line. The files are
+chosen at random, the same for all tools; each tool gets its turn before the next step begins. Prints medians, and the
+ratios to ast-grep and to ruff's warm run.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import random
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,7 @@ from benchmarks import measure, sets, tools
 from benchmarks.__main__ import CACHE
 
 CHANGED = (1, 5, 20)
+SETTLED = 3  # seconds: what was written less than two ago is read by the next run of tonumpy as well
 COLD, WARM = "no cache", "nothing changed"
 OURS, RUFF, AST_GREP = "tonumpy", "ruff", "ast-grep"
 
@@ -60,6 +63,7 @@ def _measured(copy: Path, place: Path, binaries: dict[str, Path], rounds: int) -
             print(f"{copy.name}: {tool}, {situation}", file=sys.stderr)
             rows.setdefault((tool, situation), []).append(measure.cost_of([*command, str(copy)]))
 
+    time.sleep(SETTLED)
     for command in kept.values():
         measure.cost_of([*command, str(copy)])
     for _ in range(rounds):
