@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from functools import partial
 
 from tonumpy.findings import SourceError
@@ -58,7 +59,7 @@ def find_files(arguments: Iterable[str], configuration: Configuration) -> Found:
             search.named_file(path)
         else:
             search.errors.append(SourceError(path, "No such file or directory"))
-    return Found(_each_once(search.files), search.errors, search.warnings, search.excluded)
+    return Found(_each_once(search.files, search.links), search.errors, search.warnings, search.excluded)
 
 
 class _Search:
@@ -67,6 +68,7 @@ class _Search:
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
         self.files: list[str] = []
+        self.links: set[str] = set()  # those of the files that are links
         self.errors: list[SourceError] = []
         self.warnings: list[str] = []
         self.excluded: list[str] = []
@@ -78,7 +80,7 @@ class _Search:
         elif os.path.splitext(path)[1] in _NAMED_SUFFIXES or _names_python_first(path):
             unread = _why_unread(path)
             if unread is None:
-                self.files.append(path)
+                self._take(path, is_link=os.path.islink(path))
             else:
                 self.errors.append(unread)
         else:
@@ -112,9 +114,11 @@ class _Search:
                 repositories.append(path)
         for name in listed.files:
             path = _join(folder, name)
-            # git still lists a tracked file that was deleted, and a link to a folder as if it were a file.
-            if os.path.lexists(path) and not os.path.isdir(path) and is_in_place(name) and not self._is_excluded(path):
-                self.files.append(path)
+            mode = _mode(path)  # git still lists a tracked file that was deleted, and a link to a folder like a file
+            if mode and is_in_place(name) and not self._is_excluded(path):
+                is_link = stat.S_ISLNK(mode)
+                if not (os.path.isdir(path) if is_link else stat.S_ISDIR(mode)):
+                    self._take(path, is_link=is_link)
         return repositories
 
     def _walk(self, top: str) -> list[str]:
@@ -129,14 +133,20 @@ class _Search:
                 continue
             if folder != top and any(entry.name == "pyvenv.cfg" for entry in entries):
                 continue  # a virtual environment, whatever its name
+            exclude = self.configuration.settings_in(folder).exclude
             for entry in entries:
                 path = _join(folder, entry.name)
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in USUAL_FOLDERS and not self._is_excluded(path):
+                    if entry.name not in USUAL_FOLDERS and not excludes(exclude, path):
                         (repositories if _is_repository(path) else folders).append(path)
-                elif entry.name.endswith(SUFFIXES) and _may_be_file(entry) and not self._is_excluded(path):
-                    self.files.append(path)
+                elif entry.name.endswith(SUFFIXES) and _may_be_file(entry) and not excludes(exclude, path):
+                    self._take(path, is_link=entry.is_symlink())
         return repositories
+
+    def _take(self, path: str, *, is_link: bool) -> None:
+        self.files.append(path)
+        if is_link:
+            self.links.add(path)
 
     def _is_excluded(self, path: str) -> bool:
         return excludes(self.configuration.settings_in(os.path.dirname(path)).exclude, path)
@@ -196,12 +206,20 @@ def _plain(argument: str) -> str:
     return argument.rstrip("/") or ("/" if argument else os.curdir)
 
 
-def _each_once(paths: list[str]) -> list[str]:
+def _mode(path: str) -> int:
+    """0 where there is nothing."""
+    try:
+        return os.lstat(path).st_mode
+    except (OSError, ValueError):
+        return 0
+
+
+def _each_once(paths: list[str], links: set[str]) -> list[str]:
     """Sorted, without a second path to the same file; a link gives way to the file itself."""
     folders: dict[str, str] = {}
 
     def place(path: str) -> str:
-        if os.path.islink(path) and os.path.exists(path):  # a broken link stands for itself
+        if path in links and os.path.exists(path):  # a broken link stands for itself
             return os.path.realpath(path)
         folder, name = os.path.split(path)
         if folder not in folders:
@@ -209,6 +227,6 @@ def _each_once(paths: list[str]) -> list[str]:
         return os.path.join(folders[folder], name)
 
     kept: dict[str, str] = {}
-    for path in sorted(set(paths), key=lambda path: (os.path.islink(path), path)):
+    for path in sorted(set(paths), key=lambda path: (path in links, path)):
         kept.setdefault(place(path), path)
     return sorted(kept.values())
