@@ -43,6 +43,9 @@ class Listings(Folders):
     def names_in(self, folder: str) -> list[str]:
         return list(self._listing(folder) or super().names_in(folder))
 
+    def holds_folder(self, folder: str, name: str) -> bool:
+        return self._kind_in(folder, name) == _FOLDER
+
     def holds_module(self, folder: str, name: str) -> bool:
         listing = self._listing(folder) if name.isascii() else None
         if listing is not None and listing.get(name) != _FOLDER:  # as it is nearly everywhere
@@ -56,10 +59,13 @@ class Listings(Folders):
         return self._searched[folder]
 
     def _kind(self, path: str) -> int:
-        folder, name = os.path.split(path)
+        return self._kind_in(*os.path.split(path))
+
+    def _kind_in(self, folder: str, name: str) -> int:
         listing = self._listing(folder) if name and name.isascii() else None
         if listing is not None:
             return listing.get(name, _NOTHING)
+        path = os.path.join(folder, name)
         if os.path.isfile(path):
             return _FILE
         if os.path.isdir(path):
@@ -134,8 +140,9 @@ class Answers:
     # The questions of inference/index/recorded.py. Each gives what `renewed` does.
 
     def _module(self, path: str, answer: list[Any]) -> object:
-        files = os.path.join(path, "__init__.py"), f"{path}.py", f"{path}.ipynb"
-        for filename in files:
+        is_folder = self.listings.is_folder(path)  # nearly always not, and what is not there is not listed
+        files = f"{path}.py", f"{path}.ipynb"
+        for filename in (os.path.join(path, "__init__.py"), *files) if is_folder else files:
             most = NO_LIMIT if filename.endswith(".ipynb") else MAX_BYTES
             if self.listings.is_file(filename):
                 if filename == answer[0]:
@@ -144,7 +151,7 @@ class Answers:
                 found = self._content(filename, most)
                 if found is not None:
                     return answer if [found] == answer else None
-        found = FOLDER if self.listings.is_folder(path) else None
+        found = FOLDER if is_folder else None
         return answer if [found] == answer else None
 
     def _roots(self, root: str, folder: str, answer: list[Any]) -> object:

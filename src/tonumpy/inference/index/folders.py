@@ -49,6 +49,9 @@ class Folders:
     def is_package(self, folder: str) -> bool:
         return self.is_file(os.path.join(folder, "__init__.py"))
 
+    def holds_folder(self, folder: str, name: str) -> bool:
+        return self.is_folder(os.path.join(folder, name))
+
     def holds_module(self, folder: str, name: str) -> bool:
         path = os.path.join(folder, name)
         if self.is_file(f"{path}.py") or self.is_package(path):
@@ -83,7 +86,7 @@ class Folders:
         for base in self.searched(folder):
             if self.holds_module(base, root):
                 holding.append(base)
-            elif self.is_folder(os.path.join(base, root)):
+            elif self.holds_folder(base, root):
                 of_folders.append(base)
         holding.sort(key=lambda base: base != os.path.abspath(folder) and self.is_package(base))
         return Roots(tuple(holding), tuple(of_folders))
