@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import os
 from errno import EFBIG
+from functools import partial
 
+from tonumpy.cache.neighbours import Neighbours
+from tonumpy.cache.searches import KINDS as SEARCHES
 from tonumpy.cache.searches import Searches
 from tonumpy.inference.index.folders import MAX_BYTES, Folders
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Stamp, as_answer, content_of, stamp_of
@@ -18,10 +21,11 @@ from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
 from tonumpy.text.reading import read_looked_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 _FILE, _FOLDER, _OTHER, _NOTHING = range(4)
+_REPOSITORY, _NEIGHBOURS = "repository", "neighbours"
 
 
 class Listings(Folders):
@@ -107,15 +111,28 @@ def _tells_case(folder: str, names: dict[str, int]) -> bool:
 class Answers:
     """What the disk says now. `by_stamp` is False where the stamps of files mean nothing, and all are read."""
 
-    def __init__(self, *, by_stamp: bool, load: Callable[[str], list[Any] | None] = lambda _: None) -> None:
-        """`load` gives what a former run has left of a repository."""
+    def __init__(self, *, by_stamp: bool, load: Callable[[str, str], list[Any] | None] = lambda *_: None) -> None:
+        """`load` gives what `changed` has given a former run to keep."""
         self.listings = Listings()
         self._by_stamp = by_stamp
         self._asked: dict[tuple[str, ...], tuple[object, object]] = {}
         self._stamps: dict[str, Stamp | None] = {}
-        self.searches = Searches(self._stamp if by_stamp else None, load)
+        self.searches = Searches(self._stamp if by_stamp else None, partial(load, _REPOSITORY))
+        self._neighbours = Neighbours(self.content, partial(load, _NEIGHBOURS))
         self._read: dict[tuple[str, int], Content | str | None] = {}
-        self._imports: dict[str, list[object]] = {}
+
+    def shortened(self, kind: str, about: Sequence[str], answer: Sequence[Any]) -> object:
+        """What `renewed` needs of an answer that some process got; what is left is remembered once for all files."""
+        if kind == "around":
+            roots, found = answer
+            self._neighbours.remember(about[0], found)
+            return [roots]
+        return self.searches.shortened(kind, about, answer) if kind in SEARCHES else answer
+
+    def changed(self) -> Iterator[tuple[str, str, object]]:
+        """What the next run shall load: what it is, what it is about, and what is known of it."""
+        yield from ((_REPOSITORY, top, known) for top, known in self.searches.changed())
+        yield from ((_NEIGHBOURS, folder, found) for folder, found in self._neighbours.changed())
 
     def renewed(self, kind: str, about: Sequence[str], answer: object) -> object:
         """The answer, where it would be the same now, with the stamps that files have now; None where it would not."""
@@ -169,20 +186,7 @@ class Answers:
 
     def _around(self, folder: str, answer: list[Any]) -> object:
         """What the neighbours import counts, and nothing else in them."""
-        roots, neighbours = answer
-        known = {each[0]: each for each in neighbours}
-        found: list[list[Any]] = [self._neighbour(each, known.get(each)) for each in self.listings.neighbours(folder)]
-        together = {root for *_, own in found for root in own}
-        return [roots, found] if sorted(together) == roots else None
-
-    def _neighbour(self, filename: str, known: Sequence[Any] | None) -> list[Any]:
-        """A file with what it imports, as it is known if the file has not changed."""
-        content = None if known is None else self.content(known[:3], MAX_BYTES)
-        if known is not None and content is not None:
-            return [*as_answer(content), known[3]]
-        if filename not in self._imports:
-            self._imports[filename] = _imports(filename)
-        return self._imports[filename]
+        return answer if [self._neighbours.roots(folder, self.listings.neighbours(folder))] == answer else None
 
     def _stamp(self, filename: str) -> Stamp | None:
         if filename not in self._stamps:
@@ -200,14 +204,3 @@ class Answers:
             except OSError as error:
                 self._read[key] = TOO_LARGE if error.errno == EFBIG else None
         return self._read[key]
-
-
-def _imports(filename: str) -> list[object]:
-    """A file with what it imports, which is nothing if it cannot be read."""
-    from tonumpy.inference.index.frameworks import roots_in  # where no file has changed, it is not needed: start-up
-
-    try:
-        data, found = read_looked_at(filename, MAX_BYTES)
-    except OSError:
-        return [*as_answer(Content(filename, None, "")), []]
-    return [*as_answer(content_of(filename, data, found)), sorted(roots_in(data))]

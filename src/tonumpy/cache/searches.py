@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.index.known_repository import File, Known, KnownRepository, known_repository
-from tonumpy.inference.index.lookups import Lookup, Stamp
+import os
+from functools import cache
+
+from tonumpy.inference.index.known_repository import (
+    File,
+    Found,
+    Known,
+    KnownRepository,
+    Search,
+    known_repository,
+)
+from tonumpy.inference.index.lookups import Stamp, digest_of
 from tonumpy.inference.index.repository import is_installable, top_of_repository
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -23,43 +33,33 @@ class Searches:
         self._load = load
         self._repositories: dict[str, KnownRepository | None] = {}
         self._left: dict[str, Known | None] = {}  # by a former run
-        # What was found in repositories that are not yet asked for.
-        self._remembered: dict[str, list[tuple[str, Sequence[str], list[Any]]]] = {}
+        self._exists = cache(os.path.exists)
 
     def repository(self, top: str) -> KnownRepository | None:
         if top not in self._repositories:
             self._left[top] = left = _unpacked(self._load(top))
             self._repositories[top] = known_repository(top, left, self._stamp)
-            for kind, about, answer in self._remembered.pop(top, ()):
-                self.remember(kind, (top, *about), answer)
         return self._repositories[top]
 
-    def remember(self, kind: str, about: Sequence[str], answer: list[Any]) -> None:
-        """What a search found in some run, whether or not the file that it was made for is as it was."""
-        if kind in KINDS:
-            top, *rest = about
-            known = self._repositories.get(top)
-            if known is not None:
-                known.remember(kind, rest, answer)
-            elif top not in self._repositories:
-                self._remembered.setdefault(top, []).append((kind, rest, answer))
-
-    def expect(self, lookups: Sequence[Lookup]) -> None:
-        """The next run shall know what has changed since these searches, whoever made them."""
-        for kind, about, _ in lookups:
-            if kind in KINDS:
-                self.repository(about[0])
+    def shortened(self, kind: str, about: Sequence[str], answer: Sequence[Any]) -> object:
+        """What is kept of what a search gave some process; what was found is remembered."""
+        top, *rest = about
+        repository = self.repository(top)
+        if repository is not None:
+            repository.remember(kind, rest, answer)
+        return _shortened(answer)
 
     def changed(self) -> Iterator[tuple[str, list[object]]]:
         """What the next run shall load of each repository of which something else is known than before."""
         for top, repository in self._repositories.items():
-            if repository is not None and repository.state and repository.known != self._left[top]:
-                yield top, _packed(repository.known)
+            known = None if repository is None else repository.known
+            if known is not None and known != self._left[top]:
+                yield top, _packed(known)
 
     # The questions
 
     def _top(self, folder: str, answer: list[Any]) -> object:
-        return answer if [top_of_repository(folder)] == answer else None
+        return answer if [top_of_repository(folder, self._exists)] == answer else None
 
     def _installable(self, top: str, answer: list[Any]) -> object:
         return answer if [is_installable(top)] == answer else None
@@ -80,22 +80,34 @@ class Searches:
         repository = self.repository(top)
         if repository is None:
             return None
-        now = repository.answer(kind, about)
-        return now if now[0] == answer[0] else None
+        return answer if _shortened(repository.answer(kind, about)) == answer else None
+
+
+def _shortened(answer: Sequence[Any]) -> list[object]:
+    found = answer[0]
+    return [digest_of([os.fsencode("\0".join(found))]) if isinstance(found, list) else found]
 
 
 def _packed(known: Known) -> list[object]:
     former = {state: sorted(changed) for state, changed in known.former.items()}
-    return [{path: list(file) for path, file in known.files.items()}, former]
+    numbers = {path: number for number, path in enumerate(known.files)}
+    found = [
+        [*search, state, [numbers[path] for path in paths]]
+        for search, (paths, state) in known.found.items()
+        if all(path in numbers for path in paths)
+    ]
+    return [{path: list(file) for path, file in known.files.items()}, former, found]
 
 
 def _unpacked(packed: list[Any] | None) -> Known | None:
     """None where it is not of this shape."""
     try:
-        files, former = packed or [{}, {}]
+        files, former, found = packed or [{}, {}, []]
+        paths = list(files)
         return Known(
             {path: File(stamp and Stamp(*stamp), size, digest) for path, (stamp, size, digest) in files.items()},
             {state: frozenset(changed) for state, changed in former.items()},
+            {Search(*search): Found([paths[number] for number in at], state) for *search, state, at in found},
         )
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, IndexError):
         return None

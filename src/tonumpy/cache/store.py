@@ -8,7 +8,7 @@ import os
 from tonumpy.cache.answers import Answers
 from tonumpy.cache.entries import Kept, packed_error, packed_finding, unpacked_error, unpacked_finding
 from tonumpy.cache.identity import settings_key
-from tonumpy.inference.index.lookups import Lookup, Stamp, digest_of, settled, stamp_of
+from tonumpy.inference.index.lookups import Stamp, digest_of, settled, stamp_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tonumpy.config import Settings
 
 _NOTHING_TO_JUDGE = 1  # the length of an entry that says so
+_NOTHING = Kept(None, "", None)
 
 
 class Store:
@@ -38,12 +39,13 @@ class Store:
         self._keys: dict[int, tuple[Settings, bytes]] = {}
 
     def known(self, path: str, settings: Settings) -> Kept | None:
+        """Without the lookups, which are the same still."""
         shard, name = self._shard(path, settings)
         entry = shard.entries.get(name)
         if entry is None:
             return None
         try:
-            kept = self._still_true(path, shard, name, entry)
+            kept = self._still_true(path, shard, entry)
         except (ValueError, TypeError, IndexError, KeyError, AttributeError):  # not of this shape
             kept = None
         if kept is None:
@@ -61,8 +63,8 @@ class Store:
         else:
             findings = list(map(packed_finding, kept.findings))
             skipped = list(map(packed_error, kept.skipped))
-            self.searches.expect(kept.lookups)
-            shard.entries[name] = [kept.stamp, kept.digest, list(map(list, kept.lookups)), findings, skipped]
+            asked = [_Asked([*each[:2], self._answers.shortened(*each)]) for each in kept.lookups]
+            shard.entries[name] = [kept.stamp, kept.digest, asked, findings, skipped]
         shard.is_changed = True
 
     def stamp(self, path: str) -> Stamp | None:
@@ -77,8 +79,8 @@ class Store:
     def save(self) -> bool:
         """Whether all could be written."""
         written = [self._written(shard) for shard in self._shards.values() if shard.is_changed]
-        for top, known in self._answers.searches.changed():
-            written.append(self._write(_name_of_searches(top), json.dumps(known, separators=(",", ":")).encode()))
+        for kind, about, known in self._answers.changed():
+            written.append(self._write(_name_of(kind, about), _as_json(known).encode()))
         return all(written)
 
     @property
@@ -87,17 +89,18 @@ class Store:
 
     def _written(self, shard: _Shard) -> bool:
         lookups: dict[str, int] = {}
+        numbers: dict[_Asked, int] = {}
         entries = {}
         for name, entry in shard.entries.items():
             if not os.path.lexists(os.path.join(shard.folder, name)):
                 continue
             if len(entry) > _NOTHING_TO_JUDGE:
-                texts = (json.dumps(each, separators=(",", ":")) for each in entry[2])
-                entry = [*entry[:2], [lookups.setdefault(text, len(lookups)) for text in texts], *entry[3:]]
+                for each in entry[2]:
+                    if each not in numbers:
+                        numbers[each] = lookups.setdefault(_as_json(each.lookup), len(lookups))
+                entry = [*entry[:2], [numbers[each] for each in entry[2]], *entry[3:]]
             entries[name] = entry
-        rest = json.dumps(entries, separators=(",", ":"))
-        content = f"[[{','.join(lookups)}],{rest}]".encode()
-        return self._write(shard.name, content)
+        return self._write(shard.name, f"[[{','.join(lookups)}],{_as_json(entries)}]".encode())
 
     def _write(self, name: str, content: bytes) -> bool:
         return self._folder.write(name, self._seal.closed(content, name.encode()))
@@ -112,8 +115,8 @@ class Store:
             return None
         return found if isinstance(found, list) else None
 
-    def _loaded_of(self, top: str) -> list[Any] | None:
-        return self._loaded(_name_of_searches(top))
+    def _loaded_of(self, kind: str, about: str) -> list[Any] | None:
+        return self._loaded(_name_of(kind, about))
 
     def _shard(self, path: str, settings: Settings) -> tuple[_Shard, str]:
         known = self._keys.get(id(settings))
@@ -131,45 +134,58 @@ class Store:
         shard = _Shard(folder, digest_of(parts))
         try:
             lookups, entries = self._loaded(shard.name) or ((), {})
-            for each in lookups:
-                self.searches.remember(*each)
+            asked = list(map(_Asked, lookups))
             for entry in entries.values():
                 if len(entry) > _NOTHING_TO_JUDGE:
-                    entry[2] = [lookups[number] for number in entry[2]]
+                    entry[2] = [asked[number] for number in entry[2]]
             shard.entries.update(entries)
         except (ValueError, TypeError, IndexError, AttributeError):
             pass
         return shard
 
-    def _still_true(self, path: str, shard: _Shard, name: str, entry: list[Any]) -> Kept | None:
-        stamp, *rest = entry
-        if not rest:
-            same = self._by_stamp and self._answers.has_stamp(path, stamp)
-            return Kept(Stamp(*stamp), "", None) if same else None
-        digest, lookups, findings, skipped = rest
+    def _still_true(self, path: str, shard: _Shard, entry: list[Any]) -> Kept | None:
+        if len(entry) == _NOTHING_TO_JUDGE:
+            return _NOTHING if self._by_stamp and self._answers.has_stamp(path, entry[0]) else None
+        stamp, digest, asked, findings, skipped = entry
         own = self._answers.content((path, stamp, digest))
         if own is None:
             return None
-        renewed = []
-        for kind, about, answer in lookups:
-            now = self._answers.renewed(kind, about, answer)
-            if now is None:
+        for each in asked:
+            if each.is_true is None:
+                self._ask(each, shard)
+            if not each.is_true:
                 return None
-            renewed.append([kind, about, now])
-        if self._by_stamp and ((own.stamp and list(own.stamp)) != stamp or renewed != lookups):
-            shard.entries[name] = [own.stamp and list(own.stamp), digest, renewed, findings, skipped]
+        if self._by_stamp and (own.stamp and list(own.stamp)) != stamp:
+            entry[0] = own.stamp and list(own.stamp)
             shard.is_changed = True
-        return Kept(
-            own.stamp,
-            digest,
-            tuple(Lookup(*each) for each in renewed),
-            tuple(unpacked_finding(each, path) for each in findings),
-            tuple(unpacked_error(each, path) for each in skipped),
-        )
+        found = tuple(unpacked_finding(each, path) for each in findings)
+        return Kept(own.stamp, digest, (), found, tuple(unpacked_error(each, path) for each in skipped))
+
+    def _ask(self, asked: _Asked, shard: _Shard) -> None:
+        kind, about, answer = asked.lookup
+        now = self._answers.renewed(kind, about, answer)
+        asked.is_true = now is not None
+        if asked.is_true and self._by_stamp and now != answer:
+            asked.lookup = [kind, about, now]
+            shard.is_changed = True
 
 
-def _name_of_searches(top: str) -> str:
-    return digest_of((b"searches", os.fsencode(top)))
+def _name_of(kind: str, about: str) -> str:
+    return digest_of((kind.encode(), os.fsencode(about)))
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+class _Asked:
+    """A question with its answer, which all files of a folder share that asked it, and whether it is the same now."""
+
+    __slots__ = ("is_true", "lookup")
+
+    def __init__(self, lookup: list[Any]) -> None:
+        self.lookup = lookup
+        self.is_true: bool | None = None
 
 
 class _Shard:

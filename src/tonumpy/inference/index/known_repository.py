@@ -38,13 +38,6 @@ class File(NamedTuple):
     digest: str
 
 
-class Known(NamedTuple):
-    """What a run leaves to the next one: the files by their absolute paths, and by former states which have changed."""
-
-    files: dict[str, File]
-    former: dict[str, frozenset[str]]
-
-
 class Search(NamedTuple):
     """Where a name stands as a pattern says; `most` is how many files are enough, 0 if all are wanted."""
 
@@ -60,6 +53,16 @@ class Found(NamedTuple):
     state: str
 
 
+class Known(NamedTuple):
+    """What a run leaves to the next one: the files by their absolute paths, by former states which have changed, and
+    what was found in this state or a former one."""
+
+    files: dict[str, File]
+    former: dict[str, frozenset[str]]
+    found: dict[Search, Found]
+
+
+NOTHING_KNOWN = Known({}, {}, {})
 _NOWHERE = Found([], "")
 
 
@@ -67,16 +70,25 @@ class KnownRepository:
     """As `Repository`; no text is read before it is searched."""
 
     def __init__(self, top: str, known: Known, texts: dict[str, bytes]) -> None:
-        self.known = known
+        self._known = known
         self.state = _state_of(known.files)  # empty where what was read does not go together
         self._ages = {state: age for age, state in enumerate((self.state, *known.former))}
         self.is_installable = is_installable(top)
         self._texts = texts  # those that have been read
         self._found: dict[Search, list[str]] = {}
-        self._before: dict[Search, Found] = {}
+        self._before = dict(known.found)
+
+    @property
+    def known(self) -> Known | None:
+        """For the next run; None where nothing is known."""
+        if not self.state:
+            return None
+        found = {search: each for search, each in self._before.items() if self._age(each) < len(self._ages)}
+        found.update((search, Found(paths, self.state)) for search, paths in self._found.items())
+        return self._known._replace(found=found)
 
     def remember(self, kind: str, about: Sequence[str], answer: Sequence[Any]) -> None:
-        """What `answer` gave in some run."""
+        """What `answer` gave in another process."""
         if kind == "naming":
             name, pattern = about
             search, found = Search(name, pattern), Found(*answer)
@@ -92,7 +104,7 @@ class KnownRepository:
         return self._ages.get(found.state, len(self._ages))
 
     def answer(self, kind: str, about: tuple[str, ...]) -> list[object]:
-        """The answer to a question, and behind it what another run needs to answer it more quickly."""
+        """The answer to a question, and behind it what `remember` needs."""
         if kind == "naming":
             return [self.naming(*about), self.state]
         if kind == "beside":
@@ -106,10 +118,10 @@ class KnownRepository:
         return any(other != path for other in self._some(name, pattern))
 
     def called(self, dotted: str) -> list[str]:
-        return called_so(dotted, self.known.files)
+        return called_so(dotted, self._known.files)
 
     def with_text(self, path: str, text: bytes | None) -> Repository:
-        texts = {each: self._text(each) for each in self.known.files}
+        texts = {each: self._text(each) for each in self._known.files}
         return Repository(texts, self.is_installable).with_text(path, text)
 
     def _some(self, name: str, pattern: str) -> list[str]:
@@ -120,7 +132,7 @@ class KnownRepository:
         if search not in self._found:
             found = self._found_before(search)
             if found is None:
-                found = _first(search, self._searched(search, self.known.files))
+                found = _first(search, self._searched(search, self._known.files))
             self._found[search] = found
         return self._found[search]
 
@@ -129,10 +141,10 @@ class KnownRepository:
         found, state = self._before.get(search, _NOWHERE)
         if state == self.state:
             return found if state else None
-        changed = self.known.former.get(state)
+        changed = self._known.former.get(state)
         if changed is None:
             return None
-        again = self._searched(search, sorted(changed & self.known.files.keys()))
+        again = self._searched(search, sorted(changed & self._known.files.keys()))
         now = sorted({*again, *(path for path in found if path not in changed)})
         were_all = not search.most or len(found) < search.most
         return _first(search, now) if were_all or len(now) >= search.most else None
@@ -146,7 +158,7 @@ class KnownRepository:
                 self._texts[path] = read_looked_at(path)[0]
             except OSError:
                 self._texts[path] = b""
-            if digest_of([self._texts[path]]) != self.known.files[path].digest:
+            if digest_of([self._texts[path]]) != self._known.files[path].digest:
                 self.state = ""
         return self._texts[path]
 
@@ -158,7 +170,7 @@ def known_repository(
     None where stamps mean nothing, so that all are read."""
     import time  # where no repository is read, it is not needed: start-up
 
-    before = Known({}, {}) if known is None else known
+    before = NOTHING_KNOWN if known is None else known
     files: dict[str, File] = {}
     texts: dict[str, bytes] = {}
     size, now = 0, time.time_ns()
@@ -177,7 +189,7 @@ def known_repository(
         if size > MAX_SIZE:
             return None
     files = dict(sorted(files.items()))
-    return KnownRepository(top, Known(files, _former(before, files)), texts)
+    return KnownRepository(top, Known(files, _former(before, files), before.found), texts)
 
 
 def _first(search: Search, found: Iterable[str]) -> list[str]:
@@ -185,6 +197,8 @@ def _first(search: Search, found: Iterable[str]) -> list[str]:
 
 
 def _former(before: Known, files: dict[str, File]) -> dict[str, frozenset[str]]:
+    if files == before.files:
+        return before.former
     paths = before.files.keys() | files.keys()
     changed = frozenset(path for path in paths if _digest(before.files, path) != _digest(files, path))
     if not changed:
@@ -200,5 +214,5 @@ def _digest(files: dict[str, File], path: str) -> str | None:
 
 
 def _state_of(files: dict[str, File]) -> str:
-    parts = (part for path, file in files.items() for part in (path, file.digest))
-    return digest_of(part.encode(errors="surrogatepass") for part in parts)
+    text = "\0".join(f"{path}\0{file.digest}" for path, file in files.items())
+    return digest_of([text.encode(errors="surrogatepass")])

@@ -4,8 +4,8 @@ Where the same is asked of the same text and settings, and answered the same, th
 the key under which findings may be kept (see cache/). Each is plain data, as JSON knows it.
 
 A new kind of question needs two things: `Project.note` where it is answered, each time that it is, also where the
-project knows the answer already from an earlier file; and in cache/answers.py how it is asked again. What an answer is
-too long to be kept (of a search through all files, say) is kept as `digest_of` it.
+project knows the answer already from an earlier file; and in cache/answers.py how it is asked again, and of an answer
+that is long (of a search through all files, say) what is kept of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import _blake2
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
 FOLDER = "folder"  # what is at a path that is asked for a module is a folder without __init__.py
 TOO_LARGE = "too large"
@@ -46,7 +47,7 @@ class Lookup(NamedTuple):
 
     kind: str
     about: tuple[str, ...]
-    answer: object
+    answer: Sequence[Any]
 
 
 def as_answer(content: Content) -> list[object]:

@@ -80,7 +80,7 @@ class Project:
             self._size_followed += 0 if module is None else len(module.source.text)
         return module
 
-    def note(self, kind: str, about: tuple[str, ...], answer: object) -> None:
+    def note(self, kind: str, about: tuple[str, ...], answer: Sequence[object]) -> None:
         """The file at hand has asked something of the disk and was answered (see lookups.py); recorded.py keeps it."""
 
     def lookups(self, filename: str) -> tuple[Lookup, ...] | None:  # noqa: ARG002

@@ -18,6 +18,8 @@ from tonumpy.text.reading import read_looked_at
 from tonumpy.text.recursion import is_cut
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tonumpy.inference.index.folders import Roots
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.repository import Read
@@ -34,7 +36,7 @@ class RecordedProject(Project):
         """`read` reads the repository with some top."""
         super().__init__()
         self.repositories = Repositories({}, read, self.note)
-        self._noted: dict[tuple[str, ...], object] = {}
+        self._noted: dict[tuple[str, ...], Sequence[object]] = {}
         self._asked: set[str] = set()  # the paths at which the file at hand wanted modules
         self._answers: dict[str, list[object]] = {}  # what was found there when it was last read
         self._contents: dict[str, list[list[object]]] = {}  # of a folder's neighbours, each with what it imports
@@ -42,7 +44,7 @@ class RecordedProject(Project):
         self._loaded: Content | str | None = None  # what the last file was that was to be read
         self._is_torn = False
 
-    def note(self, kind: str, about: tuple[str, ...], answer: object) -> None:
+    def note(self, kind: str, about: tuple[str, ...], answer: Sequence[object]) -> None:
         self._noted[(kind, *about)] = answer
 
     def lookups(self, filename: str) -> tuple[Lookup, ...] | None:

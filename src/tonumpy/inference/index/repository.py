@@ -10,7 +10,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Protocol
 
     class Texts(Protocol):
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         def answer(self, kind: str, about: tuple[str, ...]) -> list[object]: ...
 
     Read = Callable[[str], Texts | None]
-    Note = Callable[[str, tuple[str, ...], object], None]
+    Note = Callable[[str, tuple[str, ...], Sequence[object]], None]
 
 MAX_FILES = 20_000
 MAX_SIZE = 64_000_000  # bytes of all of them; of a larger repository nothing is said
@@ -36,7 +36,7 @@ _TOPS = (".git", ".hg")  # a repository in another one is one of its own
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
-def top_of_repository(folder: str) -> str | None:
+def top_of_repository(folder: str, exists: Callable[[str], bool] = os.path.exists) -> str | None:
     """The folder of the repository that an absolute folder is in, the same whichever of its files are checked.
 
     Where there is neither version control nor a file of a project, it is the working folder, as it is for a hook and
@@ -44,9 +44,9 @@ def top_of_repository(folder: str) -> str | None:
     """
     above = list(_folders_above(folder))
     for each in above:
-        if _holds_any(each, _TOPS):
+        if _holds_any(each, _TOPS, exists):
             return each
-    outermost = next((each for each in reversed(above) if _holds_any(each, _PROJECT_FILES)), None)
+    outermost = next((each for each in reversed(above) if _holds_any(each, _PROJECT_FILES, exists)), None)
     if outermost is not None:
         return outermost
     here = os.getcwd()
@@ -62,8 +62,8 @@ def _folders_above(folder: str) -> Iterator[str]:
         folder = parent
 
 
-def _holds_any(folder: str, names: tuple[str, ...]) -> bool:
-    return any(os.path.exists(os.path.join(folder, name)) for name in names)
+def _holds_any(folder: str, names: tuple[str, ...], exists: Callable[[str], bool] = os.path.exists) -> bool:
+    return any(exists(os.path.join(folder, name)) for name in names)
 
 
 def _holds_projects(folder: str) -> bool:
