@@ -43,14 +43,15 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
     observed = observe(module, sites, MAX_STATEMENTS)
-    found = []
+    found = {}
     for site in sites:
         seen = observed.get(id(site.node))
         for conversion in () if seen is None else _conversions(site, seen):
             if conversion.mixture in ALWAYS_WRONG or conversion.trouble or conversion.without_habits().trouble:
-                found.append(conversion)
+                found[id(site.node)] = site.node, conversion
                 break
-    return found
+    # `(tensor - array) < other` is not reached where the first of the two raises.
+    return [each for node, each in found.values() if not any(id(part) in found for part in ast.iter_child_nodes(node))]
 
 
 def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitConversion]:

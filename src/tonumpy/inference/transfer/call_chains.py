@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import SELF, element_path, is_super, key_path
+from tonumpy.inference.index.bindings import SELF, Import, element_path, is_super, key_path
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.joins import join, join_all
@@ -261,8 +261,15 @@ def _made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: A
     """A function in sight is no model, whatever it is called: `train_model(model)`, `run_network(x)`."""
     if not frame.module.frameworks.only_torch_says or isinstance(called, (Function, BoundMethod)):
         return result
-    made = made_by_model(result, function, arguments, is_imported=isinstance(called, Symbol))
+    is_imported = isinstance(called, Symbol) or (isinstance(function, ast.Name) and _is_imported(frame, function.id))
+    made = made_by_model(result, function, arguments, is_imported=is_imported)
     return made if made is result or frame.module.frameworks.names_torch else result
+
+
+def _is_imported(frame: Frame, name: str) -> bool:
+    """Or would have to be, where it is bound nowhere."""
+    bindings = frame.module.names.bindings.get(name, ())
+    return any(isinstance(each, Import) for each in bindings) or _is_bound_nowhere(frame, name)
 
 
 def _method_of(frame: Frame, receiver: Value, name: str) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import without
 from tonumpy.inference.lattice.reasons import Reason
@@ -120,9 +121,13 @@ def sent_to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -
     return moved(receiver, cpu, dtype, grad_mode)
 
 
-def names_attributes(arguments: Arguments) -> bool:
-    """`data.to(device, "x", "edge_index")` of PyTorch Geometric, which moves these attributes alone."""
-    return any(isinstance(each, Constant) and isinstance(each.value, str) for each in arguments.positional[1:])
+def is_of_no_tensor(arguments: Arguments) -> bool:
+    """Whether `.to(...)` is told what no tensor is: attributes of a graph of PyTorch Geometric, `data.to(device, "x")`,
+    or the unit of a quantity, `angle.to("rad")`."""
+    asked = arguments.get(0, "device")
+    words = [each.value for each in (asked, *arguments.positional[1:]) if isinstance(each, Constant)]
+    texts = [word for word in words if isinstance(word, str)]
+    return any(text.partition(":")[0] not in torch_api.device_types() for text in texts)
 
 
 def keeps_device(arguments: Arguments) -> bool:

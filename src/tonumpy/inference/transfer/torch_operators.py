@@ -41,9 +41,9 @@ from tonumpy.inference.transfer.devices import (
     as_tensor,
     cast_by_type,
     cpu_of_device,
+    is_of_no_tensor,
     keeps_device,
     moved,
-    names_attributes,
     sent_there,
     sent_to,
 )
@@ -93,7 +93,7 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name in ("cpu", "pin_memory") or name in ACCELERATORS:  # only memory of the CPU can be pinned
         there = moved(receiver, name not in ACCELERATORS, None, grad_mode)
         return there._replace(evidence=without(there.evidence, "device"))
-    if name == "to" and isinstance(receiver, Unknown) and names_attributes(arguments):
+    if name == "to" and isinstance(receiver, Unknown) and is_of_no_tensor(arguments):
         return receiver
     if name == "to":
         there = sent_to(receiver, arguments, grad_mode)
