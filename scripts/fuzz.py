@@ -12,8 +12,12 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
+import random
 import re
+import shutil
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
@@ -29,6 +33,7 @@ import fuzzing  # noqa: E402
 import verified  # noqa: E402
 
 CHUNK = 400  # programs that a process does at a time
+NEIGHBOURS = 40  # files of the repository that a program stands in: where its callers are looked for
 SHARE = 20  # one in so many programs is hypothesmith's
 
 
@@ -56,7 +61,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
-    paths = [path for folder in arguments.folders or [fuzzing.FIXTURES] for path in fuzzing.seeds(folder)]
+    paths = [path for folder in arguments.folders or [fuzzing.FIXTURES] for path in fuzzing.seeds(folder.resolve())]
     start = time.monotonic()
     counts: Counter[str] = Counter()
     found: list[Found] = []
@@ -79,10 +84,23 @@ def main() -> int:
 
 
 def examine(paths: list[Path], until: float, numbers: range) -> Part:
+    if time.monotonic() > until:
+        return Part(Counter(), [])
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        for number, path in enumerate(random.Random(numbers.start).sample(paths, min(NEIGHBOURS, len(paths)))):
+            shutil.copyfile(path, Path(folder, f"neighbour_{number}.py"))
+        Path(folder, "pyproject.toml").touch()
+        os.chdir(folder)
+        try:
+            return _examine(paths, numbers)
+        finally:
+            os.chdir(before)
+
+
+def _examine(paths: list[Path], numbers: range) -> Part:
     counts: Counter[str] = Counter()
     found = []
-    if time.monotonic() > until:
-        return Part(counts, found)
     texts = fuzzing.texts_of_hypothesmith(numbers.start // CHUNK, 1 + len(numbers) // SHARE)
     for number in numbers:
         if number % SHARE == 0:
