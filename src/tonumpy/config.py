@@ -10,7 +10,7 @@ from functools import partial
 from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.globs import Exclude, excludes, expand_braces, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.prefilter import may_hold_candidates, may_hold_comments, may_hold_consumers
+from tonumpy.text.prefilter import may_hold_candidates, may_hold_comments, may_hold_consumers, may_hold_sharers
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
@@ -113,14 +113,18 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
     """Whether the bytes of a file may hold what a selected rule judges; `settings` is called only where it counts."""
     if may_hold_candidates(data):
         return True
-    consumers, comments = may_hold_consumers(data), may_hold_comments(data)
-    if not consumers and not comments:
+    consumers, sharers, comments = may_hold_consumers(data), may_hold_sharers(data), may_hold_comments(data)
+    if not consumers and not sharers and not comments:
         return False
     from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
 
     chosen = settings()
-    judged = {rule.judges for rule in all_rules() if chosen.selects(rule)}
-    return (consumers and not judged.isdisjoint(("arguments", "operations"))) or (comments and "comments" in judged)
+    judged = {kind for rule in all_rules() if chosen.selects(rule) for kind in rule.judges}
+    return (
+        (consumers and not judged.isdisjoint(("arguments", "operations")))
+        or (sharers and "memory" in judged)
+        or (comments and "comments" in judged)
+    )
 
 
 def _weight(code: str, beginnings: Iterable[str]) -> int:

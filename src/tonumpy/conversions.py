@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import PROVED, Strength, is_cut_off, weakest
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Collection
     from typing import Literal, TypeVar
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.knowledge.chains import Chain, Link
     from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.inference.memory.regions import Side
     from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
 
     _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")
@@ -100,6 +102,15 @@ class Conversion(NamedTuple):
         return "high" if speaks_of_grad or speaks_of_device else "medium"
 
     @property
+    def call(self) -> ast.Call:
+        return self.candidate.call
+
+    @property
+    def shares(self) -> str:
+        """What a message says first where memory is shared."""
+        return "`.numpy()` shares memory with the tensor"
+
+    @property
     def confidence_of_kind(self) -> Confidence:
         """Of what does not depend on grad or device: as sure as that it is a tensor."""
         return "high" if self.certainty == "tensor" else "medium"
@@ -162,6 +173,17 @@ class Conversion(NamedTuple):
         return f"; line {self.trained_in} trains on a loss made of its array alone, which has no gradient"
 
 
+def told_of(conversion: Conversion | ImplicitConversion, shared: Overwritten, written: Side) -> str:
+    """What a message says of shared memory that is written by one side and then read by the other."""
+    call = shared.through or conversion.call
+    of_row = f" of line {shared.through.lineno}" if shared.through else ""
+    comes_round = shared.write < call.lineno  # the loop around both of them has brought the flow back there
+    when = " in the next round of the loop" if comes_round else ""
+    later = f"and `{shared.kept_in}` still holds" if shared.kept_in else f"then line {shared.read} reads"
+    read = "array" if written == "tensor" else "tensor"
+    return f"{conversion.shares}{of_row}: line {shared.write} writes the {written}{when}, {later} the {read}"
+
+
 # What raises, or is no comparison at all, whatever the tensor is like.
 ALWAYS_WRONG = ("array first", "comparison", "difference", "put into tensor")
 
@@ -175,6 +197,9 @@ class ImplicitConversion(NamedTuple):
     sight one by one. `keeps_value`: the function gives of an array what it gives of a tensor. `is_sent`: it has been
     moved to an accelerator, or a device chosen at run time, on one path at least; `learns`: it is made of parameters on
     one path at least. `others` are those of the same call that are in trouble too. The rest is as above.
+
+    Where what a call shares memory with is written, be that a tensor or, for functions of torch, an array, `argument`
+    is the call, and `makes` says what it makes of the one: the other.
     """
 
     site: Site | OperationSite | ReturnSite
@@ -195,6 +220,22 @@ class ImplicitConversion(NamedTuple):
     learns: bool = False
     others: tuple[ImplicitConversion, ...] = ()
     mixture: Mixture | None = None
+    makes: Side | None = None
+    tensor_written: Overwritten | None = None
+    array_written: Overwritten | None = None
+
+    @property
+    def call(self) -> ast.Call:
+        assert isinstance(self.argument, ast.Call)
+        return self.argument
+
+    @property
+    def shares(self) -> str:
+        return f"`{self.function}()` shares memory with the {'tensor' if self.makes == 'array' else 'array'}"
+
+    @property
+    def confidence_of_sharing(self) -> Confidence:
+        return "high" if self.certainty == "tensor" and self.on_cpu is True else "medium"
 
     @property
     def confidence(self) -> Confidence:

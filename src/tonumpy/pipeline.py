@@ -21,20 +21,21 @@ from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span, find_candidates
 from tonumpy.text.caught import is_shown_to_raise
 from tonumpy.text.noqa import suppress
-from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers
+from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers, may_hold_sharers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TypeVar
 
     from tonumpy.config import Settings
     from tonumpy.findings import Applicability, Edit
     from tonumpy.inference.index.project import Project
+    from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.repair.operations import Operation
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
     from tonumpy.sinks.trouble import Trouble
-    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.candidates import Candidate, Site
     from tonumpy.text.source import Source
 
     _Judged = TypeVar("_Judged", Conversion, ImplicitConversion, Conversion | ImplicitConversion)
@@ -142,12 +143,20 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     """In the order of the text."""
     project.begin_file()
     rules = [rule for rule in all_rules() if settings.selects(rule)]
-    of_receivers = [rule for rule in rules if rule.judges == "receivers"]
+    of_receivers = [rule for rule in rules if "receivers" in rule.judges]
+    of_memory = [rule for rule in rules if "memory" in rule.judges]
     module = module_of(source, settings, project)
-    conversions = _receivers(module, of_receivers) if of_receivers else []
+    candidates = [each for each in find_candidates(source) if not is_shown_to_raise(each)] if of_receivers else []
+    sharers = _sharers(module) if of_memory and may_hold_sharers(source.text) else []
+    sharing = cache(partial(sharing_of, module, candidates, sharers))
+    conversions = _receivers(module, candidates, of_receivers, sharing)
     found = list(_judgements(conversions, of_receivers, source, settings))
-    of_arguments = [rule for rule in rules if rule.judges == "arguments"]
-    of_operations = [rule for rule in rules if rule.judges == "operations"]
+    if sharers:
+        from tonumpy.sinks.sharers import infer_sharers  # only for files that may hold such calls: start-up
+
+        found += _judgements(infer_sharers(module, sharers, sharing()), of_memory, source, settings)
+    of_arguments = [rule for rule in rules if "arguments" in rule.judges]
+    of_operations = [rule for rule in rules if "operations" in rule.judges]
     if (of_arguments or of_operations) and may_hold_consumers(source.text):
         from tonumpy.sinks.trouble import Trouble  # only for files that may hold such: start-up
 
@@ -156,7 +165,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
             found += _judgements(_arguments(module, trouble), of_arguments, source, settings)
         if of_operations:
             found += _judgements(_operations(module, trouble), of_operations, source, settings)
-    of_comments = [rule for rule in rules if rule.judges == "comments"]
+    of_comments = [rule for rule in rules if "comments" in rule.judges]
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
     found.sort(key=lambda judgement: judgement.finding.start)
@@ -188,15 +197,21 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
                     yield Judgement(Finding(source.filename, rule.code, message, *place, fix), None, ())
 
 
-def _receivers(module: Module, rules: list[Rule]) -> list[Conversion]:
+def _sharers(module: Module) -> list[Site]:
+    from tonumpy.sinks.sharers import sharers_in  # only for files that may hold such calls: start-up
+
+    return sharers_in(module)
+
+
+def _receivers(
+    module: Module, candidates: list[Candidate], rules: list[Rule], sharing: Callable[[], Sharing]
+) -> list[Conversion]:
     """Nothing is inferred about conversions that are complete as they stand and of no concern to a selected rule."""
 
     def concerned(among: list[Candidate]) -> set[int]:
         complete = Complete(among, module.source, sharing, partial(loses_gradient, module))
         return {id(each) for rule in rules for each in rule.concerns(complete)} if among else set()
 
-    candidates = [each for each in find_candidates(module.source) if not is_shown_to_raise(each)]
-    sharing = cache(partial(sharing_of, module, candidates))
     complete = complete_candidates(module.source, candidates)
     passed_over = {id(candidate) for candidate in complete} - concerned(complete)
     candidates = [candidate for candidate in candidates if id(candidate) not in passed_over]

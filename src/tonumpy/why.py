@@ -14,6 +14,7 @@ from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
 from tonumpy.sinks.operations import find_operations
+from tonumpy.sinks.sharers import infer_sharers, sharers_in
 from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import call_span, find_candidates
 
@@ -32,7 +33,8 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
     found = check(source, settings._replace(confidence="low"), project)
     module = module_of(source, settings, project)
     candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
-    sharing = cache(partial(sharing_of, module, candidates))
+    sharers = [each for each in sharers_in(module) if _is_in_row(each.call, row)]
+    sharing = cache(partial(sharing_of, module, candidates, sharers))
     known: dict[int, Conversion] = {
         id(each.candidate): as_believed(each, settings) for each in infer(module, candidates, sharing, lambda _: True)
     }
@@ -42,6 +44,11 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
         subject = source.text_of(candidate.receiver)
         answers = _answers(known[id(candidate)]) if id(candidate) in known else _OF_NO_TENSOR
         explanations.append(Explanation(start, subject, _at(found, start), answers))
+    for each in infer_sharers(module, sharers, sharing()) if sharers else ():
+        start, _ = span_of(each, source)
+        remedy = "`.clone()`" if each.makes == "tensor" else "`.copy()`"
+        answer = Answer("memory", f"{each.shares} on the CPU", (), remedy)
+        explanations.append(Explanation(start, source.text_of(each.argument), _at(found, start), (answer,)))
     trouble = Trouble(source)
     sites = [each for each in find_given(source, trouble) if _is_in_row(each.call, row)]
     operations = [each for each in find_operations(source, trouble) if _is_in_row(each.node, row)]

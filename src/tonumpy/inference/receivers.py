@@ -59,8 +59,6 @@ if TYPE_CHECKING:
 _UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
 
 
-
-
 def infer(
     module: Module,
     candidates: Items[Candidate],
@@ -98,14 +96,14 @@ def _with_sharing(module: Module, sharing: Callable[[], Sharing], conversions: l
         each
         if each.copies or each.on_cpu is False or each.certainty == "possible"
         else each._replace(
-            tensor_written=_first_shared(module, sharing().of_tensors.get(each.candidate.call, ())),
-            array_written=_first_shared(module, sharing().of_arrays.get(each.candidate.call, ())),
+            tensor_written=first_shared(module, sharing().of_tensors.get(each.candidate.call, ())),
+            array_written=first_shared(module, sharing().of_arrays.get(each.candidate.call, ())),
         )
         for each in conversions
     ]
 
 
-def _first_shared(module: Module, found: Iterable[Overwritten]) -> Overwritten | None:
+def first_shared(module: Module, found: Iterable[Overwritten]) -> Overwritten | None:
     return next((each for each in found if each.through is None or _may_share(module, each.through)), None)
 
 

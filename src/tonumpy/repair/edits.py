@@ -9,7 +9,7 @@ from functools import lru_cache
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, Fix, Position
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repair.operations import AddLinks, Convert, CopyArray, DataToDetach, Operation, RemoveLink, describe
+from tonumpy.repair.operations import AddCopy, AddLinks, Convert, DataToDetach, Operation, RemoveLink, describe
 from tonumpy.text.candidates import is_placed
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
         return (_remove_link(operation, source),)
     if isinstance(operation, Convert):
         return _convert(operation, source)
-    if isinstance(operation, CopyArray):
+    if isinstance(operation, AddCopy):
         end = source.node_end(operation.call)
-        return (Edit(end, end, ".copy()"),)
+        return (Edit(end, end, f".{operation.method}()"),)
     return (_force(operation.call, source),)
 
 

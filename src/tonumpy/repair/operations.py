@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.index.bindings import defaults_of, names_in
 from tonumpy.inference.knowledge.chains import Chain, Link, Role
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Literal
 
-    from tonumpy.conversions import Conversion, ImplicitConversion
+    from tonumpy.conversions import Conversion
     from tonumpy.findings import Style
     from tonumpy.text.candidates import Scope
 
@@ -60,13 +63,14 @@ class Convert(NamedTuple):
         return f"{calls}.numpy({'force=True' if self.forced else ''})"
 
 
-class CopyArray(NamedTuple):
-    """`x.numpy()` becomes `x.numpy().copy()`."""
+class AddCopy(NamedTuple):
+    """`x.numpy()` becomes `x.numpy().copy()`, and `torch.from_numpy(a)` `torch.from_numpy(a).clone()`."""
 
     call: ast.Call
+    method: Literal["copy", "clone"]
 
 
-Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | CopyArray
+Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | AddCopy
 
 # The order in which links that are added before one name stand. What copies to the CPU comes before what makes the
 # tensor larger (a dense one, of a wider dtype), so that less is moved and no accelerator needs memory for it.
@@ -130,9 +134,10 @@ def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
     return (RemoveLink(detach.node), AddLinks(cpu.attribute, ("detach",)))
 
 
-def copy_array(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
-    """What ends the sharing of memory between an array and the tensor that it is made of."""
-    return (CopyArray(conversion.candidate.call),)
+def end_sharing(conversion: Conversion | ImplicitConversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+    """What ends the sharing of memory between an array and a tensor of which one is made of the other."""
+    makes_tensor = isinstance(conversion, ImplicitConversion) and conversion.makes == "tensor"
+    return (AddCopy(conversion.call, "clone" if makes_tensor else "copy"),)
 
 
 def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
@@ -190,8 +195,9 @@ def _words(operation: Operation) -> str:
         return f"add `{''.join(f'.{method}()' for method in operation.methods)}`"
     if isinstance(operation, Convert):
         return f"add `{operation.links}`"
-    if isinstance(operation, CopyArray):
-        return "add `.copy()` after `.numpy()`"
+    if isinstance(operation, AddCopy):
+        name = last_name(operation.call.func)
+        return f"add `.{operation.method}()` after `{'.numpy' if name == 'numpy' else name}()`"
     if isinstance(operation, RemoveLink):
         return f"remove `.{operation.method}()`"
     return "replace `.data` by `.detach()`" if isinstance(operation, DataToDetach) else "use `.numpy(force=True)`"

@@ -9,9 +9,9 @@ from tonumpy.findings import Edit, SourceError
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.repair.operations import (
+    AddCopy,
     AddLinks,
     Convert,
-    CopyArray,
     DataToDetach,
     Force,
     Operation,
@@ -151,7 +151,7 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
 
 def _goes_around(operation: Operation) -> bool:
     """Whether it makes something around its node, and so is matched before another operation of that node."""
-    return isinstance(operation, CopyArray)
+    return isinstance(operation, AddCopy)
 
 
 def _subject(operation: Operation) -> ast.AST:
@@ -179,8 +179,8 @@ def _expected(operation: Operation, now: ast.AST) -> list[tuple[object, object]]
         for method in reversed(operation.methods):
             value = _without_link(value, method)
         return [(operation.argument, value)]
-    if isinstance(operation, CopyArray):
-        return [(operation.call, _without_link(now, "copy"))]
+    if isinstance(operation, AddCopy):
+        return [(operation.call, _without_link(now, operation.method))]
     if isinstance(operation, RemoveLink):
         assert isinstance(operation.call.func, ast.Attribute)
         return [(operation.call.func.value, now)]

@@ -23,8 +23,8 @@ class Rule(NamedTuple):
     """`check` says in one sentence what is wrong with a conversion, or None; `repair` what to do to its tree then.
 
     `fix_is_unsafe` where the repair changes what working code gives, whatever is known of the tensor.
-    Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments or operations an
-    ImplicitConversion.
+    Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments, operations, or memory that
+    is shared by other calls, an ImplicitConversion.
     Those that judge comments are given the codes of a `# noqa` comment that suppress nothing.
     `concerns` tells which of the conversions of a file that are plainly complete (`.detach().cpu().numpy()`, or
     `.cpu().numpy()` under `torch.no_grad()`) the rule may object to: about the others nothing need be inferred for it.
@@ -35,7 +35,7 @@ class Rule(NamedTuple):
     code: str
     name: str
     on_by_default: bool
-    judges: Literal["receivers", "arguments", "operations", "comments"]
+    judges: tuple[Literal["receivers", "arguments", "operations", "memory", "comments"], ...]
     check: Callable[[Any], str | None]
     repair: Callable[[Any, Style], tuple[Operation, ...]]
     fix_is_unsafe: bool
@@ -64,7 +64,7 @@ def all_rules() -> tuple[Rule, ...]:
             module.CODE,
             name.replace("_", "-"),
             module.ON_BY_DEFAULT,
-            getattr(module, "JUDGES", "receivers"),
+            getattr(module, "JUDGES", ("receivers",)),
             module.check,
             module.repair,
             getattr(module, "FIX_IS_UNSAFE", False),

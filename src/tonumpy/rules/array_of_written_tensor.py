@@ -9,6 +9,10 @@ a parameter, by an optimizer's `step()`, by `load_state_dict()` or by a function
 each in the function itself or in one of the same module that it calls; the write also in one that is imported from the
 same repository. In a loop the write may stand above the conversion: the next round writes what this one keeps.
 
+NumPy's functions that share memory with a tensor on the CPU count like `.numpy()`: `np.asarray(x)`, `np.asanyarray(x)`,
+`np.ascontiguousarray(x)`, `np.from_dlpack(x)`, `x.__array__()`. So do torch's that share it with an array, such as
+`torch.from_numpy(array)`, where the tensor is written and the array read. NumPy 2 refuses `np.array(x, copy=False)`.
+
 ## Why is this bad
 
 On the CPU the array and the tensor are one memory, so the array changes with the tensor: every snapshot of the weights
@@ -48,26 +52,29 @@ def snapshots(model: torch.nn.Linear, optimizer: torch.optim.SGD):
 
 ## Fix safety
 
-Unsafe: it changes what the code gives on the CPU, which is its purpose, but an array may share memory on purpose.
+`torch.from_numpy(array)` gets a `.clone()`. Unsafe: it changes what the code gives on the CPU, which is its purpose,
+but an array may share memory on purpose.
 """
 
 from __future__ import annotations
 
 from operator import attrgetter
 
+from tonumpy.conversions import told_of
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repair.operations import copy_array
+from tonumpy.repair.operations import end_sharing
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
+    from tonumpy.conversions import Conversion, ImplicitConversion
     from tonumpy.inference.completeness import Complete
     from tonumpy.text.candidates import Candidate
 
 CODE = "TNP201"
 ON_BY_DEFAULT = True
+JUDGES = ("receivers", "memory")
 confidence = attrgetter("confidence_of_sharing")
 FIX_IS_UNSAFE = True
-repair = copy_array
+repair = end_sharing
 
 
 def concerns(complete: Complete) -> list[Candidate]:
@@ -75,12 +82,6 @@ def concerns(complete: Complete) -> list[Candidate]:
     return [candidate for candidate in complete.candidates if candidate.call in written]
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: Conversion | ImplicitConversion) -> str | None:
     shared = conversion.tensor_written
-    if shared is None:
-        return None
-    call = shared.through or conversion.candidate.call
-    comes_round = shared.write < call.lineno  # the loop around both of them has brought the flow back there
-    when = " in the next round of the loop" if comes_round else ""
-    later = f"and `{shared.kept_in}` still holds" if shared.kept_in else f"then line {shared.read} reads"
-    return f"{shared.words}: line {shared.write} writes the tensor{when}, {later} the array"
+    return told_of(conversion, shared, "tensor") if shared else None

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP108"
 ON_BY_DEFAULT = True
-JUDGES = "operations"
+JUDGES = ("operations",)
 
 _ALWAYS = {
     "array first": "brings an array and then a tensor to an operator, which raises for every tensor",

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP104"
 ON_BY_DEFAULT = True
-JUDGES = "arguments"
+JUDGES = ("arguments",)
 
 
 def check(conversion: ImplicitConversion) -> str | None:
@@ -89,7 +89,5 @@ def check(conversion: ImplicitConversion) -> str | None:
 
 def repair(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
     """Of all of the call's arguments that need one; none where one of them has none."""
-    found = [
-        () if each.of_items else convert_argument(each, style) for each in (conversion, *conversion.others)
-    ]
+    found = [() if each.of_items else convert_argument(each, style) for each in (conversion, *conversion.others)]
     return tuple(operation for each in found for operation in each) if all(found) else ()

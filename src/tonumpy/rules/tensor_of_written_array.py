@@ -8,6 +8,10 @@ sight, in the function itself or in one of the same module that it calls; the wr
 the same repository. What is written as `x.numpy()[0] = 1` or `rng.shuffle(x.numpy())` is meant for the tensor. Off by
 default.
 
+What torch makes of an array in the same memory counts as well: `torch.from_numpy(array)`, `torch.as_tensor(array)`,
+`torch.asarray(array)`, `torch.from_dlpack(array)`, `torch.frombuffer(array, ...)`. `.to(device)`, `.float()` and
+`dtype=...` mostly copy: nothing is said of what they give. NumPy's functions for tensors, those of TNP201, count too.
+
 ## Why is this bad
 
 On the CPU the array and the tensor are one memory, so the tensor changes with the array, behind autograd's back.
@@ -39,28 +43,30 @@ def clipped(x: torch.Tensor):
 
 ## Fix safety
 
-Unsafe: writing to a tensor by its array may be what is meant, which is why the rule is off by default. Of four
-findings in some 120 public repositories, three stood in lessons that show the shared memory, and one was beside the
-point.
+`torch.from_numpy(array)` gets a `.clone()`. Unsafe: writing to a tensor by its array may be what is meant, which is why
+the rule is off by default. Of four findings of `.numpy()` in some 120 public repositories, three stood in lessons that
+show the shared memory, and one was beside the point.
 """
 
 from __future__ import annotations
 
 from operator import attrgetter
 
+from tonumpy.conversions import told_of
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repair.operations import copy_array
+from tonumpy.repair.operations import end_sharing
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
+    from tonumpy.conversions import Conversion, ImplicitConversion
     from tonumpy.inference.completeness import Complete
     from tonumpy.text.candidates import Candidate
 
 CODE = "TNP202"
 ON_BY_DEFAULT = False
+JUDGES = ("receivers", "memory")
 confidence = attrgetter("confidence_of_sharing")
 FIX_IS_UNSAFE = True
-repair = copy_array
+repair = end_sharing
 
 
 def concerns(complete: Complete) -> list[Candidate]:
@@ -68,8 +74,6 @@ def concerns(complete: Complete) -> list[Candidate]:
     return [candidate for candidate in complete.candidates if candidate.call in written]
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: Conversion | ImplicitConversion) -> str | None:
     shared = conversion.array_written
-    if shared is None:
-        return None
-    return f"{shared.words}: line {shared.write} writes the array, then line {shared.read} reads the tensor"
+    return told_of(conversion, shared, "array") if shared else None

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 CODE = "TNP901"
 ON_BY_DEFAULT = False
-JUDGES = "comments"
+JUDGES = ("comments",)
 
 
 def check(unused: Sequence[str]) -> str | None:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 MAX_STATEMENTS = 400
 
 
-class _Facts(NamedTuple):
+class Facts(NamedTuple):
     certainty: Certainty
     on_cpu: Fact
     is_sent: bool
@@ -140,7 +140,7 @@ def made_of(
     site: Site | ReturnSite | OperationSite,
     function: str,
     node: ast.expr,
-    facts: _Facts,
+    facts: Facts,
     seen: Observation,
     evidence: AllEvidence,
 ) -> ImplicitConversion:
@@ -230,7 +230,7 @@ def _in_dict(node: ast.expr, value: Mapping) -> Iterator[tuple[ast.expr, Value, 
             yield node, each.element if isinstance(each, Sequence) else each, True
 
 
-def facts_of(value: Value) -> _Facts | None:
+def facts_of(value: Value) -> Facts | None:
     """What is known of a value that is a tensor whatever path led here, or at least on those that matter; else None.
 
     Numbers beside it do not count: a sum may start with one. Nor does a value of which nothing is known, where the
@@ -247,7 +247,7 @@ def facts_of(value: Value) -> _Facts | None:
     learns = do_learn(tensors)
     if not others:
         is_sole = isinstance(value, Tensor)
-        return _Facts(
+        return Facts(
             tensor.certainty,
             tensor.on_cpu,
             bool(tensor.sent),
@@ -259,5 +259,5 @@ def facts_of(value: Value) -> _Facts | None:
             learns,
         )
     if (tensor.sent or learns) and all(isinstance(other, Unknown) and not other.is_no_tensor for other in others):
-        return _Facts("likely", None, bool(tensor.sent), None, None, None, None, False, learns)
+        return Facts("likely", None, bool(tensor.sent), None, None, None, None, False, learns)
     return None

@@ -20,6 +20,11 @@ CONSUMERS = (
 LACKED_BY_NUMPY = (
     *("bfloat16", "float8", "complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),
 )
+# Functions other than `.numpy()` after which an array and a tensor share memory, and the method behind some.
+SHARERS = (
+    *("from_numpy", "as_tensor", "asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite", "asmatrix"),
+    *("frombuffer", "from_dlpack", "__array__"),
+)
 TROUBLE = (
     *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", ".xpu", ".npu", *LACKED_BY_NUMPY),
     *("model(", "net(", "network(", "nn.", ".weight", ".bias", ".parameters("),  # what requires grad
@@ -40,6 +45,12 @@ def may_hold_consumers(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     return "torch" in text and _imports_consumer(text) and any(map(text.__contains__, TROUBLE))
+
+
+def may_hold_sharers(text: str | bytes) -> bool:
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    return "torch" in text and any(map(text.__contains__, SHARERS))
 
 
 def may_be_of_python(notebook: bytes) -> bool:

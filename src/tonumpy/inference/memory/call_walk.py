@@ -27,6 +27,7 @@ from tonumpy.inference.memory.regions import (
     place_of,
     selected,
 )
+from tonumpy.inference.memory.sharers import converted_by, shares
 from tonumpy.inference.memory.writes import (
     METHODS_OF_ARRAYS,
     clips,
@@ -54,10 +55,17 @@ class CallWalk(ExpressionWalk):
 
     def call(self, call: ast.Call) -> References:
         function = call.func
-        if call in self.functions.conversions:
-            assert isinstance(function, ast.Attribute)
-            tensors = self.value(function.value)
-            return frozenset(Reference(each.memory, call) for each in tensors if each.conversion is None)
+        side = self.functions.conversions.get(call)
+        if side is not None:
+            source = converted_by(call)
+            references = self.value(source)
+            for argument in arguments_of(call):
+                if argument is not source:
+                    self.value(argument)
+            if side == "tensor":
+                self.memory.arrays.update(each.memory[0] for each in references if each.side is None)
+            converted = (each.converted(call, side) for each in references if shares(call, each))
+            return frozenset(each for each in converted if each is not None)
         followed = self.follow(call)
         if followed is not None:
             return followed
@@ -142,7 +150,7 @@ class CallWalk(ExpressionWalk):
             self.memory.write(references, call.lineno)
             return references
         if name in METHODS_OF_ARRAYS and place is not None and place not in self.memory.containers:
-            arrays = frozenset(each for each in self.memory.of(place) if each.conversion is not None)
+            arrays = frozenset(each for each in self.memory.of(place) if self.memory.is_array(each))
             self.arguments(call)
             self.memory.write(arrays, call.lineno)
             return NOTHING

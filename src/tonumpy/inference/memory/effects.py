@@ -116,5 +116,7 @@ def as_given(reference: Reference, given: Mapping[str, Given], call: ast.Call) -
         memory = further(each.memory, reference.memory[1:])
         if reference.conversion is None:
             yield each._replace(memory=memory, written=None)
-        elif each.conversion is None:
-            yield Reference(memory, reference.conversion, call)
+        elif reference.side is not None:
+            converted = each._replace(memory=memory).converted(reference.conversion, reference.side, call)
+            if converted is not None:
+                yield converted

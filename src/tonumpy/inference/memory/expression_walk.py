@@ -22,16 +22,17 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Protocol
 
     from tonumpy.inference.memory.effects import Callee, Effects
+    from tonumpy.inference.memory.regions import Side
     from tonumpy.inference.memory.writes import EffectOnModels
 
     class Functions(Protocol):
         """What a walk asks of the functions of its module and of others."""
 
-        conversions: frozenset[ast.Call]
+        conversions: Mapping[ast.Call, Side]
 
         def callee(
             self, call: ast.Call, owner: ast.ClassDef | None, objects: dict[str, ast.ClassDef] | None = None
@@ -240,7 +241,7 @@ class ExpressionWalk:
 def _viewed(references: References, view: str, arguments: Sequence[ast.expr]) -> References:
     """What a view refers to. NumPy's `flatten` copies; torch's does only where it has to."""
     if view == "flatten":
-        references = frozenset(each for each in references if each.conversion is None)
+        references = frozenset(each for each in references if each.side != "array")
     if view in _THE_SAME or not references:
         return references
     return selected(references, (f"{view}({', '.join(map(ast.unparse, arguments))})",))

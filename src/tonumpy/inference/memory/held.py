@@ -42,16 +42,6 @@ class Overwritten(NamedTuple):
     kept_in: str | None = None
     through: ast.Call | None = None
 
-    @property
-    def tensor(self) -> str:
-        """As a message names it."""
-        return "the tensor" if self.through is None else f"the tensor of line {self.through.lineno}"
-
-    @property
-    def words(self) -> str:
-        """How a message about it begins."""
-        return f"`.numpy()` shares memory with {self.tensor}"
-
 
 class _Holders(dict["Hashable", set[Place]]):
     """The places that have ever held something, under what is asked of them: a write looks at no others.
@@ -98,6 +88,7 @@ class HeldMemory:
         # For those who call the function:
         self.written: set[Memory] = set()
         self.rebound: set[Place] = set()
+        self.arrays: set[Step] = set()  # the names of memory of which a tensor has been made
         self._made: set[str] = set()  # the names of new memory
         self._holders = _Holders()
         self._longest: dict[str, int] = {}  # the steps of the longest place under each name
@@ -110,25 +101,26 @@ class HeldMemory:
         """That they are read; of several writes, the first in the file counts."""
         written = [(reference.written, reference) for reference in references if reference.written is not None]
         for write, reference in sorted(written, key=lambda each: (each[0].row, _order(each[1]), _order(each[0]))):
-            if reference.conversion is not None:
-                found = Overwritten(write.row, row, kept_in, reference.through)
-                self.of_tensors.setdefault((reference.conversion, reference.through), found)
-            elif write.conversion is not None and kept_in is None:
-                found = Overwritten(write.row, row, None, write.through)
-                self.of_arrays.setdefault((write.conversion, write.through), found)
+            # Where both have been converted, the array was made of the tensor, and that of an array.
+            is_made = reference.side == "array" or (reference.side == "tensor" and write.side is None)
+            conversion, through, _ = reference[1:4] if is_made else write[2:5]
+            if conversion is not None and (is_made or kept_in is None):
+                is_array = reference.side == "array" or (reference.side is None and write.side == "tensor")
+                to = self.of_tensors if is_array else self.of_arrays
+                to.setdefault((conversion, through), Overwritten(write.row, row, kept_in, through))
 
     def write(self, references: References, row: int) -> None:
         """Everything else that refers to the same memory has been written then.
 
         Not what is the tensor on one path and a part of the array on another: `x = x.numpy()[:3]` in a branch. And who
-        writes an array that nobody holds, as in `rng.shuffle(x.numpy())`, means the tensor.
+        writes an array that nobody holds, as in `rng.shuffle(x.numpy())`, means the tensor; and the other way round.
         """
-        tensors = [each.memory for each in references if each.conversion is None]
-        arrays = [each.memory for each in references if each.conversion is not None]
+        first = [each.memory for each in references if each.conversion is None]
+        made = [each.memory for each in references if each.conversion is not None]
         writes = [
-            Write(row, each.memory, each.conversion, each.through)
+            Write(row, each.memory, each.conversion, each.through, each.side)
             for each in sorted(references, key=_order)
-            if not any(overlap(each.memory, other) for other in (tensors if each.conversion else arrays))
+            if not any(overlap(each.memory, other) for other in (first if each.conversion else made))
             and (each.conversion is None or self._holds(each.conversion))
         ]
         if not writes:
@@ -137,8 +129,8 @@ class HeldMemory:
 
         def after(reference: Reference) -> Reference:
             for write in writes:
-                is_other_side = (reference.conversion is None) is not (write.conversion is None)
-                if is_other_side and overlap(reference.memory, write.memory):
+                is_other_side = reference.side != write.side
+                if is_other_side and overlap(reference.memory, write.memory) and not _is_number(reference, write):
                     return reference._replace(written=write)
             return reference
 
@@ -154,6 +146,9 @@ class HeldMemory:
         """Whether a place holds an array that was made so."""
         places = self._holders.of(conversion)
         return any(each.conversion is conversion for place in places for each in self.names.get(place, NOTHING))
+
+    def is_array(self, reference: Reference) -> bool:
+        return reference.side == "array" or (reference.side is None and reference.memory[0] in self.arrays)
 
     def shares(self, names: set[Step]) -> bool:
         """Whether an array is held that shares memory with what is under these names."""
@@ -233,6 +228,13 @@ def _order(each: Reference | Write) -> tuple[object, ...]:
     """One that is the same in every run, as that of a set is not."""
     calls = (each.conversion, each.through)
     return (*((0, 0) if call is None else (call.end_lineno, call.end_col_offset) for call in calls), str(each.memory))
+
+
+def _is_number(reference: Reference, write: Write) -> bool:
+    """Whether it may be a number out of an array, which no write to that changes."""
+    further_in = reference.memory[len(write.memory) :]
+    is_of_array = reference.side is None and write.side == "tensor"
+    return is_of_array and any(isinstance(step, (int, Item)) for step in further_in)
 
 
 def _held(names: Names, place: Place, containers: set[Place]) -> References:

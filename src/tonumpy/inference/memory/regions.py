@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Literal
 
+    Side = Literal["array", "tensor"]
+
+_COPY_OF_ARRAY = "flatten()"  # a tensor's is a view
 MAX_STEPS = 6  # what is selected further in counts as the whole of it
 
 
@@ -132,17 +135,19 @@ def in_another_round(memory: Memory, loop: tuple[int, int], *, is_entered: bool)
 
 
 class Write(NamedTuple):
-    """The row of a write, the memory that it writes and, where it writes an array, how that was made."""
+    """The row of a write, and the memory that it writes; the rest is that of the reference by which it does."""
 
     row: int
     memory: Memory
     conversion: ast.Call | None
     through: ast.Call | None
+    side: Side | None
 
 
 class Reference(NamedTuple):
-    """Memory that a name may refer to, and the conversion by which it does; None where it holds the tensor.
+    """Memory that a name may refer to, and the conversion by which it does; None where it holds what was there first.
 
+    `side`: what the conversion has made; None where there was none, and it is the other of the two.
     `through`: the call, here, of the function that holds the conversion; None where that stands here itself.
     `written`: how it was written since through the other side.
     """
@@ -151,6 +156,7 @@ class Reference(NamedTuple):
     conversion: ast.Call | None = None
     through: ast.Call | None = None
     written: Write | None = None
+    side: Side | None = None
 
     def in_another_round(self, loop: tuple[int, int], *, is_entered: bool) -> Reference:
         memory = in_another_round(self.memory, loop, is_entered=is_entered)
@@ -160,6 +166,16 @@ class Reference(NamedTuple):
             return self._replace(memory=memory)
         written = in_another_round(self.written.memory, loop, is_entered=is_entered)
         return self._replace(memory=memory, written=self.written._replace(memory=written))
+
+    def converted(self, conversion: ast.Call, side: Side, through: ast.Call | None = None) -> Reference | None:
+        """What a conversion makes of it; None where that is new memory."""
+        if side == "tensor":
+            if self.side == "array":
+                return Reference(self.memory)  # back where it came from
+            if self.side == "tensor":
+                return self
+            return None if _COPY_OF_ARRAY in self.memory else Reference(self.memory, conversion, through, side=side)
+        return None if self.side == "array" else Reference(self.memory, conversion, through, side=side)
 
 
 References = frozenset[Reference]
@@ -174,7 +190,7 @@ def selected(references: References, steps: tuple[Step, ...]) -> References:
     for each in references:
         memory = further(each.memory, steps)
         is_written = each.written is not None and overlap(memory, each.written.memory)
-        found.add(Reference(memory, each.conversion, each.through, each.written if is_written else None))
+        found.add(Reference(memory, each.conversion, each.through, each.written if is_written else None, each.side))
     return frozenset(found)
 
 

@@ -1,7 +1,7 @@
 """Where memory that an array and a tensor share is written, and the other read later, for a file's conversions.
 
 The function is run over in order (walk.py) with nothing known but which names may refer to the same memory
-(regions.py): by assignment, by views, and by `.numpy()` and `torch.from_numpy` on the CPU. What a function of the
+(regions.py): by assignment, by views, and by what shares memory on the CPU (sharers.py). What a function of the
 repository does with what it is given is followed (effects.py); and so is what those do that call one of the same module
 which hands on an array.
 """
@@ -21,6 +21,7 @@ from tonumpy.inference.memory.effects import (
     is_called_as_it_is,
 )
 from tonumpy.inference.memory.expression_walk import MAX_DEPTH
+from tonumpy.inference.memory.sharers import side_of
 from tonumpy.inference.memory.walk import Walk
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -30,17 +31,19 @@ from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import SCOPES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.memory.held import Handed, Overwritten
+    from tonumpy.inference.memory.regions import Side
     from tonumpy.inference.summaries.module_variables import ModuleNames
     from tonumpy.text.candidates import Candidate, Scope, Site
     from tonumpy.text.source import Source
 
 
 class Sharing(NamedTuple):
-    """For the call of each conversion: writes to the tensor that show in the array, and to the array in the tensor.
+    """For the call of each conversion: writes to the tensor that show in the array, and to the array in the tensor,
+    whichever of the two was there first.
 
     Several where the array is handed to several functions.
     """
@@ -52,19 +55,21 @@ class Sharing(NamedTuple):
 _CALL = r"\b(\w+)[ \t]*\("
 
 
-def sharing_of(module: Module, candidates: Sequence[Candidate]) -> Sharing:
-    """What is written through the memory that each candidate may share."""
+def sharing_of(module: Module, candidates: Sequence[Candidate], sharers: Sequence[Site]) -> Sharing:
+    """What is written through the memory that each candidate may share, and each call of another function."""
     analysis = Analysis(module)
     candidates = [each for each in candidates if not each.is_unbound]
-    functions = Functions(module, frozenset(each.call for each in candidates), analysis.names)
+    conversions: dict[ast.Call, Side] = {each.call: "array" for each in candidates}
+    conversions.update((each.call, side_of(each.call)) for each in sharers)
+    functions = Functions(module, conversions, analysis.names)
     try:
-        return _sharing_of(functions, candidates, module.source)
+        return _sharing_of(functions, [*candidates, *sharers], module.source)
     finally:
         functions.close()
         analysis.close()
 
 
-def _sharing_of(functions: Functions, candidates: Sequence[Candidate], source: Source) -> Sharing:
+def _sharing_of(functions: Functions, candidates: Sequence[Candidate | Site], source: Source) -> Sharing:
     whole = Sharing({}, {})
     waiting = {id(each.scopes[-1]): each.scopes for each in candidates}
     done: set[int] = set()
@@ -101,7 +106,7 @@ def _calls_of(names: set[str], source: Source) -> list[Site]:
 class Functions:
     """The functions of a module, each run over when its effects are asked for."""
 
-    def __init__(self, module: Module, conversions: frozenset[ast.Call], names: ModuleNames) -> None:
+    def __init__(self, module: Module, conversions: Mapping[ast.Call, Side], names: ModuleNames) -> None:
         self.conversions = conversions
         self._module = module
         self._names = names
@@ -168,5 +173,5 @@ class Functions:
             return self
         known = self._elsewhere.get(module.filename)
         if known is None:
-            known = self._elsewhere[module.filename] = Functions(module, frozenset(), self._names)
+            known = self._elsewhere[module.filename] = Functions(module, {}, self._names)
         return known

@@ -1,0 +1,68 @@
+"""Calls other than `.numpy()` that share memory on the CPU: NumPy's that make an array of a tensor, and torch's that
+make a tensor of an array. Measured: tests/test_sharing.py tries every function of both."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import path_of
+from tonumpy.inference.memory.regions import Item, is_member
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.candidates import find_calls
+from tonumpy.text.names import is_cpu_literal, last_name
+from tonumpy.text.prefilter import SHARERS
+
+if TYPE_CHECKING:
+    from tonumpy.inference.memory.regions import Reference, Side
+    from tonumpy.text.candidates import Site
+    from tonumpy.text.source import Source
+
+_METHOD = "__array__"  # of tensors; the others are functions
+OF_ARRAYS_ALONE = frozenset(("from_numpy", "frombuffer"))  # which raise where they are given anything else
+_OF_TORCH = frozenset(("as_tensor", *OF_ARRAYS_ALONE))
+_OF_BOTH = frozenset(("asarray", "from_dlpack"))
+_COPYING_VIEWS = "ascontiguousarray"
+_HELD = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)  # what may be of memory that somebody else holds
+
+
+def find_sharers(source: Source) -> list[Site]:
+    rows = {row for name in SHARERS for row in source.rows_with_name(name)}
+    return find_calls(source, sorted(rows), _may_share)
+
+
+def side_of(call: ast.Call) -> Side:
+    """What the call of such a function makes."""
+    name = last_name(call.func)
+    is_of_torch = name in _OF_TORCH or (name in _OF_BOTH and (path_of(call.func) or "").startswith("torch"))
+    return "tensor" if is_of_torch else "array"
+
+
+def converted_by(call: ast.Call) -> ast.expr:
+    """What it is made of."""
+    if call.args:
+        return call.args[0]
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.value  # `x.numpy()`, `x.__array__()`
+
+
+def shares(call: ast.Call, reference: Reference) -> bool:
+    """Not what copies some views: who calls it expects one of those."""
+    if last_name(call.func) != _COPYING_VIEWS:
+        return True
+    return all(isinstance(step, (int, Item)) or is_member(step) for step in reference.memory[1:])
+
+
+def _may_share(call: ast.Call) -> bool:
+    """Not where another dtype or a copy is asked for, or another device may be."""
+    name = last_name(call.func)
+    if name == _METHOD:
+        return isinstance(call.func, ast.Attribute) and not call.args and not call.keywords
+    if name not in SHARERS or len(call.args) != 1 or not isinstance(call.args[0], _HELD):
+        return False
+    return name == "frombuffer" or all(map(_shares_with, call.keywords))
+
+
+def _shares_with(keyword: ast.keyword) -> bool:
+    if keyword.arg == "copy":
+        return isinstance(keyword.value, ast.Constant) and not keyword.value.value
+    return keyword.arg == "device" and is_cpu_literal(keyword.value)

@@ -1,0 +1,103 @@
+"""Judges calls other than `.numpy()` after which an array and a tensor share memory, where that is written."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.knowledge.arrays import dimensions_of
+from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.inference.lattice.values import Symbol, Tensor, evidence_in, may_be
+from tonumpy.inference.memory.copies import copies_in
+from tonumpy.inference.memory.sharers import OF_ARRAYS_ALONE, converted_by, find_sharers, side_of
+from tonumpy.inference.memory.sharing import sharing_of
+from tonumpy.inference.observing import observe
+from tonumpy.inference.receivers import first_shared
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.arguments import Facts, facts_of, made_of, spelt
+from tonumpy.text.caught import is_shown_to_raise
+from tonumpy.text.names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Items
+
+    from tonumpy.conversions import ImplicitConversion
+    from tonumpy.inference.index.module import Module
+    from tonumpy.inference.lattice.values import Value
+    from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.inference.memory.sharing import Sharing
+    from tonumpy.inference.observing import Observations
+    from tonumpy.text.candidates import Site
+
+# What torch makes of an array.
+_MADE = Facts("tensor", True, False, False, None, None, None, True, False)
+
+
+def sharers_in(module: Module) -> list[Site]:
+    """What torch makes of arrays, and what NumPy makes of tensors.
+
+    NumPy is mostly given arrays and lists. So that is asked about last, where something is written.
+    """
+    sites = [site for site in find_sharers(module.source) if not is_shown_to_raise(site)]
+    of_numpy = [site for site in sites if side_of(site.call) == "array"]
+    if not of_numpy:
+        return sites
+    shown = {id(each.site) for each in infer_sharers(module, of_numpy, sharing_of(module, (), of_numpy))}
+    return [site for site in sites if side_of(site.call) == "tensor" or id(site) in shown]
+
+
+def infer_sharers(module: Module, sites: Items[Site], sharing: Sharing) -> list[ImplicitConversion]:
+    """Those that surely share memory that is written on one side and read on the other, in the order of the sites."""
+    written = [site for site in sites if site.call in sharing.of_tensors or site.call in sharing.of_arrays]
+    observed = _observed(module, written)
+    found = []
+    for site in written:
+        conversion = _conversion(site, observed)
+        if conversion is not None:
+            tensor_written = _first(module, site, sharing.of_tensors)
+            array_written = _first(module, site, sharing.of_arrays)
+            found.append(conversion._replace(tensor_written=tensor_written, array_written=array_written))
+    return found
+
+
+def _first(module: Module, site: Site, found: dict[ast.Call, list[Overwritten]]) -> Overwritten | None:
+    written = found.get(site.call, [])
+    return next(iter(written), None) if side_of(site.call) == "tensor" else first_shared(module, written)
+
+
+def _observed(module: Module, sites: Items[Site]) -> Observations:
+    """What the calls are given, and what each method in what they are given is called on."""
+    links = [site._replace(call=node) for site in sites for node in _methods(site)]
+    return observe(module, [*sites, *links]) if sites else {}
+
+
+def _methods(site: Site) -> list[ast.Call]:
+    return [link.node for link in chain_of(converted_by(site.call)).links if isinstance(link.node, ast.Call)]
+
+
+def _conversion(site: Site, observed: Observations) -> ImplicitConversion | None:
+    """None where it is another function, or may not share what it is given."""
+    call, seen = site.call, observed.get(id(site.call))
+    if seen is None:
+        return None
+    side, is_method = side_of(call), not call.args
+    if not is_method and not _is_of(seen.receiver, "torch" if side == "tensor" else "numpy"):
+        return None
+    given = seen.receiver if is_method else seen.arguments.positional[0]
+    if side == "tensor":
+        takes_lists = last_name(call.func) not in OF_ARRAYS_ALONE
+        if may_be(given, Tensor) or (takes_lists and dimensions_of(given) is None):
+            return None
+        facts = _MADE
+    else:
+        chain = chain_of(converted_by(call))
+        bases = {id(link.node): id(link.base) for link in chain.links}
+        values = {bases[key]: each.receiver for key, each in observed.items() if key in bases}
+        known = facts_of(given)
+        if known is None or known.on_cpu is False or copies_in(chain, converted_by(call), values):
+            return None
+        facts = known
+    return made_of(site, spelt(call.func), call, facts, seen, evidence_in(given))._replace(makes=side)
+
+
+def _is_of(function: Value, library: str) -> bool:
+    return isinstance(function, Symbol) and function.name.partition(".")[0] == library
