@@ -52,8 +52,8 @@ def snapshots(model: torch.nn.Linear, optimizer: torch.optim.SGD):
 
 ## Fix safety
 
-`torch.from_numpy(array)` gets a `.clone()`. Unsafe: it changes what the code gives on the CPU, which is its purpose,
-but an array may share memory on purpose.
+Unsafe: it changes what the code gives on the CPU, which is its purpose, but an array may share memory on purpose.
+`torch.from_numpy(array)` gets a `.clone()`.
 """
 
 from __future__ import annotations

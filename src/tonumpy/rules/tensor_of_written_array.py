@@ -43,9 +43,9 @@ def clipped(x: torch.Tensor):
 
 ## Fix safety
 
-`torch.from_numpy(array)` gets a `.clone()`. Unsafe: writing to a tensor by its array may be what is meant, which is why
-the rule is off by default. Of four findings of `.numpy()` in some 120 public repositories, three stood in lessons that
-show the shared memory, and one was beside the point.
+Unsafe: writing to a tensor by its array may be what is meant, which is why the rule is off by default. Of four
+findings of `.numpy()` in some 120 public repositories, three stood in lessons that show the shared memory, and one was
+beside the point. `torch.from_numpy(array)` gets a `.clone()`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from tonumpy.inference.index.bindings import arguments_of
 from tonumpy.inference.knowledge.chains import Role, chain_of
 from tonumpy.inference.memory.effects import Given, as_given, given_by
 from tonumpy.inference.memory.expression_walk import (
+    LIBRARIES,
     MAX_DEPTH,
     PARAMETER_METHODS,
     PLAIN,
@@ -161,7 +162,7 @@ class CallWalk(ExpressionWalk):
         base = self.value(function.value)
         given = self.arguments(call)
         self.effect(call, given)
-        if name in _PASSING and place in (("torch",), ("np",), ("numpy",)):
+        if name in _PASSING and place in LIBRARIES:
             passed: References = NOTHING.union(*given)
             if name in ("from_numpy", "as_tensor"):
                 return frozenset(Reference(each.memory) for each in passed)

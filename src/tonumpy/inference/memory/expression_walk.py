@@ -49,6 +49,7 @@ MAX_DEPTH = 3  # of calls, from the function that is called or to those who call
 # Of tensors and arrays alike, where both have it.
 _THE_SAME = frozenset("detach cpu contiguous".split())  # or a copy
 VIEWS_AND_COPIES = VIEWING | _THE_SAME
+LIBRARIES = (("torch",), ("np",), ("numpy",))
 PLAIN = frozenset("shape dtype device ndim size dim numel nbytes itemsize stride is_cuda requires_grad".split())
 PARAMETER_METHODS = frozenset("parameters named_parameters state_dict buffers named_buffers".split())
 _PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and what it stands for
@@ -144,10 +145,14 @@ class ExpressionWalk:
                 return NOTHING
             return base if place_of(node.value) in self.memory.containers else selected(base, steps)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VIEWS_AND_COPIES:
-            base = self.refer(node.func.value, writes=writes)
+            viewed, arguments = node.func.value, node.args
+            if place_of(viewed) in LIBRARIES and arguments:  # `torch.squeeze(x)`
+                viewed, *arguments = arguments
+            base = self.refer(viewed, writes=writes)
             if not writes:
-                self.arguments(node)
-            return _viewed(base, node.func.attr, node.args)
+                for argument in (*arguments, *(keyword.value for keyword in node.keywords)):
+                    self.value(argument)
+            return _viewed(base, node.func.attr, arguments)
         is_in_place = isinstance(node, ast.Call) and writes_itself(last_name(node.func) or "")  # `x.mul_(2).add_(1)`
         return self.value(node) if is_in_place or not writes else NOTHING
 
