@@ -296,11 +296,16 @@ def test_the_users_own_ignore_file_counts(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_pipe_in_place_of_an_ignore_file_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trap = Trap(tmp_path)
-    os.mkfifo(trap.repository / ".gitignore")
+    inner = trap.repository / "inner"
+    (inner / ".git").mkdir(parents=True)
+    (inner / "n.py").write_text(MODULE)
+    for folder in (trap.repository, inner):
+        os.mkfifo(folder / ".gitignore")
     monkeypatch.setattr(git_module, "TIME_LIMIT", 0.3)
     found = find_files([str(trap.repository)], Configuration(isolated=True))
-    assert found.files == [str(trap.repository / "m.py")]
-    assert found.warnings == [f"{trap.repository}: git's ignore rules are not applied: git took more than 0.3 seconds"]
+    assert found.files == [str(inner / "n.py"), str(trap.repository / "m.py")]
+    where = f"{trap.repository}: git's ignore rules are not applied, here and in what is searched after it"
+    assert found.warnings == [f"{where}: git took more than 0.3 seconds"]  # for the second, git is not asked
 
 
 @pytest.mark.parametrize("name", [".git/index", ".git/info/exclude"])

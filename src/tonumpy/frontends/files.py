@@ -72,6 +72,7 @@ class _Search:
         self.errors: list[SourceError] = []
         self.warnings: list[str] = []
         self.excluded: list[str] = []
+        self.git_is_slow = False
 
     def named_file(self, path: str) -> None:
         settings = self.configuration.settings_in(os.path.dirname(path))
@@ -94,15 +95,17 @@ class _Search:
 
     def _searched(self, path: str) -> list[str]:
         """The repositories in the folder, which are still to be searched."""
-        from tonumpy.frontends.git import GitError, list_files, root_of  # only for folders: start-up
+        from tonumpy.frontends.git import GitError, GitTooSlowError, list_files, root_of  # only for folders: start-up
 
         repository = root_of(path)
         listed = None
-        if repository is not None:
+        if repository is not None and not self.git_is_slow:
             try:
                 listed = list_files(path, repository, *(f"*{suffix}" for suffix in SUFFIXES))
             except GitError as error:
-                self.warnings.append(f"{path}: git's ignore rules are not applied: {error}")
+                self.git_is_slow = isinstance(error, GitTooSlowError)
+                rest = ", here and in what is searched after it" if self.git_is_slow else ""
+                self.warnings.append(f"{path}: git's ignore rules are not applied{rest}: {error}")
         return self._walk(path) if listed is None else self._take_listed(path, listed)
 
     def _take_listed(self, folder: str, listed: Listed) -> list[str]:

@@ -26,6 +26,10 @@ class GitError(Exception):
     """git did not answer; the text says why, in git's own words where there are some."""
 
 
+class GitTooSlowError(GitError):
+    """It was stopped: whoever asks for more such folders would wait as long for each of them."""
+
+
 class Listed(NamedTuple):
     """Relative to the folder that was asked for: the files, tracked or not ignored, and the roots of repositories."""
 
@@ -113,7 +117,7 @@ def _ask(git: str, repository: _Repository, folder: str, *arguments: str) -> lis
             timeout=TIME_LIMIT,
         )
     except subprocess.TimeoutExpired as error:
-        raise GitError(f"git took more than {TIME_LIMIT:g} seconds") from error
+        raise GitTooSlowError(f"git took more than {TIME_LIMIT:g} seconds") from error
     except OSError as error:
         raise GitError(f"git cannot be run: {error.strerror or error}") from error
     if done.returncode not in (0, 1):
