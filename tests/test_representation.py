@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ast
 import itertools
 import operator
@@ -153,6 +154,24 @@ def test_functions_with_complex_results(name: str) -> None:
         assert result.is_complex()
         assert not result.is_conj()
     assert taken
+
+
+@pytest.mark.parametrize("name", sorted(representation.CONJUGATED_OF_REAL))
+def test_functions_that_conjugate_what_is_real(name: str) -> None:
+    function = operator.attrgetter(name.removeprefix("torch."))(torch)
+    for values in (DENSE, DENSE.double(), torch.ones(2, 2, dtype=torch.int64)):
+        assert function(values).is_conj()
+    for values in (Z, Z.conj()):
+        with contextlib.suppress(RuntimeError):  # of real numbers only
+            assert not function(values).is_conj()
+            assert function(values).is_complex()
+
+
+def test_a_spectrum_is_not_conjugated() -> None:
+    for values in (DENSE, DENSE.double(), Z, Z.conj()):
+        for stft in (torch.stft, torch.Tensor.stft):
+            spectrum = stft(values, 2, hop_length=1, window=torch.ones(2, dtype=values.real.dtype), return_complex=True)
+            assert spectrum.is_complex() and not spectrum.is_conj()
 
 
 CHAINS: dict[str, Callable[[Tensor], Tensor]] = {

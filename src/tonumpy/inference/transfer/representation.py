@@ -12,6 +12,7 @@ from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name
 from tonumpy.inference.lattice.values import (
     Arguments,
+    Constant,
     LibraryObject,
     Plain,
     Sequence,
@@ -60,13 +61,16 @@ LAYOUTS = {
 KEEP_LAYOUT_OF_ALL = frozenset("add sub mm matmul cat concat hstack stack vstack".split())
 OF_SEVERAL = frozenset("cat concat concatenate hstack vstack stack dstack column_stack".split())
 
-# Functions whose result is complex, and not conjugated, whatever they are given (`ifft` of real numbers is conjugated).
+# Functions whose result is complex, and not conjugated, whatever they are given.
 COMPLEX_RESULTS = frozenset(
     f"torch.{name}"
     for name in (
         "complex polar view_as_complex fft.fft fft.rfft fft.fft2 fft.ifft2 fft.rfft2 fft.fftn fft.ifftn fft.rfftn"
+        " linalg.eigvals"
     ).split()
 )
+# And of real numbers conjugated.
+CONJUGATED_OF_REAL = frozenset(("torch.fft.ifft", "torch.fft.ihfft"))
 
 # Functions that quantize, with the position of their argument `dtype`.
 QUANTIZERS = {
@@ -96,20 +100,26 @@ def of_function(name: str, arguments: Arguments, result: Value | None) -> Value 
     asked = arguments.named_value("layout")
     if isinstance(asked, Symbol) and asked.name in LAYOUTS:
         return result._replace(layout=LAYOUTS[asked.name])
-    if name in COMPLEX_RESULTS and result.dtype is None:
+    first = arguments.get(0, "input")
+    short = name.rpartition(".")[2]
+    if name in CONJUGATED_OF_REAL and isinstance(first, Tensor) and first.dtype is not None:
+        return result._replace(dtype="complex", bit=None if is_complex(first.dtype) else "conjugate")
+    if result.dtype is None and (name in COMPLEX_RESULTS or _is_spectrum(short, arguments)):
         return result._replace(dtype="complex")
     if name in QUANTIZERS:
         dtype = arguments.get(QUANTIZERS[name], "dtype")
         known = dtype.name.rpartition(".")[2] if isinstance(dtype, Symbol) else ""
         return result._replace(dtype=known if is_dtype_name(known) else "quantized")
-    first = arguments.get(0, "input")
-    short = name.rpartition(".")[2]
     layout = _kept_layout(short, first, Arguments(arguments.positional[1:], arguments.named))
     if layout is not None:
         return result._replace(layout=layout)
     if name in ("torch.conj", "torch.adjoint") and isinstance(first, Tensor):
         return _conjugated(first, result)
     return result
+
+
+def _is_spectrum(name: str, arguments: Arguments) -> bool:
+    return name == "stft" and arguments.named_value("return_complex") == Constant(True)
 
 
 def _kept_layout(name: str, first: Value | None, others: Arguments) -> str | None:
@@ -156,6 +166,8 @@ def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, resul
         return result._replace(layout=LAYOUT_OF_METHOD[name])
     if name == "int_repr":
         return result._replace(dtype="integral", requires_grad=False)  # the integers that a quantized tensor is kept as
+    if _is_spectrum(name, arguments):
+        return result._replace(dtype="complex")
     if name == "view" and len(arguments.positional) < 2:
         result = _seen_as(arguments.get(0, "dtype"), result)
     if not isinstance(receiver, Tensor):
