@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 import itertools
 import operator
 import re
@@ -18,6 +19,7 @@ from torch import Tensor
 
 from tonumpy import check_source
 from tonumpy.conversions import LINKS_OF_DTYPE
+from tonumpy.inference.index.torch_words import INTEGER_BUFFER
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_dtype_name
 from tonumpy.inference.lattice.joins import sequence_of
@@ -165,6 +167,16 @@ def test_functions_that_conjugate_what_is_real(name: str) -> None:
         with contextlib.suppress(RuntimeError):  # of real numbers only
             assert not function(values).is_conj()
             assert function(values).is_complex()
+
+
+def test_the_integers_of_layers_have_one_name_and_are_not_cast() -> None:
+    found = set()
+    for layer in filter(inspect.isclass, vars(torch.nn).values()):
+        for arguments in ((), (2,), (4, 4), (4, 4, 3), (3, 4, 1)):
+            with contextlib.suppress(Exception):
+                state = layer(*arguments).bfloat16().state_dict()
+                found |= {name.rpartition(".")[2] for name, each in state.items() if each.dtype != torch.bfloat16}
+    assert found == {INTEGER_BUFFER}
 
 
 def test_a_spectrum_is_not_conjugated() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.index.torch_words import INTEGER_BUFFER
 from tonumpy.inference.knowledge import arrays, torch_api
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.environment import KEPT_WITHOUT_GRAD
@@ -196,6 +197,8 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             found = value.get(index.value)
             if isinstance(found, Nothing):
                 found = Unknown(Reason.CONTENT)
+            if isinstance(found, Tensor) and str(index.value).rpartition(".")[2] == INTEGER_BUFFER:
+                found = found._replace(requires_grad=False, dtype="int64")
             is_stored = any(key == index.value for key, _ in value.entries)
             return found if is_stored else learnt_from_name(found, str(index.value), frame)
         return join_all(value.values())
