@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tonumpy.inference.index.dependencies import Flow
 from tonumpy.inference.index.slices import Slice
+from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.values import NOTHING, Class, Function, Value
 from tonumpy.inference.summaries.attributes import Attributes
 from tonumpy.inference.summaries.budget import Budget
@@ -66,7 +67,10 @@ class Analysis:
         """Drop all that was found. Frames and the functions defined in them refer to each other, so they would else
         stay until Python's garbage collector comes round, which is off during a run."""
         for frame in self.frames:
-            vars(frame).clear()
+            frame.env = Environment()
+            frame.bound, frame.observations, frame.back_edges = {}, {}, {}
+            frame.returned = frame.yielded = NOTHING
+            frame.journals, frame.loops = [], []
         vars(self).clear()
 
     def refuel(self, limit: int) -> None:
