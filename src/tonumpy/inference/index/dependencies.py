@@ -64,7 +64,7 @@ class Use(NamedTuple):
         for name in names_changed(self.calls):
             yield name
             for generator in self.generators:
-                source = root_name(generator.iter) if name in bound_names(generator.target) else None
+                source = root_name(generator.iter) if name in set(bound_names(generator.target)) else None
                 if source is not None:
                     yield source
 

@@ -88,7 +88,7 @@ def handed_back(result: Value, arguments: Arguments) -> Value:
         places = {f"{_ARGUMENT}{place}>": value for place, value in enumerate(arguments.positional)}
         places.update((f"{_ARGUMENT}{name}>", value) for name, value in arguments.named)
         places[f"{_ARGUMENT}*>"] = arguments.starred
-        names = (_origins_in(places[place]) for place in result.origins & places.keys())
+        names = (_origins_in(places[place]) for place in result.origins.intersection(places))
         return result._replace(origins=frozenset[str]().union(*names))
     return mapped(result, lambda part: handed_back(part, arguments))
 

@@ -68,7 +68,7 @@ class ClassKinds:
             self._typed_dicts[cls] = Mapping((), Unknown(Reason.CONTENT))  # it may hold others of its class
             entries = {
                 key: learnt_from_name(self._analysis.parameters.annotated(frame, field.annotation), key, frame)
-                for owner in reversed(self._analysis.classes.ancestors(cls))
+                for owner in self._analysis.classes.ancestors(cls)[::-1]
                 for frame in (self._analysis.class_scope(owner),)
                 for key, field in self._analysis.classes.members(owner).fields.items()
                 if isinstance(field, ast.AnnAssign)

@@ -128,7 +128,7 @@ class Classes:
             return False
         names = frozenset((name, "__getattr__", "__getattribute__"))
         return not any(
-            names & members.methods.keys() or name in members.fields or self.writers_of(owner, name).assigning
+            not names.isdisjoint(members.methods) or name in members.fields or self.writers_of(owner, name).assigning
             for owner in self.ancestors(cls)
             for members in (self.members(owner),)
         )

@@ -271,7 +271,7 @@ def _only_imported(scope: ast.AST, name: str) -> Import | None:
     for statement in statements_of(scope.body) if isinstance(scope, FUNCTIONS) else ():
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             found += [imported for bound, imported in imports_of(statement) if bound == name]
-        elif any(name in bound_names(target) for targets, _ in bindings_of(statement) for target in targets):
+        elif any(name in set(bound_names(target)) for targets, _ in bindings_of(statement) for target in targets):
             return None
     return found[0] if len(found) == 1 else None
 
