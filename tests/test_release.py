@@ -10,6 +10,11 @@ from importlib.metadata import metadata
 import yaml
 from readme import ROOT
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 REPOSITORY = "https://github.com/tonumpy/tonumpy"
 
 
@@ -38,6 +43,16 @@ def test_the_workflow_runs_the_check_and_publishes_without_a_secret() -> None:
     commands = [step.get("run", "") for step in jobs["build"]["steps"]]
     assert [command for command in commands if "scripts/check_release.py" in command]
     assert jobs["publish"]["permissions"]["id-token"] == "write"
+
+
+def test_wheels_are_pure_unless_asked_for_and_published_with_the_native_ones() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    hook = project["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
+    assert hook["enable-by-default"] is False
+    assert project["cibuildwheel"]["environment"] == {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1"}
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))["jobs"]
+    assert jobs["publish"]["needs"] == ["build", "native"]
+    assert "HATCH" not in str(jobs["build"])
 
 
 def test_the_page_of_the_package_index_has_no_relative_link() -> None:

@@ -1,0 +1,141 @@
+"""Makes a copy of the package in which mypyc has compiled the modules that most of the time is spent in.
+
+    python scripts/build_native.py FOLDER             a package to be imported from FOLDER; C takes minutes
+    python scripts/build_native.py --front-end-only   whether mypyc takes the modules; half a minute
+
+hatch_build.py puts the compiled modules into a wheel. `pip install "mypy[mypyc]"` installs what it takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[1] / "src"
+FOLDERS = ("inference/lattice", "inference/summaries", "inference/transfer")
+MODULES = (
+    "inference/index/bindings",
+    "inference/index/changes",
+    "inference/index/class_bodies",
+    "inference/index/dependencies",
+    "inference/index/lookups",
+    "inference/index/references",
+    "inference/index/slices",
+    "inference/knowledge/operands",
+    "text/syntax",
+)
+INTERPRETED = {
+    "inference/summaries/analysis": "it drops all it has by `vars`, and native classes have no dictionary",
+    "inference/summaries/elsewhere": "mypyc takes a cached property for one that is worked out anew each time",
+    "inference/summaries/parts": "nearly all of it is for type checkers only",
+}
+# mypyc looks only once at a function whose type variable stands for one of some types, and objects to what it returns.
+OPTIONS = ("--config-file=", "--ignore-missing-imports", "--disable-error-code=return-value")
+
+
+def compiled_modules() -> list[str]:
+    """The paths of the modules, from the package's folder, without `.py`."""
+    package = SOURCES / "tonumpy"
+    found = [path for folder in FOLDERS for path in (package / folder).glob("*.py") if path.stem != "__init__"]
+    names = {path.relative_to(package).with_suffix("").as_posix() for path in found}
+    return sorted((names | set(MODULES)) - INTERPRETED.keys())
+
+
+def prepared(text: str) -> str:
+    """A module as mypyc has to see it: annotations in named tuples are texts.
+
+    It evaluates them, whatever is imported from `__future__`, and what they name is imported for type checkers only.
+    """
+    lines = text.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "NamedTuple" for base in node.bases):
+            for field in node.body:
+                if isinstance(field, ast.AnnAssign):
+                    row, column, end = field.lineno - 1, field.annotation.col_offset, field.annotation.end_col_offset
+                    line = lines[row].encode()
+                    annotation = repr(ast.unparse(field.annotation)).encode()
+                    lines[row] = (line[:column] + annotation + line[end:]).decode()
+    return "".join(lines)
+
+
+def without_classes_in_blocks(text: str, name: str) -> tuple[str, str]:
+    """A module without the classes that it has for type checkers only, and a module with these, from which it has them.
+
+    mypyc refuses a class within a block, be it one that is never run. The name of the other module ends in `_types`.
+    """
+    for block in ast.parse(text).body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            classes = [node for node in block.body if isinstance(node, ast.ClassDef)]
+            if classes:
+                lines = text.splitlines(keepends=True)
+                place = slice(classes[0].lineno - 1, block.end_lineno)
+                declared = textwrap.dedent("".join(lines[place]))
+                names = ", ".join(node.name for node in classes)
+                lines[place] = [f"    from {name}_types import {names}\n"]
+                return "".join(lines), f"from __future__ import annotations\nfrom {name} import *\n{declared}"
+    return text, ""
+
+
+def copy_sources(target: Path) -> list[Path]:
+    """The whole package, with the modules to be compiled as mypyc has to see them; their paths from the target."""
+    shutil.copytree(SOURCES / "tonumpy", target / "tonumpy", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    paths = [Path("tonumpy", f"{name}.py") for name in compiled_modules()]
+    for path in paths:
+        name = ".".join(path.with_suffix("").parts)
+        text, types = without_classes_in_blocks(prepared((target / path).read_text(encoding="utf-8")), name)
+        (target / path).write_text(text, encoding="utf-8", newline="\n")
+        if types:
+            (target / path).with_stem(f"{path.stem}_types").write_text(types, encoding="utf-8", newline="\n")
+    return paths
+
+
+_FRONT_END = """
+import sys
+from mypyc.build import mypycify
+extensions = mypycify(sys.argv[2:], opt_level=sys.argv[1], debug_level="0", multi_file=True, group_name="tonumpy")
+"""
+_BUILD = """
+from setuptools import setup
+setup(name="native", packages=[], ext_modules=extensions, script_args=["--quiet", "build_ext", "--inplace"])
+"""
+
+
+def compile_into(target: Path, optimization: str = "2", *, front_end_only: bool = False) -> list[Path]:
+    """The compiled modules, and what they share, under an empty folder, beside the sources."""
+    paths = copy_sources(target)
+    code = _FRONT_END if front_end_only else _FRONT_END + _BUILD
+    command = [sys.executable, "-c", code, optimization, *OPTIONS, *map(str, paths)]
+    done = subprocess.run(command, cwd=target, env={**os.environ, "MYPYPATH": "."}, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{done.stdout}{done.stderr}")
+    shutil.rmtree(target / "build")
+    return sorted(path for path in target.rglob("*") if path.suffix in (".so", ".pyd"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--front-end-only", action="store_true")
+    parser.add_argument("--optimization", default="2", help="the C compiler's -O (default: 2)")
+    arguments = parser.parse_args()
+    if arguments.front_end_only:
+        with tempfile.TemporaryDirectory() as folder:
+            compile_into(Path(folder), front_end_only=True)
+        print(f"{len(compiled_modules())} modules can be compiled")
+    elif arguments.folder is None:
+        parser.error("say the folder")
+    else:
+        if arguments.folder.exists():
+            shutil.rmtree(arguments.folder)
+        print(f"{len(compile_into(arguments.folder.resolve(), arguments.optimization))} compiled modules")
+
+
+if __name__ == "__main__":
+    main()
