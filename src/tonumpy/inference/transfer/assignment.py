@@ -10,7 +10,7 @@ from tonumpy.inference.lattice.aliases import loosened, with_origin, with_unknow
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import only, without
 from tonumpy.inference.lattice.joins import join, join_all, updated
-from tonumpy.inference.lattice.reasons import ITEMS, KEPT
+from tonumpy.inference.lattice.reasons import ITEMS, KEPT, Reason
 from tonumpy.inference.lattice.sizes import is_full, with_entry
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -114,6 +114,8 @@ def unpack(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:
             first, rest = stars[0], len(targets) - stars[0] - 1
             middle = items[first : len(items) - rest]
             return [*items[:first], Sequence(tuple(middle), join_all(middle)), *items[len(items) - rest :]]
+        if items:
+            return [Unknown(Reason.ITEM)] * len(targets)  # it raises, or is not what it seems
     item = item_of(frame, value)
     return [Sequence(None, item) if index in stars else item for index in range(len(targets))]
 
