@@ -331,6 +331,9 @@ def _dtype(seen: Seen, gradless: Places) -> str | None:
     floats = [(o, output) for o, output in free if o.first_dtype in _FLOATS]
     if len({o.first_dtype for o, _ in floats}) > 1 and all(output.dtype == o.first_dtype for o, output in floats):
         return "same float"
+    alone = [(o, output) for o, output in free if o.first_dtype is not None and o.first_dtype == promotion(o, gradless)]
+    if len({o.first_dtype for o, _ in alone}) > 1 and all(output.dtype == o.first_dtype for o, output in alone):
+        return "same alone"
     return None
 
 

@@ -326,6 +326,7 @@ def _broken_by_output(
         expected_dtype = {
             "same": call.first_dtype,
             "same float": call.first_dtype if call.first_dtype in _FLOATS else output.dtype,
+            "same alone": call.first_dtype if call.first_dtype == promoted else output.dtype,
             "promoted": promoted or output.dtype,
             "promoted float": promoted if promoted in _FLOATS else output.dtype,
             "default": "torch.float64" if call.run == "default dtype" else "torch.float32",

@@ -24,8 +24,9 @@ class Output(NamedTuple):
             for every one; "never"; "argument": only if `requires_grad=True` is given; "always"
     dtype   "same" as that of the first tensor given, "same float": the same if that is floating point, "promoted": that
             of the floating point and complex tensors given where all are of one, complex where only some are complex;
-            "promoted float": that of the floating point tensors given where no other is and all are of one; "default":
-            the default floating point dtype, or a dtype's name
+            "promoted float": that of the floating point tensors given where no other is and all are of one; "same
+            alone": that of the first where it is floating point or complex and no other tensor of another such dtype is
+            given; "default": the default floating point dtype, or a dtype's name
     memory  "view" of a tensor (or array) given, "may view", "new", "inplace": a tensor given, written to
 
     `Callable.takes` names the keywords that override this where they are given.
@@ -39,7 +40,7 @@ class Output(NamedTuple):
 
     @property
     def has_dtype_of_inputs(self) -> bool:
-        return self.dtype in ("same", "same float", "promoted", "promoted float")
+        return self.dtype in ("same", "same float", "same alone", "promoted", "promoted float")
 
 
 class Result(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.operands import are_given, are_numbers, promoted, rests_on, result_facts
-from tonumpy.inference.lattice.dtypes import is_dtype_name, is_integral, is_real
+from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name, is_integral, is_real
 from tonumpy.inference.lattice.evidence import PROVED, without
 from tonumpy.inference.lattice.joins import join_all, sequence_of
 from tonumpy.inference.lattice.reasons import Reason
@@ -434,8 +434,10 @@ def _dtype_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unkn
     if output.dtype in ("promoted", "promoted float"):
         dtype = promoted(call.carriers) if call.arguments.all_values() is not None else None
         return dtype if output.dtype == "promoted" or is_real(dtype) else None
-    if output.dtype == "same" or (output.dtype == "same float" and isinstance(first, Tensor) and is_real(first.dtype)):
-        return first.dtype if isinstance(first, Tensor) and not _may_be_promoted(first, call) else None
+    own = first.dtype if isinstance(first, Tensor) else None
+    is_kept = {"same": True, "same float": is_real(own), "same alone": is_real(own) or is_complex(own)}
+    if isinstance(first, Tensor) and is_kept.get(output.dtype or ""):
+        return own if not _may_be_promoted(first, call) else None
     return output.dtype if output.dtype is not None and is_dtype_name(output.dtype) else None
 
 
