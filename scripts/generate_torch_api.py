@@ -62,7 +62,7 @@ def _measure() -> Measurements:
 def device_types() -> tuple[str, ...]:
     """As torch tells them to whoever asks for another one."""
     try:
-        torch.device("none such")
+        torch.device("unheard")
     except RuntimeError as error:
         return tuple(re.findall(r"\w+", str(error).partition("one of ")[2].partition(" device type")[0]))
     raise AssertionError("torch has a device of any name")
