@@ -18,7 +18,7 @@ environment that they ran in, in the words of that run.
   original raises exactly what is foretold or gives its value; the repaired code gives that value, with its dtype, its
   shape and its memory shared or not, or raises what no repair can do away with. A cell is healed if the original
   raised and the repaired code gives the value.
-- functions of all fixtures: after the repair none raises one of the two exceptions that a repair does away with, and
+- functions of all fixtures: after the repair none raises an exception that a repair does away with, and
   none gives another value. Functions of tensors on which `tonumpy` is silent are held to the same.
 - random programs: no exception, one fixed point, and no change outside of repairs. A flaw that a run found is mended
   since, and has a test.

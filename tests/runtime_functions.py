@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a function that loads a model by its name shall not, where it could
 
-HEALED = ("Can't call numpy() on Tensor that requires grad.", "can't convert {device} device type tensor to numpy.")
+HEALED = (
+    "Can't call numpy() on Tensor that requires grad.",
+    "can't convert {device} device type tensor to numpy.",
+    "Got unsupported ScalarType BFloat16",  # what works on the CPU may be of this dtype where autocast is on
+)
 # Findings that a comment suppresses, and text that a repair would change or cannot find; nor is anything expected of
 # what was not asked for.
 _SILENT_ON_PURPOSE = ("noqa/", "rewrite/")
@@ -194,6 +198,6 @@ def _problem(before: object, after: object, device: str) -> str | None:
 
 
 def _can_be_healed(outcome: object, device: str) -> bool:
-    """Whether it is one of the two exceptions that a repair does away with."""
+    """Whether it is one of the exceptions that a repair does away with."""
     words = tuple(each.format(device=torch.zeros(0, device=device).device) for each in HEALED)
     return isinstance(outcome, (RuntimeError, TypeError)) and str(outcome).startswith(words)
