@@ -45,13 +45,13 @@ def test_the_workflow_runs_the_check_and_publishes_without_a_secret() -> None:
     assert jobs["publish"]["permissions"]["id-token"] == "write"
 
 
-def test_wheels_are_pure_unless_asked_for_and_published_with_the_native_ones() -> None:
+def test_wheels_are_pure_unless_asked_for_and_pure_ones_are_published() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     hook = project["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
     assert hook["enable-by-default"] is False
     assert project["cibuildwheel"]["environment"] == {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1"}
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))["jobs"]
-    assert jobs["publish"]["needs"] == ["build", "native"]
+    assert jobs["publish"]["needs"] == "build"
     assert "HATCH" not in str(jobs["build"])
 
 
