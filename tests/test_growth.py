@@ -1,6 +1,7 @@
 """A check's work grows no faster than the code: twice as much code costs about twice as many calls inside tonumpy."""
 
 import ast
+import gc
 import itertools
 import json
 import re
@@ -33,11 +34,14 @@ def calls_of(work: Callable[[], object]) -> int:
         count += event in ("call", "c_call")
 
     before = sys.getprofile()
+    gc.collect()
+    gc.disable()  # else what another test has left may be collected meanwhile, with the finalizers that go with it
     sys.setprofile(on_event)
     try:
         work()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return count
 
 
