@@ -610,9 +610,10 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
             with contextlib.suppress(psutil.Error):
                 at_work = worker.children()
                 if at_work and not stopped:
-                    stopped[worker.pid] = at_work
                     for each in at_work:
                         each.suspend()
+                    if all(each.status() == psutil.STATUS_STOPPED for each in at_work):  # and none has just ended
+                        stopped[worker.pid] = at_work
                 elif at_work and worker.pid not in {*stopped, *killed}:
                     worker.kill()
                     killed.add(worker.pid)
