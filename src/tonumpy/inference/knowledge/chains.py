@@ -58,6 +58,8 @@ class Link(NamedTuple):
         """Whether an operand other than the tensor itself may bring a grad with it: in `.mul(w)`, not in `.view(n)`."""
         if not isinstance(self.node, ast.Call) or not isinstance(self.node.func, ast.Attribute):
             return False
+        if self.role in (Role.CPU, Role.DEVICE):  # it takes a device, whatever else it is given
+            return False
         places: list[tuple[int | str, ast.expr]] = list(enumerate(self.node.args, 1))
         places += [(keyword.arg or "", keyword.value) for keyword in self.node.keywords]
         operands = [
