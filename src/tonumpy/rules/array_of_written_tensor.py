@@ -8,6 +8,7 @@ a parameter, by an optimizer's `step()`, by `load_state_dict()` or by a function
 `clip_grad_norm_()` and `zero_grad(set_to_none=False)`. All three are in sight: the conversion, the write and the read,
 each in the function itself or in one of the same module that it calls; the write also in one that is imported from the
 same repository. In a loop the write may stand above the conversion: the next round writes what this one keeps.
+Branches are told apart that no run takes both: those of a flag, or of `args.mode == "eval"`, which nothing changes.
 
 NumPy's functions that share memory with a tensor on the CPU count like `.numpy()`: `np.asarray(x)`, `np.asanyarray(x)`,
 `np.ascontiguousarray(x)`, `np.from_dlpack(x)`, `x.__array__()`. So do torch's that share it with an array, such as

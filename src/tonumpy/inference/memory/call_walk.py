@@ -58,6 +58,7 @@ class CallWalk(ExpressionWalk):
         function = call.func
         side = self.functions.conversions.get(call)
         if side is not None:
+            self.memory.branch.note(call)
             source = converted_by(call)
             references = self.value(source)
             for argument in arguments_of(call):
@@ -95,6 +96,7 @@ class CallWalk(ExpressionWalk):
             callee = self.functions.imported(call)
         if callee is None:
             return None
+        self.memory.branch.note(call)
         effects = self.functions.effects(callee, self.depth + 1)
         values = [Given(value, place_of(node)) for node, value in zip(nodes, self.arguments(call), strict=True)]
         if isinstance(call.func, ast.Attribute) and callee.owner is not None:

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Protocol
 
+    from tonumpy.inference.memory.conditions import Condition
     from tonumpy.inference.memory.effects import Callee, Effects
     from tonumpy.inference.memory.regions import Side
     from tonumpy.inference.memory.writes import EffectOnModels
+    from tonumpy.text.candidates import Scope
 
     class Functions(Protocol):
         """What a walk asks of the functions of its module and of others."""
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
         def imported(self, call: ast.Call) -> Callee | None: ...
 
         def effects(self, callee: Callee, depth: int) -> Effects: ...
+
+        def is_fixed(self, condition: Condition, scope: Scope, owner: ast.ClassDef | None) -> bool: ...
 
 
 MAX_DEPTH = 3  # of calls, from the function that is called or to those who call
@@ -61,11 +65,11 @@ class ExpressionWalk:
     `depth` counts the calls that have led here.
     """
 
-    def __init__(self, functions: Functions, owner: ast.ClassDef | None, depth: int) -> None:
+    def __init__(self, functions: Functions, scope: Scope, owner: ast.ClassDef | None, depth: int) -> None:
         self.functions = functions
         self.owner = owner
         self.depth = depth
-        self.memory = HeldMemory()
+        self.memory = HeldMemory(lambda condition: functions.is_fixed(condition, scope, owner))
         self.objects: dict[str, ast.ClassDef] = {}  # the names of objects of classes of the module
         self.is_reached = True
         self.left: list[list[Names]] = []  # what holds where the loops around are left or go on

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.memory.conditions import Branch
 from tonumpy.inference.memory.regions import (
     NOTHING,
     Item,
@@ -22,6 +23,8 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
+
+    from tonumpy.inference.memory.conditions import Condition
 
 MAX_REFERENCES = 100  # of one place; what may refer to more, as after many loops in a row, is not followed
 
@@ -79,8 +82,9 @@ class _Holders(dict["Hashable", set[Place]]):
 class HeldMemory:
     """What the places of one function hold, at the statement at hand; it is told in order what is bound and written."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_fixed: Callable[[Condition], bool]) -> None:
         self.names: Names = {}
+        self.branch = Branch(is_fixed)
         self.containers: set[Place] = set()
         self.counters: dict[str, Item] = {}  # the names of the numbers of rounds
         self.of_tensors: dict[Handed, Overwritten] = {}
@@ -104,7 +108,11 @@ class HeldMemory:
             # Where both have been converted, the array was made of the tensor, and that of an array.
             is_made = reference.side == "array" or (reference.side == "tensor" and write.side is None)
             conversion, through, _ = reference[1:4] if is_made else write[2:5]
-            if conversion is not None and (is_made or kept_in is None):
+            if (
+                conversion is not None
+                and (is_made or kept_in is None)
+                and not _is_elsewhere(self.branch, reference, write)
+            ):
                 is_array = reference.side == "array" or (reference.side is None and write.side == "tensor")
                 to = self.of_tensors if is_array else self.of_arrays
                 to.setdefault((conversion, through), Overwritten(write.row, row, kept_in, through))
@@ -118,7 +126,7 @@ class HeldMemory:
         first = [each.memory for each in references if each.conversion is None]
         made = [each.memory for each in references if each.conversion is not None]
         writes = [
-            Write(row, each.memory, each.conversion, each.through, each.side)
+            Write(row, each.memory, each.conversion, each.through, each.side, self.branch.shown)
             for each in sorted(references, key=_order)
             if not any(overlap(each.memory, other) for other in (first if each.conversion else made))
             and (each.conversion is None or self._holds(each.conversion))
@@ -129,8 +137,9 @@ class HeldMemory:
 
         def after(reference: Reference) -> Reference:
             for write in writes:
-                is_other_side = reference.side != write.side
-                if is_other_side and overlap(reference.memory, write.memory) and not _is_number(reference, write):
+                if reference.side == write.side or not overlap(reference.memory, write.memory):
+                    continue
+                if not _is_number(reference, write) and not _is_elsewhere(self.branch, reference, write):
                     return reference._replace(written=write)
             return reference
 
@@ -235,6 +244,12 @@ def _is_number(reference: Reference, write: Write) -> bool:
     further_in = reference.memory[len(write.memory) :]
     is_of_array = reference.side is None and write.side == "tensor"
     return is_of_array and any(isinstance(step, (int, Item)) for step in further_in)
+
+
+def _is_elsewhere(branch: Branch, reference: Reference, write: Write) -> bool:
+    """Whether no run that comes here has both made the one and done the other."""
+    calls = (each.through or each.conversion for each in (reference, write))
+    return branch.excludes(write.under) or any(map(branch.is_apart_from, filter(None, calls)))
 
 
 def _held(names: Names, place: Place, containers: set[Place]) -> References:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Literal
 
+    from tonumpy.inference.memory.conditions import Conditions
+
     Side = Literal["array", "tensor"]
 
 _COPY_OF_ARRAY = "flatten()"  # a tensor's is a view
@@ -135,13 +137,15 @@ def in_another_round(memory: Memory, loop: tuple[int, int], *, is_entered: bool)
 
 
 class Write(NamedTuple):
-    """The row of a write, and the memory that it writes; the rest is that of the reference by which it does."""
+    """The row of a write, under which conditions it stands, and the memory that it writes; the rest is that of the
+    reference by which it does."""
 
     row: int
     memory: Memory
     conversion: ast.Call | None
     through: ast.Call | None
     side: Side | None
+    under: Conditions
 
 
 class Reference(NamedTuple):

@@ -10,6 +10,7 @@ import sys
 
 from tonumpy.inference.index.bindings import names_in, parameter_names, path_of
 from tonumpy.inference.memory.call_walk import CallWalk
+from tonumpy.inference.memory.conditions import shown_by
 from tonumpy.inference.memory.effects import Effects
 from tonumpy.inference.memory.regions import Reference, References, place_of
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -66,10 +67,12 @@ class Walk(CallWalk):
         )
 
     def block(self, body: Sequence[ast.stmt]) -> None:
+        before = self.memory.branch.shown
         for statement in body:
             if not self.is_reached:
-                return
+                break
             self.statement(statement)
+        self.memory.branch.shown = before
 
     def statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Assign):
@@ -89,7 +92,7 @@ class Walk(CallWalk):
                 self.is_reached = False
         elif isinstance(statement, ast.If):
             self.value(statement.test)
-            self.branches(statement.body, statement.orelse)
+            self.branches(statement.body, statement.orelse, test=statement.test)
         elif isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
             self.loop(statement)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
@@ -122,15 +125,19 @@ class Walk(CallWalk):
         else:
             self.memory.hold(place, self.memory.of(place) | given)
 
-    def branches(self, *blocks: Sequence[ast.stmt]) -> None:
-        before, ends = self.memory.names, []
-        for block in blocks:
+    def branches(self, *blocks: Sequence[ast.stmt], test: ast.expr | None = None) -> None:
+        """`test` leads to the first, or else the second; where only one goes on, what it shows holds from then on."""
+        before, here, ends, shown = self.memory.names, self.memory.branch.shown, [], []
+        for number, block in enumerate(blocks):
             self.memory.names, self.is_reached = dict(before), True
+            self.memory.branch.shown = here if test is None else here | shown_by(test, number == 0)
             self.block(block)
             if self.is_reached:
                 ends.append(self.memory.names)
+                shown.append(self.memory.branch.shown)
         self.is_reached = bool(ends)
         self.memory.names = self.memory.joined(ends)
+        self.memory.branch.shown = frozenset.intersection(*shown) if shown else here
 
     def loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
         for number in range(MAX_PASSES):
