@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge.tables import table
 from tonumpy.inference.knowledge.torch_api import (
     Callable,
     Decider,
@@ -131,7 +132,7 @@ def test_what_torch_does_not_have_is_unknown() -> None:
 
 
 def test_start_up_reads_no_facts() -> None:
-    code = "import sys, tonumpy.inference.knowledge.torch_api as api; sys.exit(api._facts.cache_info().currsize)"
+    code = "import sys, tonumpy.inference.knowledge.torch_api as api; sys.exit(api.table.cache_info().currsize)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -140,7 +141,7 @@ def observations(pytestconfig: pytest.Config) -> Path:
     """What the calls did: measured once for each state of the code that makes them (some two minutes), then kept."""
     torch = pytest.importorskip("torch", reason="the facts about torch are measured on torch")
     pytest.importorskip("expecttest", reason="PyTorch's operator database needs it")
-    known = torch_api._facts()["torch"]
+    known = table("torch_api")["torch"]
     if torch.__version__.partition("+")[0] != known:
         pytest.skip(f"the facts are those of torch {known}, {torch.__version__} is installed")
     code = b"".join(path.read_bytes() for path in sorted(SCRIPTS.glob("torch_*.py")))

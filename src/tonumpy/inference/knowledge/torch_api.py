@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 from functools import cache
 
+from tonumpy.inference.knowledge.tables import table
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import ACCELERATORS
 
@@ -113,7 +112,7 @@ def function(name: str) -> Callable | None:
     The members of distributions, properties too, are `torch.distributions.Distribution.sample` and the like: the
     tensors given are the distribution's parameters.
     """
-    facts = _facts()
+    facts = table("torch_api")
     name = facts["aliases"].get(name, name)
     entry = facts["callables"].get(name)
     return None if entry is None else _callable(name, entry)
@@ -127,7 +126,7 @@ def tensor_method(name: str) -> Callable | None:
 @cache
 def tensor_attribute(name: str) -> Output | None:
     """`T`, `data`, `shape`: read without a call."""
-    entry = _facts()["attributes"].get(name)
+    entry = table("torch_api")["attributes"].get(name)
     return None if entry is None else Output(*entry)
 
 
@@ -139,19 +138,19 @@ def is_of_tensors(name: str) -> bool:
 @cache
 def plain_keywords() -> frozenset[str]:
     """The names of parameters that take no tensor in any function of torch: `dim`, `keepdim`, `dtype`."""
-    return frozenset(_facts()["plain_keywords"])
+    return frozenset(table("torch_api")["plain_keywords"])
 
 
 @cache
 def device_types() -> frozenset[str]:
     """What stands in the name of a device: `cuda` in `cuda:0`; and what other packages call theirs."""
-    return frozenset(_facts()["device_types"]) | ACCELERATORS
+    return frozenset(table("torch_api")["device_types"]) | ACCELERATORS
 
 
 @cache
 def keeping_layout() -> frozenset[str]:
     """The last names of the functions and methods that leave what has no layout of NumPy's without one."""
-    return frozenset(_facts()["keeping_layout"]) | ACCELERATORS
+    return frozenset(table("torch_api")["keeping_layout"]) | ACCELERATORS
 
 
 class Module(NamedTuple):
@@ -174,16 +173,8 @@ class Module(NamedTuple):
 @cache
 def module(name: str) -> Module | None:
     """`torch.nn.Linear`: the classes of torch.nn that are modules."""
-    entry = _facts()["modules"].get(name)
+    entry = table("torch_api")["modules"].get(name)
     return None if entry is None else Module(name, *entry)
-
-
-@cache
-def _facts() -> dict[str, Any]:
-    path = os.path.join(os.path.dirname(__file__), "torch_api.json")
-    with open(path, encoding="utf-8") as file:
-        tables: dict[str, Any] = json.load(file)
-        return tables
 
 
 def _callable(name: str, entry: dict[str, Any]) -> Callable:

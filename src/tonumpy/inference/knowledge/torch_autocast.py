@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 from functools import cache
 
+from tonumpy.inference.knowledge.tables import table
 from tonumpy.lazy_typing import NamedTuple
 
 
@@ -27,13 +26,5 @@ def autocast(on_cpu: bool | None) -> Autocast:
         here, there = autocast(True), autocast(False)
         narrowed = here.narrowed & there.narrowed
         return Autocast(narrowed, (here.changed | there.changed | here.narrowed | there.narrowed) - narrowed)
-    facts = _facts()["cpu" if on_cpu else "cuda"]
+    facts = table("torch_autocast")["cpu" if on_cpu else "cuda"]
     return Autocast(frozenset(facts["narrowed"]), frozenset(facts["changed"]))
-
-
-@cache
-def _facts() -> dict[str, dict[str, list[str]]]:
-    path = os.path.join(os.path.dirname(__file__), "torch_autocast.json")
-    with open(path, encoding="utf-8") as file:
-        found: dict[str, dict[str, list[str]]] = json.load(file)
-        return found

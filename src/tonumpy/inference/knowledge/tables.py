@@ -1,0 +1,20 @@
+"""The tables of facts that lie here, as scripts have measured and written them."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """Read when it is first asked for, and once."""
+    with open(os.path.join(os.path.dirname(__file__), f"{name}.json"), encoding="utf-8") as file:
+        found: dict[str, Any] = json.load(file)
+        return found
