@@ -23,8 +23,6 @@ MOVES = ACCELERATORS | {"to", "cpu"}  # of modules
 # Methods that change a container, or a module, without saying so in their names.
 IN_PLACE = FILLING | MOVES
 
-INTEGER_BUFFER = "num_batches_tracked"  # the one of torch's own layers, which a cast of its module leaves as it is
-
 CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16", "type": None}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.index.torch_words import INTEGER_BUFFER
 from tonumpy.inference.knowledge import arrays, torch_api
+from tonumpy.inference.knowledge.libraries.rows import integers_of_layers
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.environment import KEPT_WITHOUT_GRAD
 from tonumpy.inference.lattice.evidence import without
@@ -197,8 +197,9 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             found = value.get(index.value)
             if isinstance(found, Nothing):
                 found = Unknown(Reason.CONTENT)
-            if isinstance(found, Tensor) and str(index.value).rpartition(".")[2] == INTEGER_BUFFER:
-                found = found._replace(requires_grad=False, dtype="int64")
+            dtype = integers_of_layers().get(str(index.value).rpartition(".")[2]) if isinstance(found, Tensor) else None
+            if isinstance(found, Tensor) and dtype is not None:
+                found = found._replace(requires_grad=False, dtype=dtype)
             is_stored = any(key == index.value for key, _ in value.entries)
             return found if is_stored else learnt_from_name(found, str(index.value), frame)
         return join_all(value.values())

@@ -7,6 +7,7 @@ import sys
 from functools import cache
 
 from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.values import Arguments, Constant
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -252,6 +253,13 @@ def attribute_promise(class_names: list[str], name: str) -> Promise | None:
             if promise is not None:
                 return promise
     return None
+
+
+@cache
+def integers_of_layers() -> dict[str, str]:
+    """What layers of torch.nn hold that is an integer whatever they are cast to, with its dtype."""
+    attributes = load("torch").attributes.items()
+    return {name.rpartition(".")[2]: row.dtype for name, row in attributes if row.dtype and is_integral(row.dtype)}
 
 
 def is_module(names: list[str]) -> bool:
