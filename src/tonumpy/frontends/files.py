@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from functools import partial
+from functools import cached_property, partial
 
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error, read
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tonumpy.config import Configuration
-    from tonumpy.frontends.git import Listed
+    from tonumpy.frontends.git import Git, Listed
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
 _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
@@ -72,7 +72,12 @@ class _Search:
         self.errors: list[SourceError] = []
         self.warnings: list[str] = []
         self.excluded: list[str] = []
-        self.git_is_slow = False
+
+    @cached_property
+    def git(self) -> Git:
+        from tonumpy.frontends.git import Git  # only for folders: start-up
+
+        return Git()
 
     def named_file(self, path: str) -> None:
         settings = self.configuration.settings_in(os.path.dirname(path))
@@ -95,17 +100,14 @@ class _Search:
 
     def _searched(self, path: str) -> list[str]:
         """The repositories in the folder, which are still to be searched."""
-        from tonumpy.frontends.git import GitError, GitTooSlowError, list_files, root_of  # only for folders: start-up
+        from tonumpy.frontends.git import GitError  # start-up
 
-        repository = root_of(path)
         listed = None
-        if repository is not None and not self.git_is_slow:
-            try:
-                listed = list_files(path, repository, *(f"*{suffix}" for suffix in SUFFIXES))
-            except GitError as error:
-                self.git_is_slow = isinstance(error, GitTooSlowError)
-                rest = ", here and in what is searched after it" if self.git_is_slow else ""
-                self.warnings.append(f"{path}: git's ignore rules are not applied{rest}: {error}")
+        try:
+            listed = self.git.list_files(path, *(f"*{suffix}" for suffix in SUFFIXES))
+        except GitError as error:
+            rest = ", here and in what is searched after it" if self.git.is_slow else ""
+            self.warnings.append(f"{path}: git's ignore rules are not applied{rest}: {error}")
         return self._walk(path) if listed is None else self._take_listed(path, listed)
 
     def _take_listed(self, folder: str, listed: Listed) -> list[str]:

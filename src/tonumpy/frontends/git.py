@@ -26,8 +26,8 @@ class GitError(Exception):
     """git did not answer; the text says why, in git's own words where there are some."""
 
 
-class GitTooSlowError(GitError):
-    """It was stopped: whoever asks for more such folders would wait as long for each of them."""
+class _TooSlowError(GitError):
+    """It was stopped."""
 
 
 class Listed(NamedTuple):
@@ -37,7 +37,23 @@ class Listed(NamedTuple):
     repositories: list[str]
 
 
-def list_files(folder: str, root: str, *patterns: str) -> Listed | None:
+class Git:
+    """As one search asks it: once it was too slow it is asked no more, which would take as long for each folder."""
+
+    def __init__(self) -> None:
+        self.is_slow = False
+
+    def list_files(self, folder: str, *patterns: str) -> Listed | None:
+        """None where the folder is in no repository as well, or git is asked no more."""
+        root = None if self.is_slow else root_of(folder)
+        try:
+            return None if root is None else _list_files(folder, root, *patterns)
+        except _TooSlowError:
+            self.is_slow = True
+            raise
+
+
+def _list_files(folder: str, root: str, *patterns: str) -> Listed | None:
     """What git lists of a folder in the repository at `root`; None where git is missing or ignores the folder itself.
 
     The patterns are those of file names. Repositories in the repository are listed, but not what is in them.
@@ -117,7 +133,7 @@ def _ask(git: str, repository: _Repository, folder: str, *arguments: str) -> lis
             timeout=TIME_LIMIT,
         )
     except subprocess.TimeoutExpired as error:
-        raise GitTooSlowError(f"git took more than {TIME_LIMIT:g} seconds") from error
+        raise _TooSlowError(f"git took more than {TIME_LIMIT:g} seconds") from error
     except OSError as error:
         raise GitError(f"git cannot be run: {error.strerror or error}") from error
     if done.returncode not in (0, 1):
