@@ -9,6 +9,7 @@ from tonumpy.inference.habits import data_package, dataset_name, label_name
 from tonumpy.inference.habits.program_on_cpu import CpuOnly
 from tonumpy.inference.index.bindings import parameter_names, words_of_chain
 from tonumpy.inference.index.module_words import names_other_devices
+from tonumpy.inference.index.shown_by_runs import has_been_made
 from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
 from tonumpy.inference.lattice.evidence import Spot
 from tonumpy.inference.lattice.joins import item_handed_on
@@ -34,8 +35,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.copies import copies_in
-from tonumpy.inference.observing import Observations, Outcome, observe
-from tonumpy.inference.shown_by_runs import has_been_made
+from tonumpy.inference.summaries.observing import Observations, Outcome, observe
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import find_calls

@@ -23,7 +23,7 @@ from tonumpy.inference.lattice.values import (
     is_number,
     members,
 )
-from tonumpy.inference.observing import Observations, observe
+from tonumpy.inference.summaries.observing import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments

@@ -11,7 +11,7 @@ import ast
 from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.lattice.values import Constant, Plain, Sequence, Tensor, Unknown, Value, evidence_in
-from tonumpy.inference.observing import observe
+from tonumpy.inference.summaries.observing import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.operations import ORDER, operands_of

@@ -10,8 +10,8 @@ from tonumpy.inference.lattice.values import Symbol, Tensor, evidence_in, may_be
 from tonumpy.inference.memory.copies import copies_in
 from tonumpy.inference.memory.sharers import OF_ARRAYS_ALONE, converted_by, find_sharers, side_of
 from tonumpy.inference.memory.sharing import sharing_of
-from tonumpy.inference.observing import observe
 from tonumpy.inference.receivers import first_shared
+from tonumpy.inference.summaries.observing import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.arguments import Facts, facts_of, made_of, spelt
 from tonumpy.text.caught import is_shown_to_raise
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.inference.memory.sharing import Sharing
-    from tonumpy.inference.observing import Observations
+    from tonumpy.inference.summaries.observing import Observations
     from tonumpy.text.candidates import Site
 
 # What torch makes of an array.

@@ -24,17 +24,16 @@ from tonumpy.inference.summaries.budget import MAX_STATEMENTS
 from tonumpy.inference.summaries.callers import at_best
 from tonumpy.inference.summaries.elsewhere import Mentions
 from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight, are_all_modules, may_be_asked
+from tonumpy.inference.summaries.worst_callers import can_be_told, entries_at_worst
 from tonumpy.inference.transfer.targets import Observation, Targets
-from tonumpy.inference.worst_callers import can_be_told, entries_at_worst
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.recursion import note_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Sequence as Items
-    from typing import TypeVar
+    from typing import Protocol, TypeVar
 
-    from tonumpy.conversions import Conversion
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.parts import Entry
@@ -42,13 +41,22 @@ if TYPE_CHECKING:
 
     _Asked = TypeVar("_Asked", "Candidate", "Site | ReturnSite", "OperationSite")
 
+    class Judged(Protocol):
+        """A conversion, with what is known of it."""
+
+        @property
+        def grad_is_proved(self) -> bool: ...
+        @property
+        def device_is_proved(self) -> bool: ...
+
+
 Observations = dict[int, Observation]  # by the id of the call
 
 
 class Outcome(NamedTuple):
     """What a run makes of some candidates."""
 
-    conversions: list[Conversion | None]
+    conversions: Items[Judged | None]
     is_settled: bool  # none of them can raise, and nothing else about them counts
 
 

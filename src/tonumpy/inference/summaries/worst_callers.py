@@ -56,9 +56,7 @@ def entries_at_worst(module: Module, alone: Entry) -> Iterator[Entry]:
         yield _in_trouble(alone, _UNKNOWN_TO_NUMPY, _UNKNOWN_TO_NUMPY)
 
 
-def _in_trouble(
-    alone: Entry, anything: Value, tensor: Tensor, kept: tuple[type, ...] = (Instance,)
-) -> Entry:
+def _in_trouble(alone: Entry, anything: Value, tensor: Tensor, kept: tuple[type, ...] = (Instance,)) -> Entry:
     """`kept` are left as they are: at least `self`."""
 
     def at_worst(value: Value) -> Value:
