@@ -63,7 +63,6 @@ class Answer: ...
     assert without_classes_in_blocks(text, "package.module") == (text, "")
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="there is no native wheel for Python 3.10")
 def test_mypyc_takes_the_modules() -> None:
     pytest.importorskip("mypyc")
     pytest.importorskip("setuptools")

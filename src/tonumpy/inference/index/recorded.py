@@ -45,7 +45,8 @@ class RecordedProject(Project):
         self._is_torn = False
 
     def note(self, kind: str, about: tuple[str, ...], answer: Sequence[object]) -> None:
-        self._noted[(kind, *about)] = answer
+        question = (kind, *about)  # mypy takes it for syntax of Python 3.11 where it stands in brackets
+        self._noted[question] = answer
 
     def lookups(self, filename: str) -> tuple[Lookup, ...] | None:
         """What the file has asked; None where the answers do not go together, as a file was changed meanwhile, or where

@@ -6,7 +6,6 @@ Loops are run until nothing new comes round. Nothing is known of values but whic
 from __future__ import annotations
 
 import ast
-import sys
 
 from tonumpy.inference.index.bindings import names_in, parameter_names, path_of
 from tonumpy.inference.memory.call_walk import CallWalk
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_PASSES = 4  # of a loop: what goes round it is settled after two, in a loop of loops after three
-_TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
+_TRIES = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)
 
 
 class Walk(CallWalk):
