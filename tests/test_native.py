@@ -78,6 +78,16 @@ def test_what_is_compiled_says_the_same(tmp_path: Path) -> None:
     assert same.returncode == 0, same.stdout
 
 
+def test_nothing_compiled_is_imported_for_a_file_without_a_candidate(tmp_path: Path) -> None:
+    (tmp_path / "clean.py").write_text("import os\n\nprint(os.name)\n", encoding="utf-8")
+    command = [sys.executable, "-X", "importtime", "-m", "tonumpy", "check", "--no-cache", "clean.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert done.returncode == 0
+    assert "tonumpy.frontends.cli" in imported
+    assert not imported & {f"tonumpy/{name}".replace("/", ".") for name in compiled_modules()}
+
+
 def test_what_is_not_native_proves_nothing() -> None:
     done = script("prove_native.py", "--native", SOURCES, SOURCES)
     assert (done.returncode, done.stderr) == (2, "this tonumpy is not native\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from importlib.metadata import metadata
 
 import yaml
@@ -45,14 +46,19 @@ def test_the_workflow_runs_the_check_and_publishes_without_a_secret() -> None:
     assert jobs["publish"]["permissions"]["id-token"] == "write"
 
 
-def test_wheels_are_pure_unless_asked_for_and_pure_ones_are_published() -> None:
+def test_wheels_are_pure_unless_asked_for_and_both_sorts_are_published() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     hook = project["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
     assert hook["enable-by-default"] is False
     assert project["cibuildwheel"]["environment"] == {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1"}
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))["jobs"]
-    assert jobs["publish"]["needs"] == "build"
+    assert jobs["publish"]["needs"] == ["build", "native"]
     assert "HATCH" not in str(jobs["build"])
+    taken = next(step["with"] for step in jobs["publish"]["steps"] if "download-artifact" in step["uses"])
+    assert taken["merge-multiple"] is True
+    kept = [step["with"]["name"] for job in ("build", "native") for step in jobs[job]["steps"] if "upload" in str(step)]
+    assert kept == ["dist", "dist-${{ matrix.runner }}"]
+    assert all(fnmatch(name, taken["pattern"]) for name in kept)
 
 
 def test_the_page_of_the_package_index_has_no_relative_link() -> None:
