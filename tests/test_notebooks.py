@@ -454,6 +454,15 @@ def test_what_a_finding_rests_on_stands_in_its_cell() -> None:
     assert all(each.cell in (3, 4) and each.row <= 3 for each in grounds if each.row)
 
 
+def test_rows_that_a_message_names_are_those_of_their_cells() -> None:
+    cells = ["y = torch.zeros(2)\na = y.numpy()\n", "z = 1\na[0] = 1\n", "z = 2\nprint(y)\n"]
+    (finding,) = check_source(notebook(*cells), "x.ipynb", select=["TNP202"])
+    assert finding.message == (
+        "`.numpy()` shares memory with the tensor: line 2 of cell 3 writes the array, then line 2 of cell 4 reads the"
+        " tensor"
+    )
+
+
 def test_files_that_are_ignored_by_suffix(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     """As ruff ignores its own rules there."""
     (tmp_path / "pyproject.toml").write_text(

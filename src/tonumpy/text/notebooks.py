@@ -32,6 +32,7 @@ SUFFIX = ".ipynb"
 
 _NO_NEWLINE = re.compile(r"[^\r\n]")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+_CODE_OR_ROWS = re.compile(r"`[^`]*`|\blines? (\d+(?:, \d+)*)")  # in a message
 _FIRST_CODE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
 
 
@@ -184,7 +185,19 @@ class Notebook(Source):
         start, stop = (self._offset_in_document(part, place) for place in (finding.start, finding.end))
         cell = Cell(part.cell.number, _position(self._document, start), _position(self._document, stop))
         placed = finding._replace(start=in_cell(finding.start), end=in_cell(finding.end), fix=fix, cell=cell)
-        return placed._replace(evidence=self.placed_grounds(finding.evidence))
+        return placed._replace(message=self._worded(finding.message), evidence=self.placed_grounds(finding.evidence))
+
+    def _worded(self, message: str) -> str:
+        """The rows that it names outside of code as rows of their cells."""
+
+        def in_cells(found: re.Match[str]) -> str:
+            return found[0] if found[1] is None else ", ".join(map(self._row_in_words, found[1].split(", ")))
+
+        return _CODE_OR_ROWS.sub(in_cells, message)
+
+    def _row_in_words(self, row: str) -> str:
+        part = self._part_at(int(row))
+        return f"line {int(row) - part.row + 1} of cell {part.cell.number}"
 
     def placed_grounds(self, grounds: Iterable[Ground]) -> tuple[Ground, ...]:
         return tuple(self._placed_ground(ground) for ground in grounds)
@@ -196,7 +209,8 @@ class Notebook(Source):
         if abspath(ground.filename) != abspath(self.filename):
             return ground._replace(row=0)
         part = self._part_at(ground.row)
-        return ground._replace(row=ground.row - part.row + 1, cell=part.cell.number)
+        row = ground.row - part.row + 1
+        return ground._replace(row=row, cell=part.cell.number, message=self._worded(ground.message))
 
     def explained(self, explanations: Iterable[Explanation]) -> list[Explanation]:
         return [self._explained(each) for each in explanations]
