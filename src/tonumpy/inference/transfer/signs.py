@@ -5,7 +5,17 @@ from __future__ import annotations
 
 import re
 
-from tonumpy.inference.lattice.values import Arguments, Constant, Plain, Unknown, Value, do_learn, members, most_sent
+from tonumpy.inference.lattice.values import (
+    Arguments,
+    Constant,
+    Plain,
+    Tensor,
+    Unknown,
+    Value,
+    do_learn,
+    members,
+    most_sent,
+)
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
@@ -55,6 +65,13 @@ def made_by_model(result: Value, function: ast.expr, arguments: Arguments, *, is
 
 def _are_arrays(given: tuple[Value, ...]) -> bool:
     """Whether there are arrays of NumPy, and nothing else but numbers and the like."""
-    parts = [part for value in given for part in members(value)]  # some arrays may be None
-    has_arrays = any(isinstance(part, Plain) and part.dimensions is not None for part in parts)
-    return has_arrays and all(isinstance(part, (Plain, Constant)) for part in parts)
+    arrays = [value for value in given if _may_be_array(value)]
+    others = (part for value in given if value not in arrays for part in members(value))
+    return bool(arrays) and all(isinstance(part, (Plain, Constant)) for part in others)
+
+
+def _may_be_array(value: Value) -> bool:
+    """Whether it is an array on one path, and no tensor on any: `state = env.reset()`, then what the model gives."""
+    parts = members(value)
+    is_array = any(isinstance(part, Plain) and part.dimensions is not None for part in parts)
+    return is_array and not any(isinstance(part, Tensor) for part in parts)
