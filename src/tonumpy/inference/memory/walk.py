@@ -139,9 +139,10 @@ class Walk(CallWalk):
         self.memory.branch.shown = frozenset.intersection(*shown) if shown else here
 
     def loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
+        """What is gone through counts as not empty: else nothing that a loop binds would ever be bound anew."""
         for number in range(MAX_PASSES):
             before, self.memory.names = self.memory.names, dict(self.memory.names)
-            self.left.append([before])
+            self.left.append([before] if number or isinstance(statement, ast.While) else [])
             if isinstance(statement, ast.While):
                 self.value(statement.test)
             else:
@@ -152,7 +153,7 @@ class Walk(CallWalk):
             if self.is_reached:
                 ends.append(self.memory.names)
             self.is_reached = True
-            self.memory.names = self.memory.joined(ends)
+            self.memory.names = self.memory.joined(ends or [before])
             if self.memory.names == before:
                 break
         self.block(statement.orelse)
