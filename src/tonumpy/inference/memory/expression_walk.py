@@ -16,6 +16,7 @@ from tonumpy.inference.memory.regions import (
     place_of,
     selected,
     steps_of_index,
+    taken_out,
 )
 from tonumpy.inference.memory.writes import writes_itself
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -147,7 +148,8 @@ class ExpressionWalk:
                 if not writes:
                     self.memory.note(base, node.lineno)
                 return NOTHING
-            return base if place_of(node.value) in self.memory.containers else selected(base, steps)
+            is_container = place_of(node.value) in self.memory.containers
+            return taken_out(base, steps) if is_container else selected(base, steps)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VIEWS_AND_COPIES:
             viewed, arguments = node.func.value, node.args
             if place_of(viewed) in LIBRARIES and arguments:  # `torch.squeeze(x)`

@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference.memory.conditions import Branch
 from tonumpy.inference.memory.regions import (
+    CONTENTS,
     NOTHING,
     Item,
     Memory,
@@ -18,6 +19,7 @@ from tonumpy.inference.memory.regions import (
     overlap,
     place_of_memory,
     selected,
+    taken_out,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -180,7 +182,7 @@ class HeldMemory:
         self.counters.pop(place[0], None)
         if not references:
             # New memory. What the same code has made before is another's, and nobody's to write any more.
-            made = f"new {at} {''.join(place)}"
+            made = f"{CONTENTS if is_container else 'new '}{at} {''.join(place)}"
             if made in self._made:
                 self._forget_made(made)
             self._made.add(made)
@@ -259,4 +261,4 @@ def _held(names: Names, place: Place, containers: set[Place]) -> References:
     if not around:
         return frozenset((Reference(place),))
     held = _held(names, around, containers)
-    return held if around in containers else selected(held, place[-1:])
+    return taken_out(held, place[-1:]) if around in containers else selected(held, place[-1:])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Side = Literal["array", "tensor"]
 
+CONTENTS = "contents "  # begins the name of all that is made anew in a container
 _COPY_OF_ARRAY = "flatten()"  # a tensor's is a view
 MAX_STEPS = 6  # what is selected further in counts as the whole of it
 
@@ -41,8 +42,14 @@ class Item(NamedTuple):
     round: Literal["this", "earlier", "any"] = "this"
 
 
+class Key(NamedTuple):
+    """What a container that was made here holds under a literal key, apart from what it holds under any other."""
+
+    literal: str
+
+
 # Of the strings `.name` is an attribute, `['name']` a key, and any other a method that gives a view: `view(-1)`.
-Step = str | int | Slice | Item
+Step = str | int | Slice | Item | Key
 Memory = tuple[Step, ...]  # the first is the name
 
 PARAMETERS = ".parameters()"  # all that an optimizer writes
@@ -86,6 +93,8 @@ def overlap(one: Memory, other: Memory) -> bool:
 
 
 def _are_apart(one: Step, other: Step) -> bool:
+    if isinstance(one, Key) and isinstance(other, Key):
+        return one != other
     if isinstance(one, int) and isinstance(other, int):
         return (one < 0) is (other < 0)
     if isinstance(one, Slice) and isinstance(other, Slice):
@@ -196,6 +205,21 @@ def selected(references: References, steps: tuple[Step, ...]) -> References:
         is_written = each.written is not None and overlap(memory, each.written.memory)
         found.add(Reference(memory, each.conversion, each.through, each.written if is_written else None, each.side))
     return frozenset(found)
+
+
+def taken_out(references: References, steps: tuple[Step, ...]) -> References:
+    """What a container gives for a literal index: of those made anew in it that one, else any that was put into it."""
+    step = steps[0] if len(steps) == 1 else None
+    if isinstance(step, str):
+        step = Key(step)
+    if not isinstance(step, (int, Key)):
+        return references
+    made = frozenset(each for each in references if each.conversion is None and _is_contents(each.memory))
+    return references - made | selected(made, (step,))
+
+
+def _is_contents(memory: Memory) -> bool:
+    return len(memory) == 1 and str(memory[0]).startswith(CONTENTS)
 
 
 def place_of(node: ast.expr) -> Place | None:
