@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 # Control characters, what ends a line, what turns the direction of writing, and what is not seen at all.
 _HIDDEN = (
     *range(0x20),
@@ -22,14 +24,18 @@ _HIDDEN = (
     0xFFFF,
     *range(0xE0000, 0xE0080),
 )
-_SHOWN = {code: chr(code).encode("unicode_escape").decode() for code in _HIDDEN}
 _MARK = "##"  # of a command to Azure Pipelines (`##vso[`) or to GitHub Actions (`##[`), which both find it anywhere
 
 
 def visible(text: str) -> str:
     """With the characters that would not be seen as they are written in Python: a newline as backslash and n."""
     text = without_commands(text)
-    return text if text.isascii() and text.isprintable() else text.translate(_SHOWN)
+    return text if text.isascii() and text.isprintable() else text.translate(_shown())
+
+
+@cache
+def _shown() -> dict[int, str]:  # only where there is something hidden: start-up
+    return {code: chr(code).encode("unicode_escape").decode() for code in _HIDDEN}
 
 
 def visible_path(path: str) -> str:
