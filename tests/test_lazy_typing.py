@@ -44,7 +44,9 @@ class Theirs(typing.NamedTuple):
         return cls(1)
 
 
-@pytest.mark.parametrize("name", ["__doc__", "__module__", "__slots__", "__bases__", "_fields", "_field_defaults"])
+@pytest.mark.parametrize(
+    "name", ["__doc__", "__module__", "__slots__", "__bases__", "_fields", "_field_defaults", "__match_args__"]
+)
 def test_the_class_is_the_same(name: str) -> None:
     assert getattr(Ours, name) == getattr(Theirs, name)
     assert list(Ours.__annotations__) == list(Theirs.__annotations__)
@@ -63,6 +65,12 @@ def test_the_values_are_the_same() -> None:
     assert hash(ours) == hash(theirs)
     assert repr(ours).replace("Ours", "Theirs") == repr(theirs)
     assert ours._replace(row=2) == theirs._replace(row=2)
+    assert ours._asdict() == theirs._asdict()
+    assert Ours._make(iter(theirs)) == ours
+    with pytest.raises(TypeError, match="Expected 3 arguments, got 1"):
+        Ours._make([1])
+    with pytest.raises((TypeError, ValueError), match="Got unexpected field names: \\['column'\\]"):
+        ours._replace(column=2)  # type: ignore[call-arg]
     assert ours.is_first and Ours.first() == Theirs.first()
     assert copy.deepcopy(ours) == ours
     loaded = pickle.loads(pickle.dumps(ours))
