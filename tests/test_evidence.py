@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,9 @@ from tonumpy import check_source
 from tonumpy.inference.lattice.evidence import AllEvidence, Evidence, Strength, joined, weakest, without
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import Tensor, believed, evidence_in, resting_on
+from tonumpy.inference.summaries.budget import Budget
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 _PIECES = st.builds(
     Evidence,
@@ -155,3 +160,58 @@ def test_what_is_known_does_not_rest_on_a_search_that_was_cut_off() -> None:
     (cut,) = check_source(code.format("y = f0(x).detach()\n    return y.numpy()"))
     assert {(ground.kind, ground.about) for ground in cut.evidence} == {("budget", "device")}
     assert check_source(code.format("y = f0(x).detach().cpu()\n    return y.numpy()")) == []
+
+
+_OF_A_MODEL = """\
+import torch
+from mmengine.structures import InstanceData
+
+
+class Head(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+
+    def _scores(self, x):
+        return self.layer(x), self.layer(x + 1)
+
+    def predict(self, x):
+        first, second = self._scores(x)
+        return first.cpu().numpy(), second.cpu().numpy()
+
+
+def shown(head: Head, x):
+{}    return head.predict(x)
+"""
+
+
+def _limited(monkeypatch: pytest.MonkeyPatch, statements: int) -> None:
+    refuel = Budget.refuel
+    monkeypatch.setattr(Budget, "refuel", lambda budget, limit: refuel(budget, min(statements, limit)))
+
+
+@pytest.mark.parametrize("statements", [1, 2, 3, 5, 8, 13, 21])
+def test_what_a_cut_search_does_not_settle_is_named(statements: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a module where other values have a `numpy` of their own, of which nothing would be said."""
+    code = _OF_A_MODEL.format("")
+    assert len(check_source(code, "m.py")) == 2
+    _limited(monkeypatch, statements)
+    found = check_source(code, "m.py", confidence="low")
+    assert len(found) == 2
+    for finding in found:
+        is_cut = any(ground.kind == "budget" for ground in finding.evidence)
+        assert is_cut or finding.confidence != "low"
+
+
+@pytest.mark.parametrize("place", ["TNP101/*.py", "TNP102/*.py", "TNP103/*.py", "reveal/[fl][ra]*.py"])
+def test_no_finding_vanishes_with_the_budget(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = ["TNP101", "TNP102", "TNP103"]
+    texts = {path: path.read_text() for path in FIXTURES.glob(place) if ".fixed." not in path.name}
+
+    def found(path: Path) -> set[tuple[object, str]]:
+        findings = check_source(texts[path], str(path), select=codes, confidence="low")
+        return {(finding.start, finding.code) for finding in findings}
+
+    whole = {path: found(path) for path in texts}
+    _limited(monkeypatch, 10)
+    assert {path.name: gone for path in texts if (gone := whole[path] - found(path))} == {}

@@ -66,6 +66,7 @@ class Conversion(NamedTuple):
     device chosen at run time or told from elsewhere, on one path at least.
     `learns`: it is made of parameters, on one path at least.
     `trained_in` is the line where torch trains on a loss that is made of its array alone.
+    `is_settled` says whether the search for what it is was not cut off before there was anything to be said of it.
     `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
     PackedSequence has a tensor under that name and no `.detach()`.
     """
@@ -88,10 +89,13 @@ class Conversion(NamedTuple):
     evidence: AllEvidence = PROVED
     trained_in: int | None = None
     learns: bool = False
+    is_settled: bool = True
 
     @property
     def confidence(self) -> Confidence:
         """Of what it may raise for: high where something in sight speaks for it."""
+        if not self.is_settled:
+            return "low"
         requires_grad = self.requires_grad is True and self.grad_mode is not False
         is_made_by_model = self.learns and self.grad_mode is True
         # Where the search was cut off, something might have been found that speaks against it.
@@ -113,7 +117,7 @@ class Conversion(NamedTuple):
     @property
     def confidence_of_kind(self) -> Confidence:
         """Of what does not depend on grad or device: as sure as that it is a tensor."""
-        return "high" if self.certainty == "tensor" else "medium"
+        return "high" if self.certainty == "tensor" else "medium" if self.is_settled else "low"
 
     @property
     def confidence_of_sharing(self) -> Confidence:
@@ -309,7 +313,7 @@ def _without_habits(conversion: _Judged, habits: Collection[str] | None) -> _Jud
     doubted = frozenset(
         each
         for each in conversion.evidence
-        if each.strength is Strength.HABIT and (habits is None or each.id in habits)
+        if each.strength >= Strength.HABIT and (habits is None or each.id in habits)
     )
     cpu, grad = conversion.on_cpu, conversion.requires_grad
     if cpu and weakest(doubted, "device") >= Strength.HABIT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from tonumpy.conversions import ImplicitConversion
+from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Answer, Explanation
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import ast
 
     from tonumpy.config import Settings
-    from tonumpy.conversions import Conversion
     from tonumpy.findings import Finding, Ground, Position
     from tonumpy.inference.index.project import Project
     from tonumpy.text.source import Source
@@ -92,6 +91,8 @@ def _answers(conversion: Conversion | ImplicitConversion) -> tuple[Answer, ...]:
 
 def _kind(conversion: Conversion | ImplicitConversion) -> Answer:
     remedy = "an annotation, or `isinstance(x, torch.Tensor)`"
+    if isinstance(conversion, Conversion) and not conversion.is_settled:
+        return Answer("kind", "may be a torch tensor: the search for what it is was cut off", (), remedy)
     return {
         "tensor": Answer("kind", "a torch tensor"),
         "likely": Answer("kind", "reads as a torch tensor, by its own words", (), remedy),

@@ -11,7 +11,7 @@ from tonumpy.inference.index.bindings import parameter_names, words_of_chain
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.index.shown_by_runs import has_been_made
 from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
-from tonumpy.inference.lattice.evidence import Spot
+from tonumpy.inference.lattice.evidence import Spot, of_cuts
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
@@ -128,7 +128,7 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
     kind = _kind_and_facts(module, seen.receiver)
     if kind is None:
         return None
-    certainty, facts = kind
+    certainty, facts, is_settled = kind
     cpu, grad, evidence = _as_habits_have_it(module, cpu_only, candidate, seen, facts)
     chain = _with_own_data(chain_of(candidate.receiver), seen)
     tensor = _sole_tensor(seen.receiver) or Tensor()
@@ -148,12 +148,15 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         is_sent=most_sent(members(seen.receiver)) >= Sent.AS_TOLD,
         learns=do_learn(members(seen.receiver)),
         evidence=evidence,
+        is_settled=is_settled,
     )
 
 
-def _kind_and_facts(module: Module, receiver: Value) -> tuple[Certainty, tuple[Fact, Fact]] | None:
-    """How sure it is that a receiver is a torch tensor, whether it is on the CPU, and whether it requires grad."""
+def _kind_and_facts(module: Module, receiver: Value) -> tuple[Certainty, tuple[Fact, Fact], bool] | None:
+    """How sure it is that a receiver is a torch tensor, whether it is on the CPU, and whether it requires grad; and
+    whether that is all there is to be found, or what might have shown another kind was cut off."""
     certainty: Certainty | None = None
+    is_settled = True
     facts: list[tuple[Fact, Fact]] = []
     is_doubtful = False
     for value in members(receiver):
@@ -171,9 +174,11 @@ def _kind_and_facts(module: Module, receiver: Value) -> tuple[Certainty, tuple[F
     if certainty is None or is_doubtful:
         spoken = module.frameworks
         if spoken.has_rivals or spoken.hands_out_wrappers or (certainty is None and not spoken.speaks_of_torch):
-            return None
+            is_settled = not of_cuts(evidence_in(receiver))
+            if is_settled:
+                return None
         certainty = "possible"
-    return certainty, join_facts(facts)
+    return certainty, join_facts(facts), is_settled
 
 
 def _as_habits_have_it(

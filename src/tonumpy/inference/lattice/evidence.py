@@ -108,6 +108,11 @@ def is_cut_off(evidence: AllEvidence, about: Aspect) -> bool:
     return any(each.strength is Strength.BUDGET and each.about == about for each in evidence)
 
 
+def of_cuts(evidence: AllEvidence) -> AllEvidence:
+    """Where more about anything might have been found."""
+    return evidence and frozenset(each for each in evidence if each.strength is Strength.BUDGET)
+
+
 def weakest(evidence: AllEvidence, about: Aspect) -> Strength:
     """The strength of the fact about one aspect."""
     return max((each.strength for each in evidence if each.about == about), default=Strength.PROOF)

@@ -13,7 +13,7 @@ from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.knowledge.grad_contexts import inside
 from tonumpy.inference.lattice.aliases import as_given, handed_back, unless_it_requires_grad
 from tonumpy.inference.lattice.environment import AUTOCAST, GENERATOR_CONTEXT
-from tonumpy.inference.lattice.evidence import cut_off
+from tonumpy.inference.lattice.evidence import cut_off, only
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -29,6 +29,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     left_open,
     mapped,
+    resting_on,
     with_facts,
 )
 from tonumpy.inference.summaries.decorators import WHATEVER
@@ -217,7 +218,9 @@ class FunctionSummaries:
         """What is known of the result of a call for which the search has no more to spend, or is too deep."""
         name = "this lambda" if isinstance(function.node, ast.Lambda) else f"`{function.node.name}`"
         cut = cut_off(bound, f"{name} is not followed", function.module.filename, function.node.lineno)
-        return left_open(self._declared_return(function, Reason.CALL, grad_mode), cut)
+        declared = left_open(self._declared_return(function, Reason.CALL, grad_mode), cut)
+        is_off = self._analysis.decorators.decorated_mode(function, grad_mode) is False
+        return resting_on(declared, only(cut, "grad")) if is_off else declared  # it may hand back what was there before
 
     def _declared_return(self, function: Function, reason: Reason, grad_mode: Fact) -> Value:
         """What is known of the result of a call that is not followed."""

@@ -8,7 +8,7 @@ from tonumpy.inference.habits import callers_in_module, collate_function
 from tonumpy.inference.index.bindings import names_read
 from tonumpy.inference.index.flags import is_fixed_flag
 from tonumpy.inference.index.references import class_around
-from tonumpy.inference.lattice.evidence import PROVED, cut_off
+from tonumpy.inference.lattice.evidence import PROVED, cut_off, of_cuts
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         def grad_is_proved(self) -> bool: ...
         @property
         def device_is_proved(self) -> bool: ...
+        @property
+        def is_settled(self) -> bool: ...
 
 
 Observations = dict[int, Observation]  # by the id of the call
@@ -149,6 +151,7 @@ def _observe_group(
             worst = entries_at_worst(module, analysis.entries.alone(module, scopes))
             if not any(may_be_found(group, observed(each, limit // 2)) for each in worst):
                 return {}
+        alone: Observations = {}
         if outcome is not None and not _is_known_by_name(scopes):
             if are_all_modules(module, scopes):
                 return observed(None, limit)
@@ -162,10 +165,33 @@ def _observe_group(
                 if best.conversions == shown.conversions:
                     return proved(alone)
         # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.
-        return proved(observed(None, limit // 2))
+        found = observed(None, limit // 2)
+        return proved(found if outcome is None else _with_what_is_declared(found, alone, group, outcome))
     except RecursionError:
         note_cut()
         return {id(candidate.call): _too_deep(module, candidate.call.lineno) for candidate in group}
+
+
+def _with_what_is_declared(
+    found: Observations,
+    alone: Observations,
+    group: Items[_Asked],
+    outcome: Callable[[Items[_Asked], Observations], Outcome],
+) -> Observations:
+    """What callers show; where the search for that was cut off before there was anything to be said of a candidate,
+    what its function says of it by itself."""
+    whole = dict(found)
+    for candidate in group:
+        key = id(candidate.call)
+        cut = of_cuts(evidence_in(found[key].receiver)) if key in found and key in alone else PROVED
+        if cut and not _is_told(outcome, candidate, found) and _is_told(outcome, candidate, alone):
+            whole[key] = alone[key]._replace(receiver=left_open(alone[key].receiver, cut))
+    return whole
+
+
+def _is_told(outcome: Callable[[Items[_Asked], Observations], Outcome], candidate: _Asked, seen: Observations) -> bool:
+    (conversion,) = outcome([candidate], seen).conversions
+    return conversion is not None and conversion.is_settled
 
 
 def _too_deep(module: Module, row: int) -> Observation:

@@ -10,7 +10,7 @@ from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_o
 from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
-from tonumpy.inference.lattice.evidence import only
+from tonumpy.inference.lattice.evidence import of_cuts, only
 from tonumpy.inference.lattice.joins import KEPT_CALLS, join, join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -37,6 +37,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     believed,
+    left_open,
     stronger,
     tensor_facts,
 )
@@ -109,7 +110,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, Nothing):
         return NOTHING
     if isinstance(function, Unknown):
-        return fresh(Reason.CALL, frame, arguments)
+        return left_open(fresh(Reason.CALL, frame, arguments), of_cuts(function.evidence))
     if isinstance(function, Tensor) and function.certainty != "tensor":
         return call_value(frame, _as_module(function), arguments)
     return fresh(Reason.CALL, frame, arguments)
