@@ -12,7 +12,7 @@ from tonumpy import check_source
 from tonumpy.inference.lattice.evidence import AllEvidence, Evidence, Strength, joined, weakest, without
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import Tensor, believed, evidence_in, resting_on
-from tonumpy.inference.summaries.budget import Budget
+from tonumpy.inference.summaries.budget import MAX_STATEMENTS, Budget
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
@@ -190,6 +190,11 @@ def _limited(monkeypatch: pytest.MonkeyPatch, statements: int) -> None:
     monkeypatch.setattr(Budget, "refuel", lambda budget, limit: refuel(budget, min(statements, limit)))
 
 
+def _scaled_down(monkeypatch: pytest.MonkeyPatch, statements: int) -> None:
+    refuel = Budget.refuel
+    monkeypatch.setattr(Budget, "refuel", lambda budget, limit: refuel(budget, limit * statements // MAX_STATEMENTS))
+
+
 @pytest.mark.parametrize("statements", [1, 2, 3, 5, 8, 13, 21])
 def test_what_a_cut_search_does_not_settle_is_named(statements: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a module where other values have a `numpy` of their own, of which nothing would be said."""
@@ -215,3 +220,49 @@ def test_no_finding_vanishes_with_the_budget(place: str, monkeypatch: pytest.Mon
     whole = {path: found(path) for path in texts}
     _limited(monkeypatch, 10)
     assert {path.name: gone for path in texts if (gone := whole[path] - found(path))} == {}
+
+
+_OF_CALLERS = """\
+import torch
+
+
+def made(batch):
+    first = [torch.zeros(len(each)) for each in batch]
+    second = [each + 1 for each in first]
+    return torch.stack(first).cuda(), torch.stack(second).cuda()
+
+
+def to_numpy(pair):
+    first, second = pair
+    convert = lambda x: x.numpy() if type(x) is torch.Tensor else x
+    return convert(first), [convert(each) for each in second]
+
+
+def tensorize(batch):
+    return to_numpy(made(batch))
+
+
+def tensorize_pairs(pairs):
+    left, right = zip(*pairs)
+    return to_numpy(made(left)), to_numpy(made(right))
+
+
+if __name__ == "__main__":
+    tensorize([[1], [2]])
+    tensorize_pairs([[1], [2]])
+"""
+
+
+def test_what_is_not_reached_before_the_budget_is_spent_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Callers are followed half as far as the function itself, which may end before the conversion."""
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "script.py").write_text("from module import to_numpy\n\nprint(to_numpy(input()))\n")
+    path = tmp_path / "module.py"
+    path.write_text(_OF_CALLERS)
+    for statements in (*range(1, 80), MAX_STATEMENTS):
+        monkeypatch.undo()
+        _scaled_down(monkeypatch, statements)
+        found = check_source(_OF_CALLERS, str(path), confidence="low")
+        assert [finding.start.row for finding in found] == [12], f"{statements} statements"

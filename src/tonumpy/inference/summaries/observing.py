@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from typing import Protocol, TypeVar
 
     from tonumpy.inference.index.module import Module
+    from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.parts import Entry
     from tonumpy.text.candidates import Candidate, Guard, OperationSite, ReturnSite, Scope, Site
@@ -166,7 +167,9 @@ def _observe_group(
                     return proved(alone)
         # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.
         found = observed(None, limit // 2)
-        return proved(found if outcome is None else _with_what_is_declared(found, alone, group, outcome))
+        if outcome is None:
+            return proved(found)
+        return proved(_with_what_is_declared(found, alone, group, outcome, _spent(analysis, group[0].call.lineno)))
     except RecursionError:
         note_cut()
         return {id(candidate.call): _too_deep(module, candidate.call.lineno) for candidate in group}
@@ -177,16 +180,25 @@ def _with_what_is_declared(
     alone: Observations,
     group: Items[_Asked],
     outcome: Callable[[Items[_Asked], Observations], Outcome],
+    spent: AllEvidence,
 ) -> Observations:
     """What callers show; where the search for that was cut off before there was anything to be said of a candidate,
-    what its function says of it by itself."""
+    or before it was reached (`spent`), what its function says of it by itself."""
     whole = dict(found)
     for candidate in group:
         key = id(candidate.call)
-        cut = of_cuts(evidence_in(found[key].receiver)) if key in found and key in alone else PROVED
+        if key not in alone:
+            continue
+        cut = of_cuts(evidence_in(found[key].receiver)) if key in found else spent
         if cut and not _is_told(outcome, candidate, found) and _is_told(outcome, candidate, alone):
             whole[key] = alone[key]._replace(receiver=left_open(alone[key].receiver, cut))
     return whole
+
+
+def _spent(analysis: Analysis, row: int) -> AllEvidence:
+    """That there was no more to spend, if there was not, for a conversion that stands in this row."""
+    what = "what calls this function is not all followed"
+    return cut_off("statements", what, analysis.module.filename, row) if analysis.budget.is_exhausted else PROVED
 
 
 def _is_told(outcome: Callable[[Items[_Asked], Observations], Outcome], candidate: _Asked, seen: Observations) -> bool:
@@ -222,7 +234,8 @@ def _with_repository(
         if key not in more:
             continue
         is_settled = _cannot_raise(outcome, candidate, more) and not _cannot_raise(outcome, candidate, seen)
-        if is_settled or (_are_told_by_own_callers({key: seen[key]}) and do_learn((more[key].receiver,))):
+        is_told = key not in seen or _are_told_by_own_callers({key: seen[key]})
+        if is_settled or (is_told and do_learn((more[key].receiver,))):
             found[key] = more[key]
     return found
 
