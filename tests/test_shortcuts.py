@@ -26,7 +26,7 @@ from tonumpy.findings import Position, SourceError
 from tonumpy.frontends.files import find_files
 from tonumpy.frontends.parallel import POOL_FROM
 from tonumpy.garbage import Paused
-from tonumpy.inference.index.class_bodies import WritersByName, members_defined, writes_of
+from tonumpy.inference.index.class_bodies import members_defined, writers_of, writes_of
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.project import Project
 from tonumpy.sinks import calls as consumer_calls
@@ -194,18 +194,17 @@ def test_no_writer_of_an_attribute_is_passed_over(sources: list[Source]) -> None
     for source in sources:
         module = Module(source, Project())
         for node in (each for each in ast.walk(source.tree) if isinstance(each, ast.ClassDef)):
-            writers = WritersByName(node)
             for function in members_defined(node).functions:
                 writes = writes_of(function)
                 count += len(writes.assigned)
                 for name in writes.assigned:
-                    assert function in writers.of(name, module).assigning, (source.filename, name)
+                    assert function in writers_of(module, node, name).assigning, (source.filename, name)
                 for name in writes.filled:
-                    assert function in writers.of(name, module).filling, (source.filename, name)
+                    assert function in writers_of(module, node, name).filling, (source.filename, name)
                 for name in writes.parameters:
-                    assert writers.of(name, module).is_parameter, (source.filename, name)
+                    assert writers_of(module, node, name).is_parameter, (source.filename, name)
                 for name in writes.buffers:
-                    assert writers.of(name, module).is_buffer, (source.filename, name)
+                    assert writers_of(module, node, name).is_buffer, (source.filename, name)
     assert count > 500
 
 
@@ -254,7 +253,7 @@ def test_every_way_of_writing_an_attribute(statement: str) -> None:
     source = Source.from_text(text, "example.py")
     (node,) = source.tree.body
     assert isinstance(node, ast.ClassDef)
-    writers = WritersByName(node).of("x", Module(source, Project()))
+    writers = writers_of(Module(source, Project()), node, "x")
     assert [each.name for each in (*writers.assigning, *writers.filling)] == ["f"]
 
 

@@ -3,6 +3,9 @@
 Most of a file says nothing of a conversion, and to parse it costs more than all else that is done with it. The tree is
 the one that `ast.parse` gives, node for node and place for place; only an error inside a function shows no earlier than
 the function is looked into.
+
+Where somebody watches, each definition that is looked into is told, and may be hidden again: it is told again then when
+it is looked into next, but not parsed again.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.long_strings import comment_in_line, long_strings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    Watch = Callable[[ast.stmt], None]
 
 MIN_LENGTH = 400  # characters of a definition that is worth the while
 _METHODS = "    "  # the indentation of the methods that may be left out; those with another are parsed at once
@@ -25,11 +30,13 @@ class _Part(NamedTuple):
     """A text, or a definition in it: from offset to offset, with the row and the indentation where it starts.
 
     `parse` is given the text of a definition behind as many newlines as give its nodes their rows. Where it gives None,
-    the definition is taken for an empty one; what it raises is raised where the definition is looked into.
+    the definition is taken for an empty one; what it raises is raised where the definition is looked into. `watch` is
+    told of a definition that is looked into.
     """
 
     text: str
     parse: Callable[[str], ast.Module | None]
+    watch: Watch | None
     start: int
     stop: int
     row: int = 1
@@ -45,12 +52,14 @@ class _Stub(NamedTuple):
     end_column: int  # in UTF-8 bytes
 
 
-def parse_on_demand(text: str, parse: Callable[[str], ast.Module | None]) -> ast.Module | None:
+def parse_on_demand(
+    text: str, parse: Callable[[str], ast.Module | None], watch: Watch | None = None
+) -> ast.Module | None:
     """The tree; None where the text cannot be taken apart with certainty, or not be parsed without its definitions.
 
-    `parse` is described under `_Part`.
+    `parse` and `watch` are described under `_Part`.
     """
-    return None if "\r" in text or "\f" in text else _outline(_Part(text, parse, 0, len(text)), "")
+    return None if "\r" in text or "\f" in text else _outline(_Part(text, parse, watch, 0, len(text)), "")
 
 
 def _outline(part: _Part, indent: str) -> ast.Module | None:
@@ -85,15 +94,42 @@ def _outline(part: _Part, indent: str) -> ast.Module | None:
 def look_into(node: ast.AST) -> None:
     """Make a deferred node the one that ast gives; others stay as they are."""
     plain = PLAIN.get(type(node)) if isinstance(node, ast.stmt) else None
-    if plain is None:
+    if plain is None or not isinstance(node, ast.stmt):
         return
+    state = vars(node)
+    part: _Part = state["_part"]
+    if "_is_hidden" in state:
+        del state["_is_hidden"]
+        node.__class__ = plain
+    else:
+        tree = _outline(part, _METHODS) if plain is ast.ClassDef and not part.indent else None
+        whole = tree.body[0] if tree else _definition(part)
+        node.__class__ = plain
+        if part.watch is None:
+            del state["_part"]
+        if whole is not None:
+            state.update({field: value for field, value in vars(whole).items() if field not in _KNOWN})
+    if part.watch is not None:
+        part.watch(node)
+
+
+def hide_again(nodes: Iterable[ast.stmt]) -> None:
+    """Have those that were told to have been looked into be told once more, when they are looked into next."""
+    for node in nodes:
+        if type(node) in _DEFERRED:
+            vars(node)["_is_hidden"] = True
+            node.__class__ = _DEFERRED[type(node)]
+
+
+def watched_in(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The definitions in a body that are told where they are looked into."""
+    return [node for node in body if "_part" in vars(node)]
+
+
+def part_of(node: ast.stmt) -> tuple[int, int]:
+    """The offsets of a watched definition and of the place where the next begins, or what is behind it."""
     part: _Part = vars(node)["_part"]
-    tree = _outline(part, _METHODS) if plain is ast.ClassDef and not part.indent else None
-    whole = tree.body[0] if tree else _definition(part)
-    node.__class__ = plain
-    del vars(node)["_part"]
-    if whole is not None:
-        vars(node).update({field: value for field, value in vars(whole).items() if field not in _KNOWN})
+    return part.start, part.stop
 
 
 def _definition(part: _Part) -> ast.stmt | None:

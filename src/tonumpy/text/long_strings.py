@@ -68,3 +68,20 @@ def comment_in_line(text: str, start: int, stop: int) -> int | None:
         if len(match[0]) == 1:
             return None
     return -1
+
+
+_NO_CODE = re.compile(r"(?<=\n)(?:[ \t]*(?:#[^\n]*)?\n)+")  # lines
+
+
+def code_lines(text: str) -> str:
+    """Without the lines that are blank or hold a comment alone, as far as it is certain which these are."""
+    text = f"\n{text}\n"
+    strings = long_strings(text, 0, len(text))
+    if strings is None or "\\\n" in text:
+        return text
+    pieces: list[str] = []
+    at = 0
+    for start, stop in strings:
+        pieces += (_NO_CODE.sub("", text[at:start]), text[start:stop])
+        at = stop
+    return "".join((*pieces, _NO_CODE.sub("", text[at:])))

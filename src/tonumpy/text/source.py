@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonumpy.findings import Edit, Explanation, Finding, Ground
+    from tonumpy.text.deferred import Watch
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 # Codecs of Python that are for other things than files of text: for bytes, for single names on the net, for nothing.
@@ -40,6 +41,7 @@ class Source:
 
     cell_rows: tuple[int, ...] | None = None  # where the cells of a notebook begin
     cells_run: tuple[bool, ...] = ()  # whether each keeps what a run of it gave, which came to its end
+    watch: Watch | None = None  # who is told which functions and classes in the tree are looked into
     skipped: tuple[SourceError, ...] = ()  # what of the file could not be parsed, where the rest still could
 
     def __init__(self, data: bytes, filename: str, *, followed: bool = False) -> None:
@@ -62,9 +64,7 @@ class Source:
             raise SourceError(filename, reason, Position(1, 1)) from error
 
     @classmethod
-    def from_text(
-        cls, text: str, filename: str, tree: ast.Module | None = None, *, followed: bool = False
-    ) -> Source:
+    def from_text(cls, text: str, filename: str, tree: ast.Module | None = None, *, followed: bool = False) -> Source:
         """For a host that has already decoded the text (flake8) and perhaps parsed it."""
         source = cls.__new__(cls)
         source.filename, source.data, source.text = filename, None, text
@@ -124,7 +124,7 @@ class Source:
             raise SourceError(self.filename, reason, Position(1, 1))
         # Not a method of this object: the tree would hold what holds the tree, and stay until garbage is collected.
         parse_part = partial(_parse_part, filename=self.filename, followed=self._is_followed)
-        return parse_on_demand(self.text, parse_part) or parse(self.text, self.filename)
+        return parse_on_demand(self.text, parse_part, self.watch) or parse(self.text, self.filename)
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -162,6 +162,10 @@ class Source:
                 return True
             stop = match.start()
         return False
+
+    def rows_matching(self, pattern: str) -> list[int]:
+        """The rows (from 1, ascending) in which something ends that a pattern looks for."""
+        return [bisect_right(self.line_starts, match.end() - 1) for match in re.finditer(pattern, self.text)]
 
     def rows_with(self, needle: str) -> list[int]:
         """The rows (from 1, ascending) that hold a text, or begin to."""

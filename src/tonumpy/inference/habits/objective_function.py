@@ -40,7 +40,7 @@ APPLIES_TO = ("parameter",)
 
 
 def is_meant(module: Module, name: str) -> bool:
-    if "scipy" not in module.source.text:
+    if not module.text.says("holds", "scipy"):
         return False
     return any(_optimizes(module, callee) for callee in module.derived(_handed_to, module.tree).get(name, ()))
 

@@ -164,7 +164,7 @@ class CpuOnly:
 
     @property
     def _is_notebook(self) -> bool:
-        return self._module.source.cell_rows is not None
+        return self._module.text.is_notebook
 
     def _names_other_devices(self, text: str) -> bool:
         if not names_other_devices(text):
@@ -180,7 +180,7 @@ class CpuOnly:
 
     def _may_move(self, given: Module, text: str) -> bool:
         """Whether a conftest.py brings what is run to another device: all that is, or what this text asks it for."""
-        if given.words.speaks_of_variables or shows(_CHOOSING_FOR_ALL, given.source.text):
+        if given.words.speaks_of_variables or given.text.says("shows", _CHOOSING_FOR_ALL):
             return True
         _, *reached = _texts_reached(given, text)  # the text itself is the first
         return any(map(names_other_devices, reached)) or any(
@@ -214,9 +214,9 @@ class CpuOnly:
         is_complete = self._module.use.holds_tests or self._is_notebook
         chooses = _CHOOSING_DEVICES if is_complete else _ANY_CUDA
         submodule = module.submodule(imported.name) if imported.name is not None else None
-        if submodule is not None and shows(chooses, submodule.source.text):
+        if submodule is not None and submodule.text.says("shows", chooses):
             return True
-        if not shows(chooses, module.source.text):
+        if not module.text.says("shows", chooses):
             return False
         if not self._module.use.holds_tests or imported.name not in _parts_of(module).by_name:
             return True

@@ -6,11 +6,15 @@ import ast
 import os
 from functools import cached_property
 
+from tonumpy.findings import SourceError
 from tonumpy.inference.index.module_frameworks import Frameworks
 from tonumpy.inference.index.module_names import Names, tree_of
+from tonumpy.inference.index.module_text import Text
 from tonumpy.inference.index.module_use import Use, folder_of
 from tonumpy.inference.index.module_words import Words
+from tonumpy.inference.index.reading import WorkedOut
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.deferred import look_into
 from tonumpy.text.names import last_name
 from tonumpy.text.source import Source
 
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
     from tonumpy.inference.index.bindings import Import
+    from tonumpy.inference.index.reading import Reading
     from tonumpy.inference.index.repository import Repositories
     from tonumpy.promises import OwnPromise
 
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Module:
-    """The tree, what is derived from it, and four parts: `words`, `names`, `use` and `frameworks`.
+    """The tree, what is derived from it, and five parts: `text`, `words`, `names`, `use` and `frameworks`.
 
     No part refers back to it, so that it goes as soon as the project drops it: nobody collects garbage during a run.
     """
@@ -49,26 +54,49 @@ class Module:
         project: Modules,
         disabled_habits: frozenset[str] = frozenset(),
         promises: tuple[OwnPromise, ...] = (),
+        reading: Reading | None = None,
     ) -> None:
-        self.source = source
+        """`reading` is told what is read of a module that is followed, where that is recorded."""
+        self._source = source
+        self.reading = reading
         self.promises = promises  # those that hold where this module is checked
         self.disabled_habits = disabled_habits  # those that are not believed where this module is checked
         self.filename = source.filename
         self.project = project
+        if reading is not None:
+            source.watch = reading.looks_into
+        self.digests: dict[int, str] = {}  # of definitions, by the ids of their nodes (see parts.py)
+        self._derived: dict[tuple[object, int], Any] = {}
+        self._worked_out = WorkedOut(reading)  # what may read more of the module than one node
+        self.text = Text(source, reading)
         self.words = Words(source.text)
-        self.names = Names(source)
+        self.names = Names(source, self.text, self._worked_out)
         self.use = Use(source, self.names, self.words, project)
         self.frameworks = Frameworks(source, project)
-        self._derived: dict[tuple[object, int | str], Any] = {}
 
     @classmethod
     def namespace(cls, folder: str, project: Modules) -> Module:
         """A folder without __init__.py: binds nothing, but has submodules."""
         return cls(Source.from_text("", os.path.join(folder, "__init__.py")), project)
 
+    @property
+    def source(self) -> Source:
+        """All of it, so that any change counts; of a module that may be one that is followed, ask `text` and `tree`."""
+        if self.reading is not None:
+            self.reading.is_all = True
+        return self._source
+
     @cached_property
     def tree(self) -> ast.Module:
-        return tree_of(self.source)
+        return tree_of(self._source)
+
+    @property
+    def can_be_parsed(self) -> bool:
+        try:
+            _ = self._source.tree
+        except SourceError:
+            return False
+        return True
 
     @cached_property
     def folder(self) -> str:
@@ -94,6 +122,10 @@ class Module:
 
     def derived(self, work: Callable[[_Node], _T], node: _Node) -> _T:
         """What `work` makes of a node of this module's tree and of nothing else: worked out once for all files."""
+        if self.reading is not None and not isinstance(node, ast.expr):
+            if isinstance(node, (ast.Module, ast.ClassDef)):
+                return self._worked_out.of((work, id(node)), work, node)
+            look_into(node)
         key = (work, id(node))
         if key not in self._derived:
             self._derived[key] = work(node)
@@ -102,11 +134,11 @@ class Module:
 
     def derived_of(self, work: Callable[[Module, str], _T], name: str) -> _T:
         """What `work` makes of this module and a name in it, and of nothing else."""
-        key = (work, name)
-        if key not in self._derived:
-            self._derived[key] = work(self, name)
-        found: _T = self._derived[key]
-        return found
+        return self._worked_out.of((work, name), work, self, name)
+
+    def derived_in(self, work: Callable[[Module, _Node, str], _T], node: _Node, name: str) -> _T:
+        """What `work` makes of this module, a node in it and a name, and of nothing else."""
+        return self._worked_out.of((work, id(node), name), work, self, node, name)
 
     def submodule(self, name: str) -> Module | None:
         return self.project.module_at(os.path.join(self.folder, name)) if self.is_package else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from functools import cached_property
 
 from tonumpy.findings import SourceError
@@ -17,6 +16,8 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_o
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tonumpy.inference.index.module_text import Text
+    from tonumpy.inference.index.reading import WorkedOut
     from tonumpy.text.source import Source
 
 _INDENTED_IMPORT = r"\n[ \t]+(?:import|from)\s"
@@ -34,10 +35,10 @@ def tree_of(source: Source) -> ast.Module:
 class Names:
     """Answers about the names of a module, each worked out once."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, text: Text, worked_out: WorkedOut) -> None:
         self._source = source
-        self._fillers: dict[str, list[tuple[ast.AST, ...]]] = {}
-        self._filled: dict[int, frozenset[str]] = {}  # in a function and in those in it, by the id of its node
+        self._text = text
+        self._worked_out = worked_out
 
     @cached_property
     def _tree(self) -> ast.Module:
@@ -61,34 +62,26 @@ class Names:
                     found.setdefault(name, []).append(binding)
         return found
 
-    @cached_property
+    @property
     def imports_in_functions(self) -> dict[str, Import]:
         """What functions import, by the name that it gets there; the last one counts."""
-        return {
-            name: imported
-            for statement in _all_statements(self._tree.body, self._rows(_INDENTED_IMPORT))
-            if isinstance(statement, (ast.Import, ast.ImportFrom))
-            for name, imported in imports_of(statement)
-        }
+        return self._worked_out.of(_imports_in_functions, _imports_in_functions, self._tree, self._text)
 
-    @cached_property
+    @property
     def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:
         """The functions that declare a name global, each as the scopes around it and itself, by that name."""
-        found: dict[str, list[tuple[ast.AST, ...]]] = {}
-        _collect_global_writers((self._tree,), self._tree.body, self._rows(_GLOBAL), found)
-        return found
+        return self._worked_out.of(_global_writers, _global_writers, self._tree, self._text)
 
     def fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
         """The functions, methods and lambdas that write into what a name holds, by themselves and not by those in them,
         each as the scopes around it and itself: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
-        if name not in self._fillers:
-            self._fillers[name] = self._find_fillers(name)
-        return self._fillers[name]
+        return self._worked_out.of(("fillers", name), self._find_fillers, name)
 
     def _find_fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
-        rows = self._source.rows_with_name(name)
+        rows = self._text.rows_with_name(name)
         found: list[tuple[ast.AST, ...]] = []
-        waiting: list[tuple[ast.AST, ...]] = [(self._tree, each) for each in spanning(self._that_may_fill, rows)]
+        among = self._worked_out.of(_that_may_fill, _that_may_fill, self._tree, self._text)
+        waiting: list[tuple[ast.AST, ...]] = [(self._tree, each) for each in spanning(among, rows)]
         while waiting:
             scopes = waiting.pop()
             scope = scopes[-1]
@@ -106,19 +99,9 @@ class Names:
                 found += [(*scopes, each) for each in lambdas if name in self._names_filled(each)]
         return found
 
-    @cached_property
-    def _that_may_fill(self) -> list[ast.stmt]:
-        """The statements of the module's body that hold a function, a method or a lambda: few of a script's."""
-        rows = self._source.rows_with("lambda")
-        return [each for each in self._tree.body if isinstance(each, SCOPES) or spans_any(each, rows)]
-
     def _names_filled(self, scope: ast.AST) -> frozenset[str]:
-        if id(scope) not in self._filled:
-            self._filled[id(scope)] = _names_filled(scope)
-        return self._filled[id(scope)]
-
-    def _rows(self, pattern: str) -> list[int]:
-        return [self._source.position_at(match.end() - 1).row for match in re.finditer(pattern, self._source.text)]
+        """In a function and in those in it."""
+        return self._worked_out.of((_names_filled, id(scope)), _names_filled, scope)
 
     @cached_property
     def unconditional(self) -> frozenset[int]:
@@ -149,6 +132,27 @@ class Names:
     def hands_out(self, name: str) -> bool:
         """Whether a star import takes a name of the module with it."""
         return not name.startswith("_") if self._all is None else name in self._all
+
+
+def _imports_in_functions(tree: ast.Module, text: Text) -> dict[str, Import]:
+    return {
+        name: imported
+        for statement in _all_statements(tree.body, text.rows("pattern", _INDENTED_IMPORT))
+        if isinstance(statement, (ast.Import, ast.ImportFrom))
+        for name, imported in imports_of(statement)
+    }
+
+
+def _global_writers(tree: ast.Module, text: Text) -> dict[str, list[tuple[ast.AST, ...]]]:
+    found: dict[str, list[tuple[ast.AST, ...]]] = {}
+    _collect_global_writers((tree,), tree.body, text.rows("pattern", _GLOBAL), found)
+    return found
+
+
+def _that_may_fill(tree: ast.Module, text: Text) -> list[ast.stmt]:
+    """The statements of the module's body that hold a function, a method or a lambda: few of a script's."""
+    rows = text.rows("text", "lambda")
+    return [each for each in tree.body if isinstance(each, SCOPES) or spans_any(each, rows)]
 
 
 def _all_statements(body: list[ast.stmt], rows: list[int]) -> Iterator[ast.stmt]:

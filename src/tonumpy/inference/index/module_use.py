@@ -46,8 +46,15 @@ class Use:
     @cached_property
     def holds_tests(self) -> bool:
         """Whether a runner of tests calls its functions; a program that evaluates a model may be called a test too."""
-        text = self._source.text
-        return self.is_test and ("pytest" in text or "unittest" in text or ("def test_" in text and not self.is_script))
+        return self.is_test and (self.names_runner or (self.defines_tests and not self.is_script))
+
+    @cached_property
+    def names_runner(self) -> bool:
+        return "pytest" in self._source.text or "unittest" in self._source.text
+
+    @cached_property
+    def defines_tests(self) -> bool:
+        return "def test_" in self._source.text
 
     @cached_property
     def is_test_on_cpu(self) -> bool:
@@ -75,10 +82,17 @@ class Use:
         A program without a guard shows itself by what importing it would do: read the command line, train a model, or
         call one of its own functions for its effect alone.
         """
-        text = f"\n{self._source.text}"
-        if self._source.cell_rows is not None or re.search(_MAIN_GUARD, text) is not None:
+        if self._source.cell_rows is not None or self.has_main_guard:
             return True
-        return not self.is_in_package and (re.search(_READS_COMMAND_LINE, text) is not None or self._acts_when_imported)
+        return not self.is_in_package and (self.reads_command_line or self._acts_when_imported)
+
+    @cached_property
+    def has_main_guard(self) -> bool:
+        return re.search(_MAIN_GUARD, f"\n{self._source.text}") is not None
+
+    @cached_property
+    def reads_command_line(self) -> bool:
+        return re.search(_READS_COMMAND_LINE, f"\n{self._source.text}") is not None
 
     @cached_property
     def _acts_when_imported(self) -> bool:

@@ -10,6 +10,8 @@ from tonumpy.findings import SourceError
 from tonumpy.inference.index.folders import MAX_BYTES, Folders, Roots
 from tonumpy.inference.index.frameworks import FOREIGN, roots_in
 from tonumpy.inference.index.module import Module
+from tonumpy.inference.index.module_text import SIZE_UNIT
+from tonumpy.inference.index.reading import Reading
 from tonumpy.inference.index.repository import Repositories
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
@@ -77,7 +79,7 @@ class Project:
         self._modules[path] = module  # the most recently used is the last
         if path not in self._followed:
             self._followed.add(path)
-            self._size_followed += 0 if module is None else len(module.source.text)
+            self._size_followed += 0 if module is None else _length(module)
         return module
 
     def note(self, kind: str, about: tuple[str, ...], answer: Sequence[object]) -> None:
@@ -103,7 +105,7 @@ class Project:
         self._has_looked_at_files = False
         kept = 0
         for path, module in reversed(list(self._modules.items())):
-            kept += 100 if module is None else len(module.source.text)
+            kept += 100 if module is None else _length(module)
             if kept > MAX_KEPT:
                 del self._modules[path]
         if len(self._roots) > MAX_ROOTS:
@@ -116,7 +118,8 @@ class Project:
             try:
                 # The outputs of a notebook may be large.
                 data = self._load(filename, NO_LIMIT if filename.endswith(".ipynb") else MAX_BYTES)
-                return Module(source_of(data, filename, followed=True), self)
+                reading = Reading() if self.records else None
+                return Module(source_of(data, filename, followed=True), self, reading=reading)
             except OSError as error:
                 if error.errno == EFBIG:
                     return None
@@ -179,6 +182,10 @@ class Project:
         if key not in self._roots:
             self._roots[key] = self._folders.roots(root, folder)
         return self._roots[key]
+
+
+def _length(module: Module) -> int:
+    return (module.text.size + 1) * SIZE_UNIT
 
 
 def _roots_in(load: Callable[[str, int], bytes], filename: str) -> frozenset[str]:

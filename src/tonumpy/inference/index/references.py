@@ -40,7 +40,7 @@ def is_named_again(module: Module, name: str) -> bool:
 
 
 def _rows_with_name(module: Module, name: str) -> list[int]:
-    return module.source.rows_with_name(name)
+    return module.text.rows_with_name(name)
 
 
 def _places_that_name(module: Module, name: str) -> list[Reference]:

@@ -22,7 +22,7 @@ _MAX_DEPTH = 3  # of functions that call each other
 
 def has_been_made(module: Module, call: ast.Call, statement: ast.stmt, scopes: Items[ast.AST], depth: int = 0) -> bool:
     """Whether a call in a notebook has been made: by each cell that leads to it, all of which ran to their end."""
-    if not any(module.source.cells_run):
+    if not module.text.is_notebook or not any(module.source.cells_run):
         return False
     scope = scopes[-1]
     if not isinstance(scope, (ast.Module, *FUNCTIONS)) or not _is_unconditional(scope.body, statement, call):

@@ -6,7 +6,6 @@ import ast
 
 from tonumpy.inference.habits import settings_object
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names
-from tonumpy.inference.index.class_bodies import others_write
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.joins import join, join_all
@@ -147,7 +146,7 @@ class Attributes:
 
     def _others_write(self, cls: Class, name: str) -> bool:
         """Whether it is written, in the module of the class or in the one that is looked at, by more than its class."""
-        return any(others_write(module.source.text, name) for module in {cls.module, self._analysis.module})
+        return any(module.text.says("writes", name) for module in {cls.module, self._analysis.module})
 
     def _join_of_writes(self, instance: Instance, name: str, key: tuple[object, ...]) -> Value:
         cls = instance.cls

@@ -7,7 +7,6 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
 
-CHARACTERS_A_STATEMENT = 500
 MAX_STATEMENTS = 4_000  # for the candidates of one function; what is asked beyond them is answered "unknown"
 
 
@@ -35,7 +34,7 @@ class Budget:
             if self.is_exhausted:
                 return False
             self._modules_read.add(module.filename)
-            self._left -= len(module.source.text) // CHARACTERS_A_STATEMENT
+            self._left -= module.text.size
         return True
 
     def keep_half(self) -> int:

@@ -330,7 +330,7 @@ def are_decorated_without_grad(module: Module, scopes: Items[ast.AST]) -> bool:
 def _keeps_grad_mode_off(module: Module, scope: ast.AST) -> bool:
     if not isinstance(scope, FUNCTIONS) or not any(GRAD_CONTEXTS.get(each) == "off" for each in decorator_names(scope)):
         return False
-    text = module.source.text_of(scope)
+    text = module.text.of(scope)
     return not any(word in text for word, mode in GRAD_CONTEXTS.items() if mode != "off")
 
 

@@ -9,8 +9,8 @@ from tonumpy.inference.index.class_bodies import (
     Field,
     Members,
     Writers,
-    WritersByName,
     members_defined,
+    writers_of,
     writes_of,
     written_within,
 )
@@ -44,7 +44,7 @@ class Classes:
         return cls.module.derived(members_defined, cls.node)
 
     def writers_of(self, cls: Class, name: str) -> Writers:
-        return cls.module.derived(WritersByName, cls.node).of(name, cls.module)
+        return cls.module.derived_in(writers_of, cls.node, name)
 
     def writers_in_all(self, cls: Class, name: str) -> list[tuple[Class, Writers, Field | None]]:
         """The class and its bases, nearest first, as far as they write an attribute or bind it in their bodies."""

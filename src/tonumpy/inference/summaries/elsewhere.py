@@ -6,7 +6,6 @@ import ast
 import os
 from functools import cached_property
 
-from tonumpy.findings import SourceError
 from tonumpy.inference.index.bindings import imports_of
 from tonumpy.inference.index.dependencies import flow_of_node
 from tonumpy.inference.index.project import is_of_library, path_of_module
@@ -247,11 +246,7 @@ class _Search:
         found = self._module.project.module_at(path_of_module(path))
         if found is None or not self._analysis.budget.may_read(found):
             return None
-        try:
-            _ = found.source.tree
-        except SourceError:
-            return None
-        return found
+        return found if found.can_be_parsed else None
 
     def _names_in(self, other: Module) -> list[str]:
         """What the function is called in another module: by its name, or as an import there has it."""

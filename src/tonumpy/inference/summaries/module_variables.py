@@ -246,7 +246,7 @@ class ModuleNames:
             return Unknown(Reason.IMPORT)
         name = f"{imported.module}.{imported.name}"
         # A notebook of the library's own repository uses it as any other does: what is documented is not looked for.
-        is_used = module.source.cell_rows is not None and not imported.level
+        is_used = module.text.is_notebook and not imported.level
         if source is None or (is_used and is_described(name)):
             return symbol(name)
         own = source.submodule(imported.name) if source.filename == module.filename else None

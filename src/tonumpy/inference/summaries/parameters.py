@@ -123,7 +123,7 @@ class Parameters:
         samples = list(filter(sample_parameter.is_meant, parameters))
         if not samples or is_called_on_others(module, owner.node, node):
             return []
-        return [] if names_other_devices(module.source.text_of(owner.node)) else samples
+        return [] if names_other_devices(module.text.of(owner.node)) else samples
 
     def _first_parameter(self, function: Function) -> str | None:
         """`self` of a method; None for plain functions, static and class methods."""

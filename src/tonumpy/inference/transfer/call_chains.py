@@ -252,7 +252,7 @@ def _is_bound_nowhere(frame: Frame, name: str) -> bool:
         if name in around.flow.local_names or around.env.get(name) is not None:
             return False
         around = around.closure
-    names, is_notebook = frame.module.names, frame.module.source.cell_rows is not None
+    names, is_notebook = frame.module.names, frame.module.text.is_notebook
     is_bound = not names.bindings.keys().isdisjoint((name, "*")) or name in names.imports_in_functions
     return not is_bound and not is_notebook
 

@@ -95,5 +95,5 @@ def _change(frame: Frame, path: str, held: Value, method: str, arguments: Argume
 
 def _is_used_as_tensor(frame: Frame, path: str) -> bool:
     """`x.cuda()` where `x = x.cuda()` is meant: what is read from it shows that it is none of a module's."""
-    text = frame.module.source.text
-    return any(f"{path}{part}" in text for part in (".numpy(", ".detach(", ".item(", ".shape", ".size(", ".data", "["))
+    parts = (".numpy(", ".detach(", ".item(", ".shape", ".size(", ".data", "[")
+    return any(frame.module.text.says("holds", f"{path}{part}") for part in parts)
