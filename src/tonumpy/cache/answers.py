@@ -154,6 +154,12 @@ class Answers:
     def has_stamp(self, filename: str, stamp: Sequence[int]) -> bool:
         return self._stamp(filename) == tuple(stamp)
 
+    def changed_module(self, path: str, answer: Sequence[Any]) -> Content | None:
+        """What is there for a module now, where it is the same file with another content."""
+        filename, *rest = answer
+        content = self._content(filename, MAX_BYTES) if rest else None
+        return content if isinstance(content, Content) and self._module(path, as_answer(content)) else None
+
     # The questions of inference/index/recorded.py. Each gives what `renewed` does.
 
     def _module(self, path: str, answer: list[Any]) -> object:

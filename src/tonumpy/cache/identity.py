@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tonumpy.config import Settings
 
-FORMAT = b"1"  # of the entries
+FORMAT = b"2"  # of the entries
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PARTS = (".py", ".json", ".toml")  # of which the tool is made
 # What changes which files are looked at, how many processes look, or what is made of the findings.

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 
 from tonumpy.cache.answers import Answers
 from tonumpy.cache.entries import Kept, packed_error, packed_finding, unpacked_error, unpacked_finding
 from tonumpy.cache.identity import settings_key
-from tonumpy.inference.index.lookups import Stamp, digest_of, settled, stamp_of
+from tonumpy.cache.parts import PART, Parts
+from tonumpy.inference.index.lookups import Stamp, as_answer, digest_of, settled, stamp_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from tonumpy.cache.changed_modules import ChangedModules
     from tonumpy.cache.folder import CacheFolder
     from tonumpy.cache.seal import Seal
     from tonumpy.cache.searches import Searches
@@ -35,6 +38,7 @@ class Store:
         self._seal = seal
         self._by_stamp = by_stamp
         self._answers = Answers(by_stamp=by_stamp, load=self._loaded_of)
+        self._modules: ChangedModules | None = None
         self._shards: dict[tuple[str, bytes], _Shard] = {}
         self._keys: dict[int, tuple[Settings, bytes]] = {}
 
@@ -63,8 +67,9 @@ class Store:
         else:
             findings = list(map(packed_finding, kept.findings))
             skipped = list(map(packed_error, kept.skipped))
-            asked = [_Asked([*each[:2], self._answers.shortened(*each)]) for each in kept.lookups]
-            shard.entries[name] = [kept.stamp, kept.digest, asked, findings, skipped]
+            lookups = [each for each in kept.lookups if each.kind != PART]
+            asked = [_Asked([*each[:2], self._answers.shortened(*each)]) for each in lookups]
+            shard.entries[name] = [kept.stamp, kept.digest, asked, findings, skipped, shard.parts.keep(name, kept)]
         shard.is_changed = True
 
     def stamp(self, path: str) -> Stamp | None:
@@ -100,6 +105,9 @@ class Store:
                         numbers[each] = lookups.setdefault(_as_json(each.lookup), len(lookups))
                 entry = [*entry[:2], [numbers[each] for each in entry[2]], *entry[3:]]
             entries[name] = entry
+        parts = shard.parts.changed(entries)
+        if parts is not None and not self._write(_name_of(PART, shard.name), _as_json(parts).encode()):
+            return False
         return self._write(shard.name, f"[[{','.join(lookups)}],{_as_json(entries)}]".encode())
 
     def _write(self, name: str, content: bytes) -> bool:
@@ -131,7 +139,8 @@ class Store:
 
     def _opened(self, folder: str, settings: bytes) -> _Shard:
         parts = (os.fsencode(os.path.abspath(folder)), os.fsencode(folder), settings)
-        shard = _Shard(folder, digest_of(parts))
+        name = digest_of(parts)
+        shard = _Shard(folder, name, Parts(partial(self._loaded_of, PART, name)))
         try:
             lookups, entries = self._loaded(shard.name) or ((), {})
             asked = list(map(_Asked, lookups))
@@ -146,20 +155,49 @@ class Store:
     def _still_true(self, path: str, shard: _Shard, entry: list[Any]) -> Kept | None:
         if len(entry) == _NOTHING_TO_JUDGE:
             return _NOTHING if self._by_stamp and self._answers.has_stamp(path, entry[0]) else None
-        stamp, digest, asked, findings, skipped = entry
+        stamp, digest, asked, findings, skipped, mark = entry
         own = self._answers.content((path, stamp, digest))
         if own is None:
             return None
+        changed = []
         for each in asked:
             if each.is_true is None:
                 self._ask(each, shard)
             if not each.is_true:
+                changed.append(each)
+                if each.lookup[0] != "module":
+                    return None
+        if changed:
+            parts = shard.parts.of(os.path.basename(path), mark)
+            again = {each: self._in_part(each, shard, parts) for each in changed}
+            if None in again.values():
                 return None
+            entry[2] = [again.get(each, each) for each in asked]
+            shard.is_changed = True
         if self._by_stamp and (own.stamp and list(own.stamp)) != stamp:
             entry[0] = own.stamp and list(own.stamp)
             shard.is_changed = True
         found = tuple(unpacked_finding(each, path) for each in findings)
         return Kept(own.stamp, digest, (), found, tuple(unpacked_error(each, path) for each in skipped))
+
+    def _in_part(self, asked: _Asked, shard: _Shard, parts: dict[str, Any]) -> _Asked | None:
+        """What is asked for, with the answer that it has now, where a module says the same in the part that counts."""
+        path, answer = asked.lookup[1][0], asked.lookup[2]
+        if path not in parts:
+            return None
+        now = self._answers.changed_module(path, answer)
+        if now is None:
+            return None
+        if self._modules is None:
+            from tonumpy.cache.changed_modules import ChangedModules  # start-up
+
+            self._modules = ChangedModules()
+        if not self._modules.say_the_same(now, parts[path]):
+            return None
+        if path not in shard.renewed:
+            shard.renewed[path] = _Asked([*asked.lookup[:2], as_answer(now)])
+            shard.renewed[path].is_true = True
+        return shard.renewed[path]
 
     def _ask(self, asked: _Asked, shard: _Shard) -> None:
         kind, about, answer = asked.lookup
@@ -191,8 +229,10 @@ class _Asked:
 class _Shard:
     """What is kept of the files of one folder, by their names."""
 
-    def __init__(self, folder: str, name: str) -> None:
+    def __init__(self, folder: str, name: str, parts: Parts) -> None:
         self.folder = folder
+        self.parts = parts
+        self.renewed: dict[str, _Asked] = {}  # of modules that have changed
         self.name = name
         self.entries: dict[str, list[Any]] = {}
         self.is_changed = False

@@ -11,7 +11,9 @@ from errno import EFBIG
 
 from tonumpy.inference.index.known_repository import known_repository
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Lookup, as_answer, content_of
+from tonumpy.inference.index.parts import part_read
 from tonumpy.inference.index.project import Project
+from tonumpy.inference.index.reading import Reading
 from tonumpy.inference.index.repository import Repositories
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_looked_at
@@ -41,6 +43,7 @@ class RecordedProject(Project):
         self._answers: dict[str, list[object]] = {}  # what was found there when it was last read
         self._contents: dict[str, list[list[object]]] = {}  # of a folder's neighbours, each with what it imports
         self._neighbours: list[Content] = []  # what was read since a folder was last gone through
+        self._readings: dict[str, Reading] = {}  # of what is known at a path
         self._loaded: Content | str | None = None  # what the last file was that was to be read
         self._is_torn = False
 
@@ -71,10 +74,13 @@ class RecordedProject(Project):
                 noted["above", folder] = list(self._above[folder])
                 folders += self._above[folder]
                 asked |= self._answers.keys() & {os.path.join(each, _TESTS_SET_UP) for each in self._above[folder]}
+        parts = [Lookup("part", (path,), part) for path in asked for part in [self._part_of(path)] if part]
+        for path in asked:
+            self._readings[path].forget()
         if is_torn or any(is_cut(self._filename_at(path)) for path in asked):
             return None
         found = [Lookup("module", (path,), self._answers[path]) for path in asked]
-        return (*found, *(Lookup(kind, tuple(about), answer) for (kind, *about), answer in noted.items()))
+        return (*found, *parts, *(Lookup(kind, tuple(about), answer) for (kind, *about), answer in noted.items()))
 
     def begin_file(self) -> None:
         self._asked |= self._followed  # one file may be gone through several times
@@ -92,14 +98,22 @@ class RecordedProject(Project):
     def _read(self, path: str) -> Module | None:
         self._loaded = None
         module = super()._read(path)
+        self._readings[path] = (module and module.reading) or Reading()
         if isinstance(self._loaded, Content):
             answer = as_answer(self._loaded)
         else:
             answer = list[object]([FOLDER if self._loaded is None and module is not None else self._loaded])
         if path in self._asked or path in self._followed:
             self._is_torn |= self._answers.get(path) != answer
+            self._readings[path].is_all = True  # it was dropped meanwhile, and with it what had been read
         self._answers[path] = answer
         return module
+
+    def _part_of(self, path: str) -> list[object] | None:
+        module = self._modules.get(path)
+        # Another module may hold a conftest that has been read anew since.
+        is_held = os.path.basename(path) == _TESTS_SET_UP
+        return None if module is None or is_held else part_read(module, self._readings[path])
 
     def _load(self, filename: str, most: int) -> bytes:
         try:

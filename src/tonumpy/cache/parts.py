@@ -1,0 +1,67 @@
+"""What the files of one folder have read of other modules (see inference/index/parts.py).
+
+It is kept beside what was found in them, and loaded only where such a module has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from tonumpy.inference.index.lookups import digest_of
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any
+
+    from tonumpy.cache.entries import Kept
+
+PART = "part"  # the kind of lookup that tells it
+
+
+class Parts:
+    """By the names of the files, as a text whose mark is kept with their findings: under another mark, it belongs to
+    other findings. `load` gives what a former run has left."""
+
+    def __init__(self, load: Callable[[], list[Any] | None]) -> None:
+        self._load = load
+        self._kept: dict[str, str] = {}  # in this run
+        self._left: dict[str, Any] | None = None  # by a former one
+        self._unpacked: dict[str, dict[str, Any]] = {}
+
+    def keep(self, name: str, kept: Kept) -> str:
+        """What was read for findings, which gets the mark that is returned. A module that they name a place in counts
+        as a whole."""
+        named = {os.path.abspath(ground.filename) for finding in kept.findings for ground in finding.evidence}
+        asked = kept.lookups or ()
+        filenames = {each.about[0]: each.answer[0] for each in asked if each.kind == "module"}
+        parts = {each.about[0]: each.answer for each in asked if each.kind == PART}
+        found = {path: part for path, part in parts.items() if filenames[path] not in named}
+        self._kept[name] = text = json.dumps(found, separators=(",", ":"))
+        self._unpacked[name] = found
+        return _mark(text)
+
+    def of(self, name: str, mark: str) -> dict[str, Any]:
+        """What was read for the findings with the mark: parts, by the paths of their modules."""
+        if name not in self._unpacked:
+            text = self._texts_left.get(name)
+            self._unpacked[name] = json.loads(text) if isinstance(text, str) and _mark(text) == mark else {}
+        return self._unpacked[name]
+
+    def changed(self, names: Collection[str]) -> list[object] | None:
+        """What the next run shall load, for those of the files that are kept still; None where it is as before."""
+        if not self._kept:
+            return None
+        return [{name: text for name, text in {**self._texts_left, **self._kept}.items() if name in names}]
+
+    @property
+    def _texts_left(self) -> dict[str, Any]:
+        if self._left is None:
+            left = self._load() or [{}]
+            self._left = left[0] if isinstance(left[0], dict) else {}
+        return self._left
+
+
+def _mark(text: str) -> str:
+    return digest_of([text.encode()])
