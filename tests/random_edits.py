@@ -8,6 +8,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from random import Random
 
@@ -23,6 +24,18 @@ _WORDS = (
     ("detach", "hcated"),
     ("cpu", "upc"),
 )
+_LINES = (  # of a body
+    b"# a comment that says requires_grad and cuda",
+    b"",
+    b"self.weight = self.weight.cuda()",
+    b"x = x.detach().cpu()",
+    b"import torch.nn as nn",
+    b"global DEVICE",
+    b"return torch.zeros(3).cuda()",
+    b"helper = lambda value: value.cuda()",
+)
+_ABOVE = (b"# above\n", b"import os", b"import tensorflow as tf", b"DEVICE = 'cuda'", b"def above():\n    pass\n\n")
+_SIGNATURES = (b"(*given):", b"(self, x=None):", b"(x: torch.Tensor) -> torch.Tensor:", b"():")
 _NAMES = ("__init__.py", "conftest.py", "utils.py", "numpy_tools.py", "models.py")
 
 
@@ -36,7 +49,8 @@ class Editor:
 
     def edit(self) -> str:
         """Do one thing; what was done."""
-        often = (self._change, self._replace, self._add, self._call)
+        in_one = (self._insert, self._insert, self._take_out, self._put_above, self._sign, self._call_otherwise)
+        often = (self._change, self._replace, self._add, self._call, *in_one)
         seldom = (
             self._disguise,
             self._remove,
@@ -90,6 +104,40 @@ class Editor:
         at = data.find(b"\n\ndef called_at_random")
         path.write_bytes(data[:at] if at != -1 else data + self._random.choice(calls))
         return f"{name.decode(errors='replace')} of {other} in {path}"
+
+    def _insert(self) -> str:
+        """A line into a body, which moves all that stands behind it."""
+        said = self._random.choice(_LINES)
+        return self._edit_line(rb"[ \t]+\S", lambda line: [line[: -len(line.lstrip())] + said, line])
+
+    def _take_out(self) -> str:
+        return self._edit_line(rb"[ \t]+\S", lambda _: [])
+
+    def _put_above(self) -> str:
+        """Something before a function or a class, which stays what it is."""
+        said = self._random.choice(_ABOVE)
+        return self._edit_line(rb"(def|class) ", lambda line: [said, line])
+
+    def _sign(self) -> str:
+        """Another signature."""
+        said = self._random.choice(_SIGNATURES)
+        return self._edit_line(rb"\s*def \w+\(.*\).*:", lambda line: [re.sub(rb"\(.*\)[^:]*:", said, line)])
+
+    def _call_otherwise(self) -> str:
+        """Another name for a function or a class, perhaps that of another one."""
+        name = self._random.choice(re.findall(rb"(?:def|class) (\w+)", self._file().read_bytes()) or [b"load"])
+        return self._edit_line(rb"\s*(def|class) \w", lambda line: [re.sub(rb"(def|class) \w+", rb"\1 " + name, line)])
+
+    def _edit_line(self, pattern: bytes, edit: Callable[[bytes], list[bytes]]) -> str:
+        """One of the lines of a file that begin as the pattern says, if there is any."""
+        path = self._file()
+        lines = path.read_bytes().split(b"\n")
+        rows = [row for row, line in enumerate(lines) if re.match(pattern, line)]
+        row = self._random.choice(rows or [len(lines)])
+        if rows:
+            lines[row : row + 1] = edit(lines[row])
+        path.write_bytes(b"\n".join(lines))
+        return f"{path}:{row + 1}"
 
     def _replace(self) -> Path:
         """As an editor does that writes a new file first."""
