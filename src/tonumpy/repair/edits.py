@@ -75,7 +75,7 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
         start = _name_start(operation.data, source)
         return (Edit(start, source.node_end(operation.data), "detach()"),)
     if isinstance(operation, RemoveLink):
-        return (_remove_link(operation, source),)
+        return _remove_link(operation, source)
     if isinstance(operation, Convert):
         return _convert(operation, source)
     if isinstance(operation, AddCopy):
@@ -110,15 +110,22 @@ def _add_links(operation: AddLinks, source: Source) -> Edit:
     return Edit(place, place, "".join(f".{method}(){separator}" for method in operation.methods))
 
 
-def _remove_link(operation: RemoveLink, source: Source) -> Edit:
-    """With the line break before it, in a chain that stands one link a line; not where a comment would go with it."""
-    assert isinstance(operation.call.func, ast.Attribute)
-    base_end = source.offset(source.node_end(operation.call.func.value))
-    gap = _gap(source.text, base_end)[0]
-    kept = gap.rfind(")") + 1
-    if "#" in gap:
+def _remove_link(operation: RemoveLink, source: Source) -> tuple[Edit, ...]:
+    """With the line break before it, in a chain that stands one link a line; not where a comment would go with it.
+
+    The brackets of `(x.detach)()` stay around what is left of it.
+    """
+    function, text = operation.call.func, source.text
+    assert isinstance(function, ast.Attribute)
+    base_end, function_end = source.offset(source.node_end(function.value)), source.offset(source.node_end(function))
+    gap, behind = _gap(text, base_end)[0], _gap(text, function_end)[0]
+    if "#" in gap + behind:
         raise MisplacedError
-    return Edit(source.position_at(base_end + kept), source.node_end(operation.call), "")
+    start, end = source.position_at(base_end + gap.rfind(")") + 1), source.node_end(operation.call)
+    if ")" not in behind:
+        return (Edit(start, end, ""),)
+    bracket = source.position_at(function_end + behind.rfind(")") + 1)
+    return Edit(start, source.node_end(function), ""), Edit(bracket, end, "")
 
 
 def _force(call: ast.Call, source: Source) -> Edit:
