@@ -210,6 +210,8 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
 
 
 def _truth(value: Value) -> bool | None:
+    if isinstance(value, Device) and value.type is not None:
+        return True  # one that was made in sight; where a parameter is annotated so, None may be given
     return bool(value.value) if isinstance(value, Constant) else None
 
 
