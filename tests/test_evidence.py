@@ -222,6 +222,18 @@ def test_no_finding_vanishes_with_the_budget(place: str, monkeypatch: pytest.Mon
     assert {path.name: gone for path in texts if (gone := whole[path] - found(path))} == {}
 
 
+@pytest.mark.parametrize("statements", [2, 4])
+def test_what_may_be_anything_as_the_search_was_cut_is_of_low_confidence(
+    statements: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = FIXTURES / "TNP104" / "learns.py"
+    _limited(monkeypatch, statements)
+    findings = check_source(path.read_text(), str(path), select=["TNP104"], confidence="low")
+    cut = [each for each in findings if any(ground.kind == "budget" for ground in each.evidence)]
+    assert cut
+    assert {each.confidence for each in cut} == {"low"}
+
+
 _OF_CALLERS = """\
 import torch
 

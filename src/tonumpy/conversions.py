@@ -244,11 +244,10 @@ class ImplicitConversion(NamedTuple):
     @property
     def confidence(self) -> Confidence:
         is_made_by_model = self.learns and self.grad_mode is True and not self.grad_is_proved
-        speaks = self.is_certain_to_raise or self.is_sent
-        if self.certainty != "tensor" and self.mixture is not None and not speaks:
-            # What a model gives may be anything where the search for it was cut off.
-            return "low" if any(each.strength is Strength.BUDGET for each in self.evidence) else "medium"
-        speaks = speaks or is_made_by_model or self.mixture in ALWAYS_WRONG
+        is_cut = any(each.strength is Strength.BUDGET for each in self.evidence)
+        if self.certainty != "tensor" and is_cut and not self.is_certain_to_raise:
+            return "low"  # what made it may give anything
+        speaks = self.is_certain_to_raise or self.is_sent or is_made_by_model or self.mixture in ALWAYS_WRONG
         return "high" if self.certainty == "tensor" and speaks else "medium"
 
     def without_habits(self, habits: Collection[str] | None = None) -> ImplicitConversion:
