@@ -201,7 +201,7 @@ def test_a_write_looks_at_what_may_show_it_alone() -> None:
     """Not at each of the arrays that share memory with other parts of the tensor."""
 
     def work_of(n: int) -> int:
-        memory = HeldMemory()
+        memory = HeldMemory(is_fixed=lambda _: False)
         conversion = ast.Call(ast.Name("numpy"), [], [])
 
         def write_parts() -> None:
@@ -216,7 +216,7 @@ def test_a_write_looks_at_what_may_show_it_alone() -> None:
 
 def test_what_may_refer_to_too_much_is_not_followed() -> None:
     """After many loops in a row, of which each may be passed over."""
-    memory = HeldMemory()
+    memory = HeldMemory(is_fixed=lambda _: False)
     for n, held in ((MAX_REFERENCES, MAX_REFERENCES), (MAX_REFERENCES + 1, 0)):
         ends = [{("y",): frozenset([Reference((f"x{i}",))])} for i in range(n)]
         assert len(memory.joined(ends)[("y",)]) == held

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from tonumpy import check_source
 from tonumpy.conversions import LINKS_OF_DTYPE
-from tonumpy.inference.index.torch_words import INTEGER_BUFFER
 from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge.libraries.rows import integers_of_layers
 from tonumpy.inference.lattice.dtypes import is_dtype_name
 from tonumpy.inference.lattice.joins import sequence_of
 from tonumpy.inference.lattice.values import Arguments, Constant
@@ -176,7 +176,7 @@ def test_the_integers_of_layers_have_one_name_and_are_not_cast() -> None:
             with contextlib.suppress(Exception):
                 state = layer(*arguments).bfloat16().state_dict()
                 found |= {name.rpartition(".")[2] for name, each in state.items() if each.dtype != torch.bfloat16}
-    assert found == {INTEGER_BUFFER}
+    assert found == integers_of_layers().keys()
 
 
 def test_a_spectrum_is_not_conjugated() -> None:
