@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from chain_repair import conversions_of, fix_of, fixes_of, repair
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tonumpy.findings import Edit, Fix, Position
 from tonumpy.text.candidates import call_span
@@ -320,3 +322,14 @@ def test_a_place_outside_the_f_string_is_not_trusted() -> None:
         inside, outside = outside, inside
     inside.col_offset, inside.end_col_offset = outside.col_offset, outside.end_col_offset
     assert spans_of(text, tree) == [(Position(1, 1), Position(1, 15)), (Position(1, 19), Position(1, 26))]
+
+
+@given(st.text("ab( \té中😀", max_size=12), st.sampled_from(["", "\n", "\nabc"]))
+def test_columns_of_bytes_are_columns_of_characters(line: str, after: str) -> None:
+    """Also of a byte inside of a character, which ast names in some f-strings, and of one behind the line."""
+    source = Source.from_text(line + after, "x.py")
+    data = source.line(1).encode()
+    for column in range(len(data) + 3):
+        characters = len(data[:column].decode(errors="replace"))
+        expected = column if source.line(1).isascii() else characters
+        assert source.ast_position(1, column) == (1, expected + 1)

@@ -317,3 +317,14 @@ def test_the_work_grows_with_the_functions_that_another_file_calls(tmp_path: Pat
         return calls_of(lambda: pipeline.check(source, Settings(), Project()))
 
     grows_with_the_code(work, 8)
+
+
+def test_a_long_row_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for each of the findings in it, where ast counts bytes."""
+    asked = []
+    line = Source.line
+    monkeypatch.setattr(Source, "line", lambda source, row: asked.append(row) or line(source, row))
+    source = Source.from_text(f"é = [{'x.numpy(), ' * 50}]", "long.py")
+    places = {source.node_start(node) for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
+    assert len(places) == 50
+    assert asked == [1]
