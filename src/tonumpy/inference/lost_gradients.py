@@ -8,6 +8,7 @@ but for labels and constants, may well have a gradient.
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from tonumpy.inference.habits import label_name
 from tonumpy.inference.index.bindings import Import
@@ -32,11 +33,15 @@ _OF_LOSSES = ("Loss", "Criterion")
 MAX_PASSES = 8  # over the assignments of one function
 
 
+@lru_cache(maxsize=1)  # one text may hold any number of candidates
+def _may_train_on_arrays(text: str) -> bool:
+    trains = "backward(" in text or any(f"{word}(" in text for word in _OF_LOSSES)
+    return trains and any(f"{word}(" in text for word in _INTO_TORCH)
+
+
 def loses_gradient(module: Module, candidate: Candidate) -> int | None:
     """The row of the call of `backward`, or of the `return` of a loss; None where there is none in sight."""
-    text = module.source.text
-    trains = "backward(" in text or any(f"{word}(" in text for word in _OF_LOSSES)
-    if not trains or not any(f"{word}(" in text for word in _INTO_TORCH):
+    if not _may_train_on_arrays(module.source.text):
         return None
     scopes = candidate.scopes
     names = module.derived(_Names, scopes[-1])
