@@ -613,8 +613,12 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
                 if at_work and not stopped:
                     for each in at_work:
                         each.suspend()
-                    if all(each.status() == psutil.STATUS_STOPPED for each in at_work):  # and none has just ended
+                    # It may have been waiting for a task, and may have just ended. The task is a child of its own, of
+                    # which it has yet to take leave.
+                    if all(each.status() == psutil.STATUS_STOPPED and each.children() for each in at_work):
                         stopped[worker.pid] = at_work
+                    for each in at_work if not stopped else ():
+                        each.resume()
                 elif at_work and worker.pid not in {*stopped, *killed}:
                     worker.kill()
                     killed.add(worker.pid)
