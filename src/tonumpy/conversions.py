@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.lattice.dtypes import is_integral
-from tonumpy.inference.lattice.evidence import PROVED, Strength, is_cut_off, weakest
+from tonumpy.inference.lattice.evidence import PROVED, Strength, is_cut_off, of_cuts, weakest
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 
@@ -244,8 +244,7 @@ class ImplicitConversion(NamedTuple):
     @property
     def confidence(self) -> Confidence:
         is_made_by_model = self.learns and self.grad_mode is True and not self.grad_is_proved
-        is_cut = any(each.strength is Strength.BUDGET for each in self.evidence)
-        if self.certainty != "tensor" and is_cut and not self.is_certain_to_raise:
+        if self.certainty != "tensor" and of_cuts(self.evidence) and not self.is_certain_to_raise:
             return "low"  # what made it may give anything
         speaks = self.is_certain_to_raise or self.is_sent or is_made_by_model or self.mixture in ALWAYS_WRONG
         return "high" if self.certainty == "tensor" and speaks else "medium"

@@ -43,6 +43,9 @@ class _Part(NamedTuple):
     text: str
     row: int
 
+    def row_in_cell(self, row: int) -> int:
+        return row - self.row + 1
+
 
 class Notebook(Source):
     """`skipped` are the errors of the cells that cannot be parsed; the others are still judged.
@@ -176,7 +179,7 @@ class Notebook(Source):
         part = self._part_at(finding.start.row)
 
         def in_cell(position: Position) -> Position:
-            return position._replace(row=position.row - part.row + 1)
+            return position._replace(row=part.row_in_cell(position.row))
 
         fix = finding.fix
         if fix is not None:
@@ -197,7 +200,7 @@ class Notebook(Source):
 
     def _row_in_words(self, row: str) -> str:
         part = self._part_at(int(row))
-        return f"line {int(row) - part.row + 1} of cell {part.cell.number}"
+        return f"line {part.row_in_cell(int(row))} of cell {part.cell.number}"
 
     def placed_grounds(self, grounds: Iterable[Ground]) -> tuple[Ground, ...]:
         return tuple(self._placed_ground(ground) for ground in grounds)
@@ -209,15 +212,15 @@ class Notebook(Source):
         if abspath(ground.filename) != abspath(self.filename):
             return ground._replace(row=0)
         part = self._part_at(ground.row)
-        row = ground.row - part.row + 1
-        return ground._replace(row=row, cell=part.cell.number, message=self._worded(ground.message))
+        row, message = part.row_in_cell(ground.row), self._worded(ground.message)
+        return ground._replace(row=row, cell=part.cell.number, message=message)
 
     def explained(self, explanations: Iterable[Explanation]) -> list[Explanation]:
         return [self._explained(each) for each in explanations]
 
     def _explained(self, explanation: Explanation) -> Explanation:
         part = self._part_at(explanation.start.row)
-        start = explanation.start._replace(row=explanation.start.row - part.row + 1)
+        start = explanation.start._replace(row=part.row_in_cell(explanation.start.row))
         answers = (each._replace(grounds=self.placed_grounds(each.grounds)) for each in explanation.answers)
         placed = explanation._replace(start=start, answers=tuple(answers), cell=part.cell.number)
         return placed._replace(findings=tuple(self.placed(explanation.findings)))

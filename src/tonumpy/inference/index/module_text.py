@@ -52,7 +52,7 @@ class Text:
     def rows_that_may_write(self, node: ast.ClassDef, name: str) -> list[int]:
         """Those of a class in which an attribute of this name may be written."""
         if self._reading is not None and id(node) in self._places:  # the text of any other class is read anyway
-            self._reading.questions.add(("written", f"{self._places[id(node)]} {name}"))
+            self._asked("written", f"{self._places[id(node)]} {name}")
         return self._rows_written(node, name)
 
     @cached_property
@@ -62,9 +62,7 @@ class Text:
 
     def rows(self, kind: str, about: str) -> list[int]:
         """Those in which a name stands, a text or what a pattern looks for; or where an attribute may be written."""
-        question = kind, about
-        if self._reading is not None:
-            self._reading.questions.add(question)
+        question = self._asked(kind, about)
         if question not in self._rows:
             self._rows[question] = self._find_rows(kind, about)
         return self._rows[question]
@@ -72,12 +70,16 @@ class Text:
     def says(self, kind: str, about: str) -> bool:
         """Whether a text stands anywhere in it; whether its code, and no comment or docstring, shows a pattern; or
         whether it writes an attribute of this name of anything but `self`."""
-        question = kind, about
-        if self._reading is not None:
-            self._reading.questions.add(question)
+        question = self._asked(kind, about)
         if question not in self._answers:
             self._answers[question] = ANSWERS[kind](self._source.text, about)
         return self._answers[question]
+
+    def _asked(self, kind: str, about: str) -> Question:
+        question = kind, about
+        if self._reading is not None:
+            self._reading.questions.add(question)
+        return question
 
     def of(self, node: ast.stmt) -> str:
         """That of a definition, or of another statement."""

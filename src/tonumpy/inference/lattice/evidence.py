@@ -105,7 +105,7 @@ def of_made(of_mode: AllEvidence) -> AllEvidence:
 
 def is_cut_off(evidence: AllEvidence, about: Aspect) -> bool:
     """Whether more about one aspect might have been found, had the search gone on."""
-    return any(each.strength is Strength.BUDGET and each.about == about for each in evidence)
+    return any(each.about == about for each in of_cuts(evidence))
 
 
 def of_cuts(evidence: AllEvidence) -> AllEvidence:

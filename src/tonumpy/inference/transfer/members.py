@@ -197,8 +197,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Va
             found = value.get(index.value)
             if isinstance(found, Nothing):
                 found = Unknown(Reason.CONTENT)
-            dtype = integers_of_layers().get(str(index.value).rpartition(".")[2]) if isinstance(found, Tensor) else None
-            if isinstance(found, Tensor) and dtype is not None:
+            if isinstance(found, Tensor) and (dtype := integers_of_layers().get(str(index.value).rpartition(".")[2])):
                 found = found._replace(requires_grad=False, dtype=dtype)
             is_stored = any(key == index.value for key, _ in value.entries)
             return found if is_stored else learnt_from_name(found, str(index.value), frame)

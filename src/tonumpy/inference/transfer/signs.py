@@ -65,9 +65,9 @@ def made_by_model(result: Value, function: ast.expr, arguments: Arguments, *, is
 
 def _are_arrays(given: tuple[Value, ...]) -> bool:
     """Whether there are arrays of NumPy, and nothing else but numbers and the like."""
-    arrays = [value for value in given if _may_be_array(value)]
-    others = (part for value in given if value not in arrays for part in members(value))
-    return bool(arrays) and all(isinstance(part, (Plain, Constant)) for part in others)
+    others = [value for value in given if not _may_be_array(value)]
+    plain = (isinstance(part, (Plain, Constant)) for value in others for part in members(value))
+    return len(others) < len(given) and all(plain)
 
 
 def _may_be_array(value: Value) -> bool:
