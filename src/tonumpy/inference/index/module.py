@@ -65,7 +65,7 @@ class Module:
         self.project = project
         if reading is not None:
             source.watch = reading.looks_into
-        self.digests: dict[int, str] = {}  # of definitions, by the ids of their nodes (see parts.py)
+        self.digests: dict[int, str] = {}  # of definitions, by the ids of their nodes (see parts_read.py)
         self._derived: dict[tuple[object, int], Any] = {}
         self._worked_out = WorkedOut(reading)  # what may read more of the module than one node
         self.text = Text(source, reading)

@@ -11,7 +11,7 @@ from errno import EFBIG
 
 from tonumpy.inference.index.known_repository import known_repository
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Lookup, as_answer, content_of
-from tonumpy.inference.index.parts import part_read
+from tonumpy.inference.index.parts_read import part_read
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.index.reading import Reading
 from tonumpy.inference.index.repository import Repositories
