@@ -57,8 +57,8 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     if isinstance(value, Tensor):
         if name == "grad":
             evidence = without(value.evidence, "grad")
-            gradient = Tensor(value.on_cpu, _grad_of_gradients(frame), value.dtype, value.certainty, evidence=evidence)
-            return join(gradient, NONE)
+            facts = (value.on_cpu, _grad_of_gradients(frame), value.dtype, value.certainty)
+            return join(Tensor(*facts, sent=value.sent, evidence=evidence), NONE)
         known = attribute_of_tensor(value, name)
         return Method(value, name) if known is None else known
     if isinstance(value, Symbol):
@@ -79,9 +79,10 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         return libraries.attribute(frame, _of_last(frame, value, name), name)
     if isinstance(value, Device) and name == "type":
         return Constant(value.type) if value.type else Plain("str")
-    if name == "grad" and isinstance(value, (Plain, Unknown)) and frame.module.frameworks.speaks_of_torch:
-        on_cpu = value.on_cpu if isinstance(value, Unknown) else None  # what is taken out of an array of objects
-        return Unknown(Reason.ATTRIBUTE, on_cpu, _grad_of_gradients(frame))
+    if name == "grad" and isinstance(value, (Plain, Unknown)):
+        # A plain value may be what is taken out of an array of objects.
+        on_cpu, sent = (value.on_cpu, value.sent) if isinstance(value, Unknown) else (None, Sent.NOWHERE)
+        return Unknown(Reason.ATTRIBUTE, on_cpu, _grad_of_gradients(frame), sent=sent)
     if isinstance(value, Unknown):
         # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
         if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
