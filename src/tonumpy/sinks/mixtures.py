@@ -10,7 +10,7 @@ import ast
 
 from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.inference.knowledge.arrays import dimensions_of
-from tonumpy.inference.lattice.values import Constant, Plain, Sequence, Tensor, Unknown, Value, evidence_in
+from tonumpy.inference.lattice.values import Constant, Plain, Sequence, Tensor, Unknown, Value, evidence_in, is_text
 from tonumpy.inference.summaries.observing import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
@@ -74,6 +74,8 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
     left, (*others, right) = seen.receiver, seen.arguments.positional
     if operands.key is not None:
         index = right if operands.right is None else others[0]
+        if is_text(index):
+            return  # neither arrays nor tensors have such places: a table has, or a dict
         dimensions = dimensions_of(left)
         if dimensions is not None:
             yield from _of_index(operands.key, index)

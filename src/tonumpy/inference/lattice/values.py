@@ -290,6 +290,13 @@ def is_number(value: Value) -> bool:
     return isinstance(value, Plain) and value.what in _NUMBERS
 
 
+def is_text(value: Value) -> bool:
+    """Surely a string: no index of an array or tensor."""
+    if isinstance(value, Constant):
+        return isinstance(value.value, str)
+    return isinstance(value, Plain) and value.what == "str"
+
+
 # A module of whatever class that somebody has moved, so that it has parameters: nobody knows whether they are frozen.
 MOVED_MODULE = "torch.nn.<moved>"
 
