@@ -19,6 +19,7 @@ class Reason(Enum):
     CONTENT = "what a container holds, one does not know at which place"
     CALL = "the result of a function"
     METHOD = "the result of a method"
+    LOSS = "the result of what is called a loss"
     SENT = "the result of `.to(...)`: all that it holds may be on some device"
     SAVED = "read from a file: it may be anything, but what is put under a key is detached"
     DATASET = "a dataset: what is taken out of it, by number or one after the other, is on the CPU"
@@ -59,7 +60,7 @@ GIVEN = frozenset(
 )
 
 # A function or a module has made it.
-MADE = frozenset({Reason.CALL, Reason.METHOD, Reason.SENT})
+MADE = frozenset({Reason.CALL, Reason.METHOD, Reason.LOSS, Reason.SENT})
 
 _RESULTS = MADE | {Reason.PART_OF_RESULT}
 

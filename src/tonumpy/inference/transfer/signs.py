@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
@@ -60,7 +61,9 @@ def made_by_model(result: Value, function: ast.expr, arguments: Arguments, *, is
     is_called_so = last in _MODELS and words[-1:] not in _BEFORE_A_PURPOSE
     if name in _MODELS or (is_called_so and not is_imported):
         return result._replace(learns=may_learn, sent=sent)
-    return result._replace(learns=may_learn and do_learn(given), sent=sent) if _LOSSES.search(name) else result
+    if _LOSSES.search(name) is None:
+        return result
+    return result._replace(reason=Reason.LOSS, learns=may_learn and do_learn(given), sent=sent)
 
 
 def _are_arrays(given: tuple[Value, ...]) -> bool:
