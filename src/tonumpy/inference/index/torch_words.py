@@ -18,7 +18,8 @@ VIEWING = frozenset(
 
 FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())  # of containers
 
-MOVES = ACCELERATORS | {"to", "cpu"}  # of modules
+MOVING = ACCELERATORS | {"to"}  # methods that may bring an object elsewhere
+MOVES = MOVING | {"cpu"}  # of modules
 
 # Methods that change a container, or a module, without saying so in their names.
 IN_PLACE = FILLING | MOVES

@@ -151,6 +151,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.written | second.written,
             first.dtype if first.dtype == second.dtype else None,
             evidence=first.evidence | second.evidence,
+            is_moved=first.is_moved or second.is_moved,
         )
     return None
 

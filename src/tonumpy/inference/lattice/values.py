@@ -160,6 +160,7 @@ class Instance(NamedTuple):
     `dtype` is what it was cast to as a whole.
     `written` are the attributes that somebody else than its class has assigned: the class does not tell of these.
     `real` is the object itself where `super()` looks at it as one of a base: its methods work on that.
+    `is_moved`: it is no module, and a method of its own called `to` or `cuda` has been called on it.
     """
 
     cls: Class
@@ -170,6 +171,7 @@ class Instance(NamedTuple):
     dtype: str | None = None
     real: Instance | None = None
     evidence: AllEvidence = PROVED
+    is_moved: bool = False
 
 
 class LibraryObject(NamedTuple):
@@ -474,6 +476,13 @@ def with_evidence(value: Value, sent: Sent, learns: bool) -> Value:
     if isinstance(value, (Tensor, Unknown)):
         return value._replace(sent=max(value.sent, sent), learns=value.learns or learns)
     return mapped(value, lambda part: with_evidence(part, sent, learns))
+
+
+def unsent(value: Value) -> Value:
+    """The value, if nothing has sent the tensors in it anywhere."""
+    if isinstance(value, (Tensor, Unknown)):
+        return value._replace(sent=Sent.NOWHERE)
+    return mapped(value, unsent)
 
 
 def held_in(*values: Value) -> Iterator[Value]:

@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference.habits import settings_object
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names
+from tonumpy.inference.index.torch_words import MOVING
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.joins import join, join_all
@@ -28,6 +29,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     is_number,
+    unsent,
 )
 from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.summaries.attribute_writes import AttributeWrites
@@ -159,10 +161,9 @@ class Attributes:
         is_made = any(each.name == "__init__" for _, writers, _ in owners for each in writers.assigning)
         for owner, writers, bound in owners:
             for writer in writers.assigning:
-                assigned = join(
-                    assigned,
-                    self._writes.left_by(instance, owner, writer, name, is_constructor=writer.name == "__init__"),
-                )
+                is_constructor = writer.name == "__init__"
+                left = self._left_by(instance, owner, writer, name, is_constructor=is_constructor)
+                assigned = join(assigned, left)
                 if key in self._made_from_itself or key in self._made_of_parts:
                     self._made_from_itself.discard(key)
                     remaking.append((owner, writer))
@@ -189,7 +190,7 @@ class Attributes:
             # What the methods find there: `self.mean = self.mean.to(device)`, `self.count += 1`, `self.found += [x]`.
             assigned = self._attributes[key] = join_all(map(_any_number, members_of_union(assigned)))
             self._analysis.unfinished.renew()
-            assigned = join_all([assigned, *(self._writes.left_by(instance, *writer, name) for writer in remaking)])
+            assigned = join_all([assigned, *(self._left_by(instance, *writer, name) for writer in remaking)])
         if not isinstance(assigned, Nothing):
             return self._filled(instance, name, assigned, fillers, changers)
         root = self._analysis.kinds.is_foreign(cls)
@@ -199,6 +200,14 @@ class Attributes:
         if self._analysis.kinds.makes_tensors(cls):
             return attribute_of(frame, Tensor(), name)
         return libraries.inherited_attribute(frame, self._analysis.classes.library_bases(cls), instance, name)
+
+    def _left_by(
+        self, instance: Instance, owner: Class, writer: FunctionNode, name: str, *, is_constructor: bool = False
+    ) -> Value:
+        """What a method leaves in the attribute. A `to` that nobody is seen to call does not say that it was sent."""
+        left = self._writes.left_by(instance, owner, writer, name, is_constructor=is_constructor)
+        is_unsent = writer.name in MOVING and not (instance.is_moved or self._analysis.kinds.is_module(instance.cls))
+        return unsent(left) if is_unsent else left
 
     def _filled(
         self,
@@ -289,4 +298,4 @@ def _any_number(value: Value) -> Value:
 def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
     facts = (instance.on_cpu, instance.requires_grad, instance.dtype)
-    return (instance.cls, instance.arguments, *facts, instance.written, name)
+    return (instance.cls, instance.arguments, *facts, instance.written, instance.is_moved, name)

@@ -7,6 +7,7 @@ import ast
 from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.class_bodies import moves_itself, writes_of
 from tonumpy.inference.index.freezing import freezes_itself, grad_left_by_methods, thaws
+from tonumpy.inference.index.torch_words import MOVING
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_real
 from tonumpy.inference.lattice.joins import join_all
@@ -88,6 +89,12 @@ class ModuleObjects:
         ):
             return instance
         return instance if len(self._analysis.classes.ancestors(instance.cls)) > 1 else instance._replace(on_cpu=True)
+
+    def moved_by_itself(self, instance: Value, method: str) -> Value:
+        """The object after a call of a method of its own: other objects than modules move what they hold themselves."""
+        if not isinstance(instance, Instance) or method not in MOVING or self._analysis.kinds.is_module(instance.cls):
+            return instance
+        return instance._replace(is_moved=True)
 
     def kept(self, instance: Instance, value: Value) -> Value:
         """What an object is given to keep, as it has it."""

@@ -278,6 +278,8 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         method = attribute_of(frame, receiver, name)
         if isinstance(method, Method):
             return libraries.call_inherited(frame, receiver, name, arguments)
+        if isinstance(method, BoundMethod):
+            method = method._replace(receiver=frame.analysis.modules.moved_by_itself(method.receiver, name))
         return call_value(frame, method, arguments)
     if isinstance(receiver, (Sequence, Mapping)):
         return python_builtins.call_container_method(frame, receiver, name, arguments)

@@ -102,8 +102,8 @@ def change_receiver(
             frame.change_all(path, receiver, result)
             if isinstance(receiver, Instance):
                 _change_parts(frame, path, receiver, name, arguments)
-    elif isinstance(receiver, Instance) and path in frame.path_roots:
-        _forget_what_is_written(frame, path, receiver, name)
+    elif isinstance(receiver, Instance):
+        _change_by_itself(frame, path, receiver, name)
     elif isinstance(receiver, Nothing) and name in ("append", "add", "extend"):
         first = Sequence((), NOTHING)
         _store_back(
@@ -171,6 +171,15 @@ def _change_parts(frame: Frame, path: str, module: Instance, method: str, argume
             frame.change(name, join(value, after) if isinstance(value, Tensor) else after)
         elif owner.startswith(f"{path}."):
             frame.forget(name)
+
+
+def _change_by_itself(frame: Frame, path: str, receiver: Instance, method: str) -> None:
+    """What a method of an object's own class does to the object."""
+    if path in frame.path_roots:
+        _forget_what_is_written(frame, path, receiver, method)
+    moved = frame.analysis.modules.moved_by_itself(receiver, method)
+    if moved is not receiver:
+        frame.change_all(path, receiver, moved)
 
 
 def _forget_what_is_written(frame: Frame, path: str, receiver: Instance, method: str) -> None:
