@@ -143,3 +143,20 @@ def test_what_is_made_of_parameters(run_tonumpy: RunTonumpy, tmp_path: Path) -> 
 def test_how_sure_it_is(code: str, confidence: str) -> None:
     found = check_source(f"import torch\nfrom torch import nn\n\n\n{code}", "m.py", confidence="low")
     assert [finding.confidence for finding in found] == [confidence]
+
+
+_SHARED = "y = x.detach().cpu().numpy()\n    x += 1\n    return y\n"
+
+
+@pytest.mark.parametrize(
+    ("beginning", "confidence"),
+    [
+        ("def f(x: torch.Tensor, device):\n    x = x.to(device)\n", "low"),  # `.cpu()` copies unless that is the CPU
+        ("def f(x: torch.Tensor):\n", "medium"),
+        ("def f():\n    x = torch.ones(3)\n", "high"),
+    ],
+)
+def test_how_sure_it_is_that_memory_is_shared(beginning: str, confidence: str) -> None:
+    code = f"import torch\n\n\n{beginning}    {_SHARED}"
+    found = check_source(code, "m.py", select=["TNP201"], confidence="low")
+    assert [finding.confidence for finding in found] == [confidence]

@@ -66,6 +66,8 @@ class Conversion(NamedTuple):
     device chosen at run time or told from elsewhere, on one path at least.
     `learns`: it is made of parameters, on one path at least.
     `trained_in` is the line where torch trains on a loss that is made of its array alone.
+    `is_brought_back`: the chain's `.cpu()` is called on what has been sent to a device, and copies unless that is the
+    CPU; None where nothing says where it is.
     `is_settled` says whether the search for what it is was not cut off before there was anything to be said of it.
     `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
     PackedSequence has a tensor under that name and no `.detach()`.
@@ -90,6 +92,7 @@ class Conversion(NamedTuple):
     trained_in: int | None = None
     learns: bool = False
     is_settled: bool = True
+    is_brought_back: Fact = False
 
     @property
     def confidence(self) -> Confidence:
@@ -122,7 +125,10 @@ class Conversion(NamedTuple):
     @property
     def confidence_of_sharing(self) -> Confidence:
         """That the array shares its memory with the tensor: surely so on the CPU, and nowhere else."""
-        return self.confidence_of_kind if self.on_cpu is True else "medium"
+        if self.is_brought_back:
+            return "low"
+        is_surely_there = self.on_cpu is True and self.is_brought_back is False
+        return self.confidence_of_kind if is_surely_there else "medium"
 
     def without_habits(self, habits: Collection[str] | None = None) -> Conversion:
         """What is known if these habits are not believed, or none at all; itself where that changes nothing."""

@@ -34,7 +34,7 @@ from tonumpy.inference.lattice.values import (
     weaker,
 )
 from tonumpy.inference.lost_gradients import loses_gradient
-from tonumpy.inference.memory.copies import copies_in
+from tonumpy.inference.memory.copies import brings_back, copies_in
 from tonumpy.inference.summaries.observing import Observations, Outcome, observe
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -149,6 +149,7 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         learns=do_learn(members(seen.receiver)),
         evidence=evidence,
         is_settled=is_settled,
+        is_brought_back=brings_back(chain, dict(seen.links)),
     )
 
 

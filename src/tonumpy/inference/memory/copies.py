@@ -1,4 +1,4 @@
-"""The parts of a receiver's chain that certainly make a copy."""
+"""The parts of a receiver's chain that make a copy: certainly, or where a tensor was sent elsewhere before."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import ast
 
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.chains import Role
-from tonumpy.inference.lattice.values import Symbol, Tensor
+from tonumpy.inference.lattice.values import Sent, Symbol, Tensor, members, most_sent, tensor_facts
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tonumpy.facts import Fact
     from tonumpy.inference.knowledge.chains import Chain, Link
     from tonumpy.inference.lattice.values import Value
 
@@ -21,6 +22,17 @@ def copies_in(chain: Chain, receiver: ast.expr, values: dict[int, Value]) -> tup
     if isinstance(innermost, ast.BinOp) and isinstance(values.get(id(innermost)), Tensor):
         found.append(innermost)  # an operator's result is new whatever its operands are
     return (*found, *(link.node for link in chain.links if _copies(link, values.get(id(link.base)))))
+
+
+def brings_back(chain: Chain, values: dict[int, Value]) -> Fact:
+    """Whether a `.cpu()` of the chain is called on what has been sent to a device, and copies unless that is the CPU.
+
+    None where nothing in sight says where it is.
+    """
+    bases = [values.get(id(link.base)) for link in chain.links if link.role is Role.CPU]
+    if any(base is not None and most_sent(members(base)) > Sent.NOWHERE for base in bases):
+        return True
+    return False if all(base is not None and tensor_facts(base)[0] is True for base in bases) else None
 
 
 def _copies(link: Link, base: Value | None) -> bool:
