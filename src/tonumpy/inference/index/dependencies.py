@@ -27,6 +27,7 @@ from tonumpy.inference.index.changes import (
     names_changed,
     touched_in,
 )
+from tonumpy.inference.index.name_uses import NameUses
 from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, VIEWING
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
@@ -88,6 +89,7 @@ class Flow(NamedTuple):
     not_entered: tuple[Definition, ...] = ()  # the definitions whose names are not yet among the sources
     # By the id of a statement: what was made as an empty list or dict, and is given to somebody there who may fill it.
     filled: dict[int, frozenset[str]] = {}  # noqa: RUF012
+    name_uses: NameUses = NameUses([], is_function=True)
 
     def sources_of(self, names: Iterable[str]) -> frozenset[str]:
         """All names that the values of `names` may depend on, themselves included."""
@@ -241,6 +243,7 @@ def flow_of(
         is_function,
         tuple(not_entered),
         filled,
+        NameUses(body, is_function=is_function),
     )
 
 

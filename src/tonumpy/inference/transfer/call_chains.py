@@ -41,6 +41,7 @@ from tonumpy.inference.transfer.calls import call_method, call_value
 from tonumpy.inference.transfer.members import attribute_of, item_of, settle, subscript_of
 from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.mutations import change_arguments, change_receiver, give_away_modules
+from tonumpy.inference.transfer.read_as_tensors import as_owner_of_device
 from tonumpy.inference.transfer.signs import made_by_model
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -80,6 +81,8 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
         if isinstance(link, ast.Attribute):
             path = None if path is None else f"{path}.{link.attr}"
             known = frame.env.get(path) if path is not None else None
+            if link.attr == "device":
+                value = as_owner_of_device(frame, value, link.value)
             value = attribute_of(frame, value, link.attr) if known is None else known
         elif isinstance(link, ast.Subscript):
             element = None if path is None else element_path(path, link.slice) or key_path(path, link.slice)

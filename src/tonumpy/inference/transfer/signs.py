@@ -36,6 +36,10 @@ def is_device(name: str) -> bool:
     return name.rpartition("_")[2] in _DEVICES
 
 
+def is_model(name: str) -> bool:
+    return name.lower().rpartition("_")[2] in _MODELS
+
+
 def counts_or_names(name: str) -> bool:
     """Whether an attribute of this name is a number or a text, of whatever object: `batch.num_graphs`."""
     return _COUNTS.search(name) is not None

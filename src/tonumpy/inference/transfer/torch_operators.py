@@ -66,7 +66,7 @@ TORCH_WORDS = frozenset(
 def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
     """What an attribute of a tensor is; None where the name is a method's, or not known."""
     if name == "device":
-        return Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None)
+        return Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None, tensor.sent)
     if name == "dtype":
         return Symbol(f"torch.{tensor.dtype}") if tensor.dtype and is_dtype_name(tensor.dtype) else Plain("dtype")
     if name == "is_cuda":
