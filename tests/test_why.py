@@ -138,10 +138,15 @@ def test_what_is_made_of_parameters(run_tonumpy: RunTonumpy, tmp_path: Path) -> 
         ("def f(net: nn.Linear, x):\n    return net(x).cpu().numpy()\n", "medium"),  # its caller may turn grad off
         ("def f(x: torch.Tensor):\n    return x.detach().numpy()\n", "medium"),
         ("def f():\n    return torch.zeros(3).numpy()\n", "low"),
+        ("def f(model, x):\n    return np.median(model(x))\n", "low"),  # nor may it be a tensor
+        ("def f(model, xs):\n    y = []\n    for x in xs:\n        y.append(model(x))\n    np.mean(y)\n", "medium"),
+        ("model = torch.load('m')\nprint(np.median(model(torch.ones(3))))\n", "medium"),
+        ("def f(net: nn.Linear, x):\n    return np.median(net(x))\n", "medium"),
     ],
 )
 def test_how_sure_it_is(code: str, confidence: str) -> None:
-    found = check_source(f"import torch\nfrom torch import nn\n\n\n{code}", "m.py", confidence="low")
+    imports = "import numpy as np\nimport torch\nfrom torch import nn\n\n\n"
+    found = check_source(imports + code, "m.py", confidence="low")
     assert [finding.confidence for finding in found] == [confidence]
 
 

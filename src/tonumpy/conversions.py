@@ -194,6 +194,8 @@ def told_of(conversion: Conversion | ImplicitConversion, shared: Overwritten, wr
     return f"{conversion.shares}{of_row}: line {shared.write} writes the {written}{when}, {later} the {read}"
 
 
+_MADE_OF_PARAMETERS = "is made of parameters"
+
 # What raises, or is no comparison at all, whatever the tensor is like.
 ALWAYS_WRONG = ("array first", "comparison", "difference", "put into tensor")
 
@@ -252,8 +254,20 @@ class ImplicitConversion(NamedTuple):
         is_made_by_model = self.learns and self.grad_mode is True and not self.grad_is_proved
         if self.certainty != "tensor" and of_cuts(self.evidence) and not self.is_certain_to_raise:
             return "low"  # what made it may give anything
+        if self.trouble == _MADE_OF_PARAMETERS and self._is_doubtful:
+            return "low"
         speaks = self.is_certain_to_raise or self.is_sent or is_made_by_model or self.mixture in ALWAYS_WRONG
         return "high" if self.certainty == "tensor" and speaks else "medium"
+
+    @property
+    def _is_doubtful(self) -> bool:
+        """Of one argument that is made by what is taken for a model: it may be no tensor, and grad mode may be off.
+
+        Of seven such in five hundred repositories, where nothing else spoke, none was right; of lists of what a model
+        has made, which are losses most often, nearly all.
+        """
+        is_one_argument = self.mixture is None and not self.of_items
+        return is_one_argument and self.certainty != "tensor" and self.grad_mode is not True
 
     def without_habits(self, habits: Collection[str] | None = None) -> ImplicitConversion:
         """What is known if these habits are not believed, or none at all; itself where that changes nothing."""
@@ -272,7 +286,7 @@ class ImplicitConversion(NamedTuple):
         """What the code around shows to go wrong, in words; unlike `unproved` nothing where it shows nothing."""
         grad = device = ""
         if not self.grad_is_proved:
-            grad = "requires grad" if self.requires_grad else "is made of parameters" if self.learns else ""
+            grad = "requires grad" if self.requires_grad else _MADE_OF_PARAMETERS if self.learns else ""
         if not self.device_is_proved:
             device = "is on a device chosen at run time" if self.is_sent else ""
             device = "is on an accelerator" if self.on_cpu is False else device
