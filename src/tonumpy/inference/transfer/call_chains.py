@@ -264,9 +264,17 @@ def _made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: A
     """A function in sight is no model, whatever it is called: `train_model(model)`, `run_network(x)`."""
     if not frame.module.frameworks.only_torch_says or isinstance(called, (Function, BoundMethod)):
         return result
-    is_imported = isinstance(called, Symbol) or (isinstance(function, ast.Name) and _is_imported(frame, function.id))
-    made = made_by_model(result, function, arguments, is_imported=is_imported)
+    made = made_by_model(result, function, arguments, lambda: _is_function(frame, function, called))
     return made if made is result or frame.module.frameworks.names_torch else result
+
+
+def _is_function(frame: Frame, node: ast.expr, called: Value) -> bool:
+    """Whether what is called is a library's, imported, or a method: an attribute that the module binds nowhere, as
+    `self.target_net = net` does, but calls, as in `learner.update_model(batch)`."""
+    if isinstance(node, ast.Attribute):
+        binds = rf"\b{node.attr}[ \t]*(?::[^=\n]*)?=(?!=)"
+        return isinstance(called, Symbol) or not frame.module.text.says("shows", binds)
+    return isinstance(called, Symbol) or (isinstance(node, ast.Name) and _is_imported(frame, node.id))
 
 
 def _is_imported(frame: Frame, name: str) -> bool:

@@ -22,6 +22,7 @@ from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     import ast
+    from collections.abc import Callable
 
 # Where a tensor is sent: that may be an accelerator.
 _DEVICES = frozenset(("device", "dev"))
@@ -45,11 +46,11 @@ def counts_or_names(name: str) -> bool:
     return _COUNTS.search(name) is not None
 
 
-def made_by_model(result: Value, function: ast.expr, arguments: Arguments, *, is_imported: bool) -> Value:
+def made_by_model(result: Value, function: ast.expr, arguments: Arguments, is_function: Callable[[], bool]) -> Value:
     """What something that is called a model makes, and what a loss makes of that, where nothing better is known of it:
     it is where that is, and, made while grad mode may be on, it requires grad as its parameters do.
 
-    What is imported is a function, as `train_model`, if it is called anything beside.
+    What is a function or a method, as `train_model`, is no model if it is called anything beside.
     """
     if not isinstance(result, Unknown):
         return result
@@ -63,7 +64,7 @@ def made_by_model(result: Value, function: ast.expr, arguments: Arguments, *, is
     may_learn = result.requires_grad is None
     *words, last = name.split("_")
     is_called_so = last in _MODELS and words[-1:] not in _BEFORE_A_PURPOSE
-    if name in _MODELS or (is_called_so and not is_imported):
+    if name in _MODELS or (is_called_so and not is_function()):
         return result._replace(learns=may_learn, sent=sent)
     if _LOSSES.search(name) is None:
         return result
