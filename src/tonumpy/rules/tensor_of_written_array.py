@@ -43,9 +43,9 @@ def clipped(x: torch.Tensor):
 
 ## Fix safety
 
-Unsafe: writing to a tensor by its array may be what is meant, which is why the rule is off by default. Of four
-findings of `.numpy()` in some 120 public repositories, three stood in lessons that show the shared memory, and one was
-beside the point. `torch.from_numpy(array)` gets a `.clone()`.
+Unsafe: writing to a tensor by its array may be what is meant, which is why the rule is off by default. Of 17 findings
+in 680 public repositories 11 were right, and ten of these stood in lessons that show the shared memory.
+`torch.from_numpy(array)` gets a `.clone()`.
 """
 
 from __future__ import annotations
