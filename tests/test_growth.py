@@ -251,6 +251,7 @@ def test_the_work_grows_with_the_files_that_call_a_function(tmp_path: Path) -> N
     def work_of(n: int) -> int:
         folder = tmp_path / str(n)
         folder.mkdir()
+        (folder / ".git").mkdir()  # the repository, whatever lies around the folder of the tests
         (folder / "made.py").write_text("import torch\n\n\ndef shown(x):\n    return x.cpu().numpy()\n")
         for i in range(n):
             text = f"import torch\nfrom made import shown\n\n\ndef f(x: torch.Tensor):\n    return shown(x + {i})\n"
