@@ -39,6 +39,7 @@ from tonumpy.report import format_names  # noqa: E402
 from tonumpy.sweep import engine, scratch, supervisor  # noqa: E402
 from tonumpy.sweep.messages import Failure, Orders, Reply, Request, Target  # noqa: E402
 from tonumpy.sweep.scratch import all_places, places  # noqa: E402
+from tonumpy.sweep.store import Store, StoreError  # noqa: E402
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.cuda().numpy()\n"
 FIXED = FLAGGED.replace(".cuda()", ".cuda().detach().cpu()")
@@ -640,6 +641,26 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     assert all(line.endswith(" s left") for line in swept.err.splitlines())  # on a busy machine it tells how far it is
     assert [row["repository"] for row in sweep.rows("repositories")] == [f"{number:02}" for number in range(count)]
     assert len(sweep.rows("findings")) == count * 240
+
+
+@pytest.mark.parametrize("error", [None, "no time zones"])
+def test_an_interrupt_that_a_library_swallows_is_kept(
+    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str | None
+) -> None:
+    """Arrow clears what Python code raises that it calls, or tells of another error."""
+    repository(tmp_path / "all", {"a.py": FLAGGED})
+
+    def swallowing(_store: Store) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        if error is not None:
+            raise StoreError(error)
+
+    monkeypatch.setattr(Store, "refresh", swallowing)
+    swept = sweep("all out")
+    assert (swept.code, swept.out) == (130, "")
+    assert swept.err == "\ntonumpy: interrupted; the same command goes on where it stopped\n"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_scheduler_that_goes_away_loses_nothing(cluster: Cluster, sweep: Sweep, tmp_path: Path) -> None:
