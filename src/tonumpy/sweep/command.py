@@ -49,14 +49,13 @@ def sweep(arguments: argparse.Namespace, checked: argparse.Namespace) -> int:
     if arguments.html is not None:
         check_that_there_is_a_page()
     run = _Run(arguments, _orders(arguments), targets)
-    interrupts = Interrupts()
     try:
-        with interrupts.noted():
+        with run.interrupts.noted():
             store = Store(arguments.output, _run_name(arguments.check_options, checked.config))
-            run.go(store, interrupts)
+            run.go(store)
             run.write_page(store)
     except (StoreError, KeyboardInterrupt) as error:
-        if isinstance(error, StoreError) and not interrupts.came:
+        if isinstance(error, StoreError) and not run.interrupts.came:
             print(f"tonumpy: error: {error}", file=sys.stderr)
             return ERRORS
         print("\ntonumpy: interrupted; the same command goes on where it stopped", file=sys.stderr)
@@ -144,8 +143,9 @@ class _Run:
         self._failures: list[tuple[Target, Failure]] = []
         self._gone: str | None = None
         self._refreshed = 0.0
+        self.interrupts = Interrupts()
 
-    def go(self, store: Store, interrupts: Interrupts) -> None:
+    def go(self, store: Store) -> None:
         from tonumpy.sweep.engine import Engine, EngineGoneError  # saves start-up: the libraries may be missing
         from tonumpy.sweep.progress import Progress  # saves start-up
 
@@ -160,7 +160,7 @@ class _Run:
                 if dashboard is not None:
                     progress.say(f"the engine's dashboard: {dashboard}")
                 try:
-                    self._work(store, engine, waiting, progress, interrupts)
+                    self._work(store, engine, waiting, progress)
                 except EngineGoneError as error:
                     self._give_up(store, str(error), {token.job.target for token in _tokens(engine)})
         except EngineGoneError as error:
@@ -173,11 +173,9 @@ class _Run:
         for target in sorted(under_way - set(self._outcomes), key=str):
             self._fail(store, target, None, Failure("engine", reason))
 
-    def _work(
-        self, store: Store, engine: Engine, waiting: list[Target], progress: Progress, interrupts: Interrupts
-    ) -> None:
+    def _work(self, store: Store, engine: Engine, waiting: list[Target], progress: Progress) -> None:
         self._feed(store, engine, waiting)
-        interrupts.check()
+        self.interrupts.check()
         for token, reply in engine.replies():
             assert isinstance(token, _Token)
             before = len(self._outcomes)
@@ -185,7 +183,7 @@ class _Run:
             if len(self._outcomes) > before:
                 progress.step(self._outcomes[token.job.target].findings)
             self._feed(store, engine, waiting)
-            interrupts.check()
+            self.interrupts.check()
 
     def _feed(self, store: Store, engine: Engine, waiting: list[Target]) -> None:
         while waiting and engine.wants_more:

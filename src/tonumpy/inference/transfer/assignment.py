@@ -117,11 +117,10 @@ def unpack(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:
         if items:
             return [Unknown(Reason.ITEM)] * len(targets)  # it raises, or is not what it seems
     item = item_of(frame, value)
-    items = [Sequence(None, item) if index in stars else item for index in range(len(targets))]
     if isinstance(value, Unknown) and value.reason is Reason.LOSS and isinstance(item, Unknown) and not stars:
         # `loss, accuracy = criterion(guess, y)`: what comes after the loss is told beside it.
         return [item, *(item._replace(learns=False) for _ in targets[1:])]
-    return items
+    return [Sequence(None, item) if index in stars else item for index in range(len(targets))]
 
 
 def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:

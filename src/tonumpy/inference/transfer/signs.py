@@ -62,8 +62,7 @@ def made_by_model(result: Value, function: ast.expr, arguments: Arguments, is_fu
         return result  # a module of torch takes no arrays
     sent = max(result.sent, most_sent(given))
     may_learn = result.requires_grad is None
-    *words, last = name.split("_")
-    is_called_so = last in _MODELS and words[-1:] not in _BEFORE_A_PURPOSE
+    is_called_so = is_model(name) and name.split("_")[-2:-1] not in _BEFORE_A_PURPOSE
     if name in _MODELS or (is_called_so and not is_function()):
         return result._replace(learns=may_learn, sent=sent)
     if _LOSSES.search(name) is None:
