@@ -1,0 +1,60 @@
+"""What the stand-in accelerator tells of a run: one frozen value an event, without torch."""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Literal
+
+    Reason = Literal["grad", "device", "dtype", "layout", "bit", "mixed"]
+    Way = Literal["numpy", "array", "operator", "shared write", "lost gradient"]
+    Observer = Callable[["Event"], None]
+
+
+class Call(NamedTuple):
+    """One frame of a stack: the file as Python knows it, and the part of its text that is being evaluated.
+
+    `row` and `end_row` count from 1; `column` and `end_column` count UTF-8 bytes from 0, as `ast` does. Python 3.10
+    knows only the row: the other three are None there.
+    """
+
+    filename: str
+    row: int
+    function: str
+    end_row: int | None = None
+    column: int | None = None
+    end_column: int | None = None
+
+
+class Event(NamedTuple):
+    """One conversion of a tensor as it happened, or what came of one later.
+
+    `way`: "numpy" is a call of `.numpy()`; "array" one of `__array__` (np.asarray, a ufunc, Matplotlib); "operator"
+    is an operator or function of torch that was given tensors of two devices, or an array and a tensor on the
+    accelerator; "shared write": the array and the tensor share memory, and one of them was written while the other
+    is still in use; "lost gradient": a gradient ended in the array.
+
+    `reasons` are all the reasons for which real hardware refuses it, in the order in which real torch checks them;
+    empty where it is not refused. `error` is the type and the message of the first refusal as real torch gives it.
+    `is_grad_enabled`: grad mode, at the moment of the call. `requires_grad` is the tensor's own, whatever the mode.
+    `device` is what the program sees ("cuda:0"), `dtype` and `layout` are in torch's words ("torch.bfloat16").
+    `shape` is that of the tensor. `stack` has the innermost call first, frames of tonumpy itself left out.
+    """
+
+    way: Way
+    reasons: tuple[Reason, ...]
+    device: str
+    requires_grad: bool
+    is_grad_enabled: bool
+    dtype: str
+    layout: str
+    shape: tuple[int, ...]
+    stack: tuple[Call, ...]
+    error: tuple[str, str] | None = None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the conversion raises on real hardware."""
+        return bool(self.reasons)
