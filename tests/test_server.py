@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pygls.protocol import default_converter
 from tonumpy import check_source, fix_source
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
+    from collections.abc import AsyncIterator, Coroutine, Iterator
 
     from cattrs import Converter
 
@@ -502,3 +503,34 @@ def test_without_its_libraries_the_server_says_what_it_needs(tmp_path: Path) -> 
     done = subprocess.run([sys.executable, "-m", "tonumpy", "server"], env=hiding, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "tonumpy: error: the server needs pygls: pip install 'tonumpy[server]'\n"
+
+
+def _spoken(*messages: dict[str, object]) -> Iterator[bytes]:
+    for message in messages:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        yield b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+@pytest.mark.parametrize(
+    ("goodbye", "code"),
+    [(("shutdown", "exit"), 0), (("exit",), 1), ((), 1), (("shutdown",), 0)],
+    ids=["in order", "exit alone", "the editor is gone", "gone behind its shutdown"],
+)
+def test_the_exit_code_of_the_server_is_that_of_the_protocol(
+    tmp_path: Path, goodbye: tuple[str, ...], code: int
+) -> None:
+    said: list[dict[str, object]] = [
+        {"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}},
+        {"method": "initialized", "params": {}},
+    ]
+    said += [{"method": each, **({"id": 2} if each == "shutdown" else {})} for each in goodbye]
+    done = subprocess.run(
+        [sys.executable, "-m", "tonumpy", "server"],
+        cwd=tmp_path,
+        input=b"".join(_spoken(*said)),
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == code, done.stderr.decode()
+    assert b"Traceback" not in done.stderr and b"error" not in done.stderr, done.stderr.decode()
+    assert done.stdout.count(b"Content-Length") == 1 + goodbye.count("shutdown")

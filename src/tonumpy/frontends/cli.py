@@ -284,8 +284,7 @@ def _server(_: argparse.Namespace) -> int:
         from tonumpy.frontends.language_server import serve  # with libraries that cost more than the rest at start-up
     except ModuleNotFoundError as error:
         raise ConfigError(f"the server needs {error.name}: pip install 'tonumpy[server]'") from error
-    serve()
-    return CLEAN
+    return CLEAN if serve() else 1  # the protocol's codes
 
 
 def process_files(arguments: argparse.Namespace, command: str) -> Run:

@@ -78,6 +78,7 @@ class Server(LanguageServer):
         )
         self.workbench = Workbench()
         self.options: object = None
+        self.is_told_to_stop = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tonumpy")
         self._waiting: dict[str, asyncio.Task[None]] = {}
         self._complaints: set[str] = set()
@@ -377,11 +378,12 @@ def _path_of(uri: str) -> str:
     return to_fs_path(uri) or uri
 
 
-def serve() -> None:
-    """Answer one editor on standard input and output until it says goodbye."""
+def serve() -> bool:
+    """Answer one editor on standard input and output until it is gone. Whether it has said goodbye before."""
     server = Server()
     _add_features(server)
     server.start_io()
+    return server.is_told_to_stop
 
 
 def _add_features(server: Server) -> None:
@@ -402,6 +404,10 @@ def _add_features(server: Server) -> None:
             registration = types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, registered)
             with contextlib.suppress(Exception):  # an editor that breaks its own promise still has all else
                 await server.client_register_capability_async(types.RegistrationParams([registration]))
+
+    @server.feature(types.SHUTDOWN)
+    def _told_to_stop(*_: object) -> None:
+        server.is_told_to_stop = True
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     async def _opened(params: types.DidOpenTextDocumentParams) -> None:

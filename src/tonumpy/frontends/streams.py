@@ -65,9 +65,12 @@ def write_bytes(data: bytes) -> None:
 
 
 def flush() -> None:
-    """What others have printed (argparse, for one), before Python does it when nothing can be said of it any more."""
+    """What others have printed (argparse, for one), before Python does it when nothing can be said of it any more.
+
+    pygls closes standard output when an editor says goodbye.
+    """
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
+        if stream is not None and not stream.closed:
             with _guarded(stream):
                 stream.flush()
 
