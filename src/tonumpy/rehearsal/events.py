@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
     Reason = Literal["grad", "device", "dtype", "layout", "bit", "mixed"]
     Way = Literal["numpy", "array", "operator", "shared write", "lost gradient"]
-    Observer = Callable[["Event"], None]
+    # Called while the stack still stands, in the thread that converts, with the tensor (or what is in its place) as the
+    # program has it; it keeps no reference to it.
+    Observer = Callable[["Event", object], None]
 
 
 class Call(NamedTuple):
