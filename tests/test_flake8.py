@@ -66,7 +66,8 @@ def test_ways_to_ask_for_strict(folder: Path, arguments: list[str]) -> None:
 
 
 def test_only_strict(folder: Path) -> None:
-    assert codes(flake8(folder, "--select=TNP300")) == ["TNP300"]
+    """What another code would speak of is left to none."""
+    assert codes(flake8(folder, "--select=TNP300")) == ["TNP300", "TNP300"]
 
 
 def test_strict_that_is_ignored(folder: Path) -> None:
@@ -137,7 +138,9 @@ def test_named_in_the_version(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_analysed_is_a_report_of_that_file() -> None:
     """flake8 ends its whole run at an exception of a plugin. Only a defect can cause one, so it is planted here."""
-    Plugin.parse_options(Namespace(tonumpy_strict=False, tonumpy_confidence=None, select=None, extend_select=None))
+    of_codes = dict.fromkeys(("select", "extend_select", "ignore", "extend_ignore", "per_file_ignores"))
+    defaults = {"extended_default_select": ["TNP"], "extended_default_ignore": [], "per_file_ignores": ""}
+    Plugin.parse_options(Namespace(tonumpy_strict=False, tonumpy_confidence=None, **of_codes | defaults))
     broken = Plugin(tree="not a tree", filename="broken.py", lines=["import torch\n", "x.numpy()\n"])  # type: ignore[arg-type]
     assert [(row, column, text.split()[0]) for row, column, text, _ in broken.run()] == [(1, 0, "TNP900")]
 

@@ -180,6 +180,9 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
 
     of_all = settings._replace(select=(EVERY_CODE,), ignore=tuple(rule.code for rule in rules), ignored_here=())
     found = check(source, of_all, project)
+    found += [
+        each._replace(code=rule.code) for rule in all_rules() for each in found if each.code in rule.stands_in_for
+    ]
     suppressed = set(found) - set(suppress(source, found))
     for line in lines_of(source) or ():
         for comment in line.comments:
@@ -240,13 +243,17 @@ def _judgements(
     asked = CONFIDENCES.index(settings.confidence)
     for found in conversions:
         conversion = as_believed(found, settings)
+        reported = set[str]()
         for rule in rules:
+            if not reported.isdisjoint(rule.stands_in_for):
+                continue
             judged, message = conversion, rule.check(conversion)
             confidence = "low" if message is None else rule.confidence(conversion)
             if message is None and asked == CONFIDENCES.index("low"):
                 judged = conversion.without_habits()
                 message = None if judged is conversion else rule.check(judged)
-            if message is not None and CONFIDENCES.index(confidence) <= asked:
+            if message is not None and (rule.stands_in_for or CONFIDENCES.index(confidence) <= asked):
+                reported.add(rule.code)
                 is_unbound = isinstance(conversion, Conversion) and conversion.candidate.is_unbound
                 operations = () if is_unbound else compose(rule.repair(judged, settings.style))
                 fix = plan_fix(judged, operations, source)

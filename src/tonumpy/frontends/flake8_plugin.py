@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
     from flake8.options.manager import OptionManager
+    from flake8.style_guide import StyleGuideManager
 
     from tonumpy.config import Configuration, Settings
     from tonumpy.garbage import Sheltered
@@ -24,6 +25,7 @@ class Plugin:
 
     configuration: ClassVar[Configuration]
     codes: ClassVar[tuple[str, ...]]
+    guides: ClassVar[StyleGuideManager]
     project: ClassVar[Project | None]
     sheltered: ClassVar[Sheltered]  # as the project, it comes with the first file that is looked into
 
@@ -59,6 +61,7 @@ class Plugin:
         )
         # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
         cls.codes = ("TNP", *(options.select or ()), *(options.extend_select or ()))
+        cls.guides = _style_guides(options)
         cls.project = None
         try:
             cls.configuration.settings_in(os.curdir)
@@ -69,8 +72,13 @@ class Plugin:
 
     def settings(self) -> Settings:
         """What `[tool.tonumpy]` says of codes does not count: they are selected where flake8's own are."""
+        from tonumpy.rules import all_rules  # only for files that may have findings: start-up
+
         found = self.configuration.settings_in(os.path.dirname(self.filename))
-        return found._replace(select=self.codes, ignore=(), extend_select=())
+        decide = self.guides.style_guide_for(self.filename).decider.decision_for
+        # Where a rule stands in for others it must know which of them are not shown.
+        hidden = tuple(rule.code for rule in all_rules() if decide(rule.code).name == "Ignored")
+        return found._replace(select=self.codes, ignore=(), extend_select=(), ignored_here=hidden)
 
     def run(self) -> Iterator[tuple[int, int, str, type]]:
         from tonumpy.config import may_have_findings  # the same: start-up
@@ -96,3 +104,10 @@ class Plugin:
         for finding in findings:
             # flake8 adds the 1 to the column itself.
             yield finding.start.row, finding.start.column - 1, f"{finding.code} {finding.message}", type(self)
+
+
+def _style_guides(options: Namespace) -> StyleGuideManager:
+    """flake8's own decisions about codes, of which it tells a plugin nothing."""
+    from flake8.style_guide import StyleGuideManager  # not for `flake8 --version`: start-up
+
+    return StyleGuideManager(options, None)  # type: ignore[arg-type]

@@ -140,6 +140,12 @@ def end_sharing(conversion: Conversion | ImplicitConversion, style: Style) -> tu
     return (AddCopy(conversion.call, "clone" if makes_tensor else "copy"),)
 
 
+def convert_arguments(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
+    """Of all of the call's arguments that need one; none where one of them has none."""
+    found = [() if each.of_items else convert_argument(each, style) for each in (conversion, *conversion.others)]
+    return tuple(operation for each in found for operation in each) if all(found) else ()
+
+
 def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
     """What makes an array of an argument before it is given away."""
     argument, chain, cast = conversion.argument, conversion.chain, conversion.links

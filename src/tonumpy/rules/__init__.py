@@ -29,6 +29,8 @@ class Rule(NamedTuple):
     `concerns` tells which of the conversions of a file that are plainly complete (`.detach().cpu().numpy()`, or
     `.cpu().numpy()` under `torch.no_grad()`) the rule may object to: about the others nothing need be inferred for it.
     `confidence` is that of a finding; its own where what is wrong has nothing to do with grad or device.
+    `stands_in_for` are codes: where none of them is reported of a conversion, for it is not selected or not as sure as
+    is asked for, this rule speaks of it, however sure that is.
     `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
     """
 
@@ -41,6 +43,7 @@ class Rule(NamedTuple):
     fix_is_unsafe: bool
     confidence: Callable[[Any], Confidence]
     concerns: Callable[[Complete], Iterable[Candidate]]
+    stands_in_for: tuple[str, ...]
     page: str
 
     @property
@@ -70,6 +73,7 @@ def all_rules() -> tuple[Rule, ...]:
             getattr(module, "FIX_IS_UNSAFE", False),
             getattr(module, "confidence", attrgetter("confidence")),
             getattr(module, "concerns", _no_complete_chain),
+            getattr(module, "STANDS_IN_FOR", ()),
             (module.__doc__ or "").strip(),
         )
         for name, module in modules.items()

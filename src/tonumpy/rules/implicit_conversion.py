@@ -62,16 +62,15 @@ list that is filled elsewhere: convert what goes into it, `losses.append(loss.it
 from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repair.operations import convert_argument
+from tonumpy.repair.operations import convert_arguments
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
-    from tonumpy.findings import Style
-    from tonumpy.repair.operations import Operation
 
 CODE = "TNP104"
 ON_BY_DEFAULT = True
 JUDGES = ("arguments",)
+repair = convert_arguments
 
 
 def check(conversion: ImplicitConversion) -> str | None:
@@ -85,9 +84,3 @@ def check(conversion: ImplicitConversion) -> str | None:
         return f"`{conversion.function}` makes an array of {what}; each {raises}: convert each when it is added"
     what = "a tensor" if is_proved else "what reads as a tensor"
     return f"`{conversion.function}` makes an array of {what} that {raises}"
-
-
-def repair(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
-    """Of all of the call's arguments that need one; none where one of them has none."""
-    found = [() if each.of_items else convert_argument(each, style) for each in (conversion, *conversion.others)]
-    return tuple(operation for each in found for operation in each) if all(found) else ()

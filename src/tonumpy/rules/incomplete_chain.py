@@ -5,11 +5,15 @@
 Reports every conversion of a torch tensor that does not call both `.detach()` and `.cpu()`, also where the code as it
 stands is proved safe. Off by default; `strict = true`, `--strict` or selecting the code turns it on.
 
+Nothing slips through it: what TNP101, TNP102 or TNP103 reports is left to them, and where they are not selected, or are
+less sure than `--confidence` asks for, it is reported here, whatever the confidence. So is an argument that NumPy or
+another library converts (TNP104), where it is known to be in trouble.
+
 ## Why is this bad
 
-It is not, today. "Always call both, it costs nothing" is a house rule that many teams keep, because code moves: the
-`torch.no_grad()` above a conversion is lifted, the tensor made on the CPU gets a `device=`, and a conversion that was
-right starts to raise far from the change.
+Where it is proved safe it is not, today. "Always call both, it costs nothing" is a house rule that many teams keep,
+because code moves: the `torch.no_grad()` above a conversion is lifted, the tensor made on the CPU gets a `device=`, and
+a conversion that was right starts to raise far from the change.
 
 ## Example
 
@@ -31,39 +35,52 @@ with torch.no_grad():
 
 ## Fix safety
 
-Safe: only conversions of proved tensors, or of expressions that by their own words are torch tensors, are reported.
+As for TNP101: safe where the receiver is proved, or by its own words is, a torch tensor; unsafe otherwise. Of an
+argument as for TNP104.
 """
 
 from __future__ import annotations
 
-from operator import attrgetter
-
+from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.inference.completeness import has_complete_chain
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repair.operations import complete_chain
+from tonumpy.repair.operations import complete_chain, convert_arguments
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
+    from tonumpy.findings import Confidence, Style
     from tonumpy.inference.completeness import Complete
+    from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
 
 CODE = "TNP300"
 ON_BY_DEFAULT = False
-confidence = attrgetter("confidence_of_kind")
-repair = complete_chain
+JUDGES = ("receivers", "arguments")
+STANDS_IN_FOR = ("TNP101", "TNP102", "TNP103", "TNP104")
 
 
 def concerns(complete: Complete) -> list[Candidate]:
     return [candidate for candidate in complete.candidates if not has_complete_chain(candidate)]
 
 
-def check(conversion: Conversion) -> str | None:
-    if conversion.is_complete or conversion.certainty == "possible":
-        return None
-    if not (conversion.grad_is_proved and conversion.device_is_proved):
-        return None  # TNP101, TNP102 or TNP103 speaks of it
-    missing = [
-        name for name, link in ((".detach()", conversion.chain.detach), (".cpu()", conversion.chain.cpu)) if not link
-    ]
+def check(conversion: Conversion | ImplicitConversion) -> str | None:
+    chain = conversion.chain
+    missing = [name for name, link in ((".detach()", chain.detach), (".cpu()", chain.cpu)) if not link]
     links = " and ".join(f"`{name}`" for name in missing)
+    if isinstance(conversion, ImplicitConversion):
+        is_known = conversion.certainty == "tensor" or conversion.confidence != "low"
+        if not links or not conversion.trouble or not is_known:
+            return None
+        return f"`{conversion.function}` makes an array of a tensor without {links}, which strict asks for"
+    if conversion.is_complete:
+        return None
     return f"`.numpy()` without {links} on {conversion.subject}, which strict asks for"
+
+
+def confidence(conversion: Conversion | ImplicitConversion) -> Confidence:
+    return conversion.confidence_of_kind if isinstance(conversion, Conversion) else conversion.confidence
+
+
+def repair(conversion: Conversion | ImplicitConversion, style: Style) -> tuple[Operation, ...]:
+    if isinstance(conversion, ImplicitConversion):
+        return convert_arguments(conversion, style)
+    return complete_chain(conversion, style)
