@@ -178,7 +178,7 @@ def test_the_bare_prefix_selects_what_is_on_by_default(run_tonumpy: RunTonumpy) 
 def test_an_unknown_code_is_refused(run_tonumpy: RunTonumpy) -> None:
     result = run_tonumpy("check", "--select", "TNP1001")
     assert result.code == 2
-    assert "argument --select: no rule has the code `TNP1001`; did you mean `TNP101`?" in result.err
+    assert "--select: no rule has the code `TNP1001`; did you mean `TNP101`?" in result.err
 
 
 # check: standard input

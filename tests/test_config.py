@@ -198,7 +198,7 @@ def test_ignores_of_files(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     assert (tmp_path / "tests" / "a.py").read_text() == SAFE
     for wrong in ("TNP101", "tests/*:"):
         result = run_tonumpy("check", "--per-file-ignores", wrong)
-        assert (result.code, "argument --per-file-ignores: " in result.err) == (2, True)
+        assert (result.code, "--per-file-ignores: " in result.err) == (2, True)
 
 
 # a file that extends another

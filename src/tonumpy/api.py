@@ -8,7 +8,7 @@ from os import fspath
 from typing import overload
 
 from tonumpy import pipeline
-from tonumpy.config import Choices, Configuration, Settings, may_have_findings, read_codes
+from tonumpy.config import Choices, Configuration, Settings, combine, may_have_findings, read_choices
 from tonumpy.findings import SourceError
 from tonumpy.frontends import run
 from tonumpy.frontends.disk import read
@@ -43,12 +43,19 @@ def check_source(
 
     `select` and `ignore` take codes or their beginnings, as on the command line. No configuration file is read.
     `confidence` is the least that is wanted, and `disable_habits` names habits that are not believed.
-    SourceError where the source cannot be decoded or parsed, ValueError for an unknown code. The source is that of a
-    notebook, JSON, where the file name ends with `.ipynb`; of a cell that cannot be parsed a SyntaxWarning tells.
+    SourceError where the source cannot be decoded or parsed, ValueError for an argument that is wrong. The source is
+    that of a notebook, JSON, where the file name ends with `.ipynb`; of a cell that cannot be parsed a SyntaxWarning
+    tells.
     """
+    settings = _settings(
+        select=select,
+        ignore=ignore,
+        strict=strict,
+        style=style,
+        confidence=confidence,
+        disable_habits=disable_habits,
+    )
     module = source_of(source, filename)
-    settings = _settings(select, ignore, strict, style)
-    settings = settings._replace(confidence=confidence, disable_habits=tuple(disable_habits))
     found = pipeline.check(module, settings, Project())
     _warn_of_cells(module)
     return module.placed(suppress(module, found))
@@ -79,16 +86,11 @@ def check_paths(
     """What `tonumpy check PATH...` finds: the files in folders, less what is excluded, each under its pyproject.toml.
 
     The other arguments are the options of these names; None leaves the choice to the files. `jobs` is the number of
-    processes, 0 for one a core. ConfigError for a configuration file that cannot be followed, ValueError for an unknown
-    code; a file that cannot be read or parsed is among the errors, and the others are checked all the same. So is each
-    path where none of them leads to a file of Python.
+    processes, 0 for one a core. ConfigError for a configuration file that cannot be followed, ValueError for an
+    argument that is wrong; a file that cannot be read or parsed is among the errors, and the others are checked all the
+    same. So is each path where none of them leads to a file of Python.
     """
-    choices = Choices(
-        select=None if select is None else read_codes(select),
-        ignore=None if ignore is None else read_codes(ignore),
-        strict=strict,
-        confidence=confidence,
-    )
+    choices = read_choices(select=select, ignore=ignore, strict=strict, confidence=confidence, jobs=jobs)
     configuration = Configuration(choices, None if config is None else fspath(config), isolated)
     named = [fspath(path) for path in paths]
     found = find_files(named, configuration)
@@ -143,8 +145,9 @@ def fix_source(
 
     What is not repaired stays as it is, byte for byte. The other arguments and the errors are those of `check_source`.
     """
+    settings = _settings(select=select, ignore=ignore, strict=strict, style=style)
     module = source_of(source, filename)
-    text = pipeline.fix(module, _settings(select, ignore, strict, style), Project(), unsafe=unsafe).text
+    text = pipeline.fix(module, settings, Project(), unsafe=unsafe).text
     _warn_of_cells(module)
     return text if isinstance(source, str) else module.encode(text)
 
@@ -155,5 +158,5 @@ def _warn_of_cells(source: Source) -> None:
         warnings.warn(str(error), SyntaxWarning, stacklevel=3)
 
 
-def _settings(select: Sequence[str], ignore: Sequence[str], strict: bool, style: Style) -> Settings:
-    return Settings(select=read_codes(select), ignore=read_codes(ignore), strict=strict, style=style)
+def _settings(**said: object) -> Settings:
+    return combine(Choices(), read_choices(**said))

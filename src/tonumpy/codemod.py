@@ -11,7 +11,7 @@ from __future__ import annotations
 from libcst import Module, parse_module
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
-from tonumpy.config import Settings
+from tonumpy.config import Choices, combine, read_choices
 from tonumpy.findings import STYLES, SourceError
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -50,7 +50,7 @@ class FixNumpyConversionsCommand(CodemodCommand):
         self, context: CodemodContext, strict: bool = False, unsafe_fixes: bool = False, style: Style = "links"
     ) -> None:
         super().__init__(context)
-        self.settings = Settings(strict=strict, style=style)
+        self.settings = combine(Choices(), read_choices(strict=strict, style=style))
         self.unsafe_fixes = unsafe_fixes
 
     def transform_module_impl(self, tree: Module) -> Module:

@@ -336,6 +336,19 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
     return Choices(**choices)  # type: ignore[arg-type]
 
 
+def read_choices(**said: object) -> Choices:
+    """What a program says in a call, by the names of `Choices`, None where it says nothing; ValueError that names what
+    is wrong."""
+    choices: dict[str, Any] = {}
+    for name, value in said.items():
+        key = name.replace("_", "-")
+        try:
+            choices[name] = None if value is None else _READERS[key](value, os.getcwd())
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from error
+    return Choices(**choices)
+
+
 def _row_of(error: ValueError, key: str, text: str) -> str:
     """`:ROW` for what is wrong in a row of `[[tool.tonumpy.KEY]]`."""
     from tonumpy.promises import WrongRowError  # only where something is wrong: start-up
@@ -416,18 +429,12 @@ def _read_path(kind: str, others: str, value: object, root: str) -> str:
     return path
 
 
-def _read_style(value: object, _root: str) -> Style:
-    for style in STYLES:
-        if value == style:
-            return style
-    raise ValueError(f"expected {' or '.join(map(_shown, STYLES))}, found {_shown(value)}")
+def _read_one_of(words: Sequence[str], value: object, _root: str) -> str:
+    if isinstance(value, str) and value in words:
+        return value
+    from tonumpy.suggestions import either  # only where something is wrong: start-up
 
-
-def read_confidence(value: object, _root: str = "") -> Confidence:
-    for confidence in CONFIDENCES:
-        if value == confidence:
-            return confidence
-    raise ValueError(f"expected {', '.join(map(_shown, CONFIDENCES))}, found {_shown(value)}")
+    raise ValueError(f"expected {either([*map(_shown, words)])}, found {_shown(value)}")
 
 
 def _read_habits(value: object, _root: str) -> tuple[str, ...]:
@@ -461,13 +468,13 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "ignore": read_codes,
     "per-file-ignores": read_file_ignores,
     "strict": _read_bool,
-    "style": _read_style,
+    "style": partial(_read_one_of, STYLES),
     "exclude": read_globs,
     "extend-exclude": read_globs,
     "force-exclude": _read_bool,
     "unsafe-fixes": _read_bool,
     "jobs": read_jobs,
-    "confidence": read_confidence,
+    "confidence": partial(_read_one_of, CONFIDENCES),
     "disable-habits": _read_habits,
     "baseline": partial(_read_path, "file", "`--baseline`"),
     "promises": _read_promises,

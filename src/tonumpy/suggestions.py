@@ -1,4 +1,4 @@
-"""What somebody may have meant by a word that is not known."""
+"""What somebody may have meant by a word that is not known, and which words there are."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def suggestion(word: str, known: Sequence[str]) -> str:
     if close:
         return f"; did you mean `{matches[close[0]]}`?"
     return f"; there are {', '.join(f'`{name}`' for name in known)}"
+
+
+def either(words: Sequence[str]) -> str:
+    """`high, medium or low`"""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

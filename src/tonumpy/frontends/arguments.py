@@ -1,4 +1,4 @@
-"""Parses the arguments of the command; what is wrong there ends the process with usage and exit code 2."""
+"""Parses the arguments of the command; what is wrong there is a ConfigError that names the option."""
 
 from __future__ import annotations
 
@@ -42,9 +42,25 @@ class _WhileBuilt(argparse.RawDescriptionHelpFormatter):
         """Nothing that it makes is shown."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """What is wrong is one line, without the usage of a command that has dozens of options."""
+
+    def error(self, message: str) -> NoReturn:
+        if "are required" in message:
+            message = f"{message}; `{self.prog} --help` shows how"
+        raise ConfigError(message.removeprefix("argument "))
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            from tonumpy.suggestions import either  # only where something is wrong: start-up
+
+            choices = [str(each) for each in action.choices]
+            raise argparse.ArgumentError(action, f"expected {either(choices)}, found `{value}`")
+
+
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """`command` names the command. An option that was not given is None or False, so that a file may decide."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tonumpy",
         description="Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.",
         epilog=_EXIT_CODES,

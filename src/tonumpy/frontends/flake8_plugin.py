@@ -54,11 +54,15 @@ class Plugin:
 
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
-        from tonumpy.config import Choices, ConfigError, Configuration  # not for `flake8 --version`: start-up
+        from tonumpy.config import ConfigError, Configuration, read_choices  # not for `flake8 --version`: start-up
 
-        cls.configuration = Configuration(
-            Choices(strict=options.tonumpy_strict or None, confidence=options.tonumpy_confidence)
-        )
+        try:  # flake8 looks at `choices` on the command line only
+            said = read_choices(strict=options.tonumpy_strict or None, confidence=options.tonumpy_confidence)
+        except ValueError as error:
+            from flake8.exceptions import ExecutionError
+
+            raise ExecutionError(f"tonumpy-{error}") from error
+        cls.configuration = Configuration(said)
         # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
         cls.codes = ("TNP", *(options.select or ()), *(options.extend_select or ()))
         cls.guides = _style_guides(options)
