@@ -57,6 +57,15 @@ def test_the_check_of_the_action(tmp_path: Path) -> None:
     ]
 
 
+def test_the_action_passes_in_a_repository_without_python(tmp_path: Path) -> None:
+    (tmp_path / "runner" / "tonumpy").mkdir(parents=True)
+    (tmp_path / "runner" / "tonumpy" / "bin").symlink_to(Path(sys.executable).parent)
+    given = {"PATHS": ACTION["inputs"]["paths"]["default"], "ARGS": ACTION["inputs"]["args"]["default"]}
+    done = bash(ACTION["runs"]["steps"][1]["run"], tmp_path, RUNNER_TEMP=str(tmp_path / "runner"), **given)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "tonumpy: warning: no Python files found under the given paths\n"
+
+
 def test_the_inputs_are_those_that_are_used() -> None:
     used = re.findall(r"inputs\.(\w+)", (ROOT / "action.yml").read_text("utf-8"))
     assert set(used) == set(ACTION["inputs"])

@@ -67,9 +67,30 @@ def test_check_of_clean_files(run_tonumpy: RunTonumpy) -> None:
     assert run_tonumpy("check", "clean.py")[:3] == (0, "All checks passed!\n", "")
 
 
-def test_check_of_nothing_warns(run_tonumpy: RunTonumpy) -> None:
-    result = run_tonumpy("check")
+@pytest.mark.parametrize("paths", [(), (".",), ("./", "../{here}"), ("{cwd}",), ("--force-exclude", ".")])
+@pytest.mark.parametrize("command", ["check", "fix"])
+def test_the_folder_at_hand_without_python_is_a_warning(
+    run_tonumpy: RunTonumpy, tmp_path: Path, command: str, paths: tuple[str, ...]
+) -> None:
+    result = run_tonumpy(command, *(each.format(cwd=tmp_path, here=tmp_path.name) for each in paths))
     assert (result.code, result.err) == (0, "tonumpy: warning: no Python files found under the given paths\n")
+    assert result.out == "No files were checked.\n"
+
+
+@pytest.mark.parametrize("in_repository", [False, True])
+@pytest.mark.parametrize("glob", ["src", "src/*", "*.py"])
+def test_a_folder_of_which_all_is_excluded_is_a_warning(
+    run_tonumpy: RunTonumpy, folder: Path, glob: str, in_repository: bool
+) -> None:
+    if in_repository:
+        subprocess.run(["git", "init", "-q", folder], check=True)
+    (folder / "src").mkdir()
+    (folder / "safe.py").rename(folder / "src" / "safe.py")
+    (folder / "pyproject.toml").write_text(f"[tool.tonumpy]\nexclude = ['{glob}']\n")
+    for options in ((), ("--force-exclude",)):
+        result = run_tonumpy("check", *options, "src")
+        told = "tonumpy: warning: no Python files found under the given paths, all of them are excluded\n"
+        assert (result.code, result.out, result.err) == (0, "No files were checked.\n", told)
 
 
 @pytest.mark.parametrize("command", ["check", "fix"])

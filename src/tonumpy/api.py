@@ -12,7 +12,7 @@ from tonumpy.config import Choices, Configuration, Settings, combine, may_have_f
 from tonumpy.findings import SourceError
 from tonumpy.frontends import run
 from tonumpy.frontends.disk import read
-from tonumpy.frontends.files import find_files, nothing_in
+from tonumpy.frontends.files import find_files
 from tonumpy.frontends.outcomes import Task
 from tonumpy.frontends.parallel import outcomes_of
 from tonumpy.inference.index.project import Project
@@ -93,8 +93,8 @@ def check_paths(
     choices = read_choices(select=select, ignore=ignore, strict=strict, confidence=confidence, jobs=jobs)
     configuration = Configuration(choices, None if config is None else fspath(config), isolated)
     named = [fspath(path) for path in paths]
-    found = find_files(named, configuration)
-    errors, tasks = list(found.errors or (nothing_in(named) if found.is_nothing() else ())), []
+    found = find_files(named, configuration).with_nothing_told(named)
+    errors, tasks = list(found.errors), []
     for path in found.files:
         try:
             data = read(path)

@@ -11,7 +11,7 @@ from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.arguments import parse_arguments, read_cell, read_place
 from tonumpy.frontends.disk import read, write_report
-from tonumpy.frontends.files import find_files, nothing_in
+from tonumpy.frontends.files import find_files
 from tonumpy.frontends.streams import StreamError
 from tonumpy.frontends.streams import write as _write
 from tonumpy.frontends.streams import write_bytes as _write_bytes
@@ -93,7 +93,7 @@ def _check(arguments: argparse.Namespace) -> int:
     if _is_for_people(form) and not arguments.quiet:
         from tonumpy.report.parts.summary import summary_of_check  # only here: start-up
 
-        _write(summary_of_check(report, hidden), sys.stdout)
+        _write(summary_of_check(report, hidden, of_nothing=not run.looked_at), sys.stdout)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
@@ -200,7 +200,8 @@ def _fix(arguments: argparse.Namespace) -> int:
     if arguments.show_fixes:
         _write(summary.repairs(fixed, written=not arguments.diff), told)
     if not arguments.quiet and (_is_for_people(form) or arguments.output_file):
-        _write(summary.summary_of_fix(report, fixed, written=not arguments.diff), speech)
+        told_of = {"written": not arguments.diff, "of_nothing": not run.looked_at}
+        _write(summary.summary_of_fix(report, fixed, **told_of), speech)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
@@ -328,14 +329,11 @@ def configuration_of(arguments: argparse.Namespace) -> Configuration:
 
 
 def named_files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
-    found = find_files(arguments.paths or [os.curdir], configuration)
+    paths = arguments.paths or [os.curdir]
+    found = find_files(paths, configuration)
+    found = found.with_nothing_told(paths, as_warning=getattr(arguments, "exit_zero", False))
     errors += found.errors
     _write("".join(f"tonumpy: warning: {_visible(warning)}\n" for warning in found.warnings), sys.stderr)
-    if found.is_nothing():
-        if not arguments.paths or getattr(arguments, "exit_zero", False):
-            _write("tonumpy: warning: no Python files found under the given paths\n", sys.stderr)
-        else:
-            errors += nothing_in(arguments.paths)
     if arguments.command == "fix" and not arguments.diff:
         from tonumpy.frontends.writing import remove_leftovers  # here for a quick start-up of check
 

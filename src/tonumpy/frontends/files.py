@@ -14,7 +14,7 @@ from tonumpy.text.prefilter import may_be_of_python
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tonumpy.config import Configuration
     from tonumpy.frontends.git import Git, Listed
@@ -26,23 +26,26 @@ _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
 class Found(NamedTuple):
     """`files` are sorted and each file is there once, whatever the order and the overlap of the arguments.
 
-    `excluded` are those that were named and that `force_exclude` leaves out all the same.
+    `excluded` are those that were named and that `force_exclude` leaves out all the same. `leaves_out`: something that
+    is in a folder is excluded, be it a folder.
     """
 
     files: list[str]
     errors: list[SourceError]
     warnings: list[str]
     excluded: list[str]
+    leaves_out: bool = False
 
-    def is_nothing(self) -> bool:
-        """Whether there is nothing to check, and nobody has been told so."""
-        return not (self.files or self.errors or self.excluded)
-
-
-def nothing_in(paths: Iterable[str]) -> list[SourceError]:
-    """The errors of paths that were named, and lead to nothing: a run that checked nothing must not sound like one
-    that found all in order."""
-    return [SourceError(path, "no Python files found here, nothing was checked") for path in paths]
+    def with_nothing_told(self, paths: Sequence[str], *, as_warning: bool = False) -> Found:
+        """A run that checked nothing must not sound like one that found all in order: an error of each path that was
+        named, a warning where none was but the folder at hand, or what there is was excluded."""
+        if self.files or self.errors or self.excluded:
+            return self
+        if as_warning or self.leaves_out or all(os.path.realpath(path) == os.path.realpath("") for path in paths):
+            why = ", all of them are excluded" if self.leaves_out else ""
+            return self._replace(warnings=[*self.warnings, f"no Python files found under the given paths{why}"])
+        errors = [SourceError(path, "no Python files found here, nothing was checked") for path in paths]
+        return self._replace(errors=errors)
 
 
 def find_files(arguments: Iterable[str], configuration: Configuration) -> Found:
@@ -59,7 +62,8 @@ def find_files(arguments: Iterable[str], configuration: Configuration) -> Found:
             search.named_file(path)
         else:
             search.errors.append(SourceError(path, "No such file or directory"))
-    return Found(_each_once(search.files, search.links), search.errors, search.warnings, search.excluded)
+    files = _each_once(search.files, search.links)
+    return Found(files, search.errors, search.warnings, search.excluded, search.leaves_out)
 
 
 class _Search:
@@ -72,6 +76,7 @@ class _Search:
         self.errors: list[SourceError] = []
         self.warnings: list[str] = []
         self.excluded: list[str] = []
+        self.leaves_out = False
 
     @cached_property
     def git(self) -> Git:
@@ -138,13 +143,12 @@ class _Search:
                 continue
             if folder != top and any(entry.name == "pyvenv.cfg" for entry in entries):
                 continue  # a virtual environment, whatever its name
-            exclude = self.configuration.settings_in(folder).exclude
             for entry in entries:
                 path = _join(folder, entry.name)
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in USUAL_FOLDERS and not excludes(exclude, path):
+                    if entry.name not in USUAL_FOLDERS and not self._is_excluded(path):
                         (repositories if _is_repository(path) else folders).append(path)
-                elif entry.name.endswith(SUFFIXES) and _may_be_file(entry) and not excludes(exclude, path):
+                elif entry.name.endswith(SUFFIXES) and _may_be_file(entry) and not self._is_excluded(path):
                     self._take(path, is_link=entry.is_symlink())
         return repositories
 
@@ -154,7 +158,9 @@ class _Search:
             self.links.add(path)
 
     def _is_excluded(self, path: str) -> bool:
-        return excludes(self.configuration.settings_in(os.path.dirname(path)).exclude, path)
+        is_excluded = excludes(self.configuration.settings_in(os.path.dirname(path)).exclude, path)
+        self.leaves_out = self.leaves_out or is_excluded
+        return is_excluded
 
 
 def _is_in_place(folder: str, known: dict[str, bool], name: str) -> bool:

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from tonumpy.findings import Finding
 
 
-def summary_of_check(report: Report, hidden: int = 0) -> str:
-    """The closing words of `tonumpy check`; `hidden` is how many findings a baseline has left out."""
+def summary_of_check(report: Report, hidden: int = 0, *, of_nothing: bool = False) -> str:
+    """The closing words of `tonumpy check`; `hidden` is how many findings a baseline has left out.
+
+    `of_nothing`: there was no file to check.
+    """
     lines = _unchecked(report)
     if report.findings:
         files = len({finding.filename for finding in report.findings})
@@ -23,11 +26,11 @@ def summary_of_check(report: Report, hidden: int = 0) -> str:
     elif hidden:
         lines.append(f"Found {_count(hidden, 'finding')} of the baseline and no others.")
     elif not report.errors:
-        lines.append("All checks passed!")
+        lines.append(_all_well(of_nothing))
     return "".join(f"{line}\n" for line in lines)
 
 
-def summary_of_fix(report: Report, fixed: Sequence[Finding], *, written: bool) -> str:
+def summary_of_fix(report: Report, fixed: Sequence[Finding], *, written: bool, of_nothing: bool) -> str:
     """The closing words of `tonumpy fix`, whose report holds the findings that are left."""
     lines = _unchecked(report)
     if fixed:
@@ -38,8 +41,12 @@ def summary_of_fix(report: Report, fixed: Sequence[Finding], *, written: bool) -
     elif report.findings:
         lines.append(f"Fixed nothing, {_count(len(report.findings), 'finding')} left.")
     elif not report.errors:
-        lines.append("All checks passed!")
+        lines.append(_all_well(of_nothing))
     return "".join(f"{line}\n" for line in lines + _offer(report))
+
+
+def _all_well(of_nothing: bool) -> str:
+    return "No files were checked." if of_nothing else "All checks passed!"
 
 
 def summary_of_silence(silenced: Sequence[Finding]) -> str:
