@@ -136,8 +136,14 @@ def test_what_a_baseline_holds(old: Path) -> None:
     assert json.loads((old / "tonumpy-baseline.json").read_text()) == {
         "version": 1,
         "findings": [
-            {"path": "src/a.py", "code": "TNP101", "line": "x.numpy()", "count": 2},
-            {"path": "src/a.py", "code": "TNP102", "line": "return y.cpu().numpy()", "count": 1},
+            {"path": "src/a.py", "code": "TNP101", "line": "x.numpy()", "confidence": "medium", "count": 2},
+            {
+                "path": "src/a.py",
+                "code": "TNP102",
+                "line": "return y.cpu().numpy()",
+                "confidence": "medium",
+                "count": 1,
+            },
         ],
     }
 
@@ -176,8 +182,45 @@ def test_what_is_stale_is_named(old: Path, run_tonumpy: RunTonumpy) -> None:
         "tonumpy: warning: tonumpy-baseline.json has TNP102 in src/a.py for nothing: `return y.cpu().numpy()`",
     ]
     assert run_tonumpy("check", "b.py", *baseline).err == ""
+    assert run_tonumpy("check", "--select=TNP103", *baseline).err == ""
+    assert run_tonumpy("check", "--confidence=high", *baseline).err == ""
     (old / "src" / "a.py").unlink()
-    assert run_tonumpy("check", "b.py", *baseline).err.count("for nothing") == 2
+    assert run_tonumpy("check", "b.py", *baseline).err == ""
+    assert run_tonumpy("check", ".", *baseline).err.count("for nothing") == 2
+
+
+def _entries(folder: Path) -> list[tuple[str, str]]:
+    found = json.loads((folder / "tonumpy-baseline.json").read_text())["findings"]
+    return [(each["path"], each["code"]) for each in found]
+
+
+def test_a_baseline_changes_only_in_what_was_checked(old: Path, run_tonumpy: RunTonumpy) -> None:
+    of_a = [("src/a.py", "TNP101"), ("src/a.py", "TNP102")]
+    (old / "src" / "b.py").write_text(HEAD + "    return x.detach().numpy()\n")
+    result = run_tonumpy("baseline", "write", "src/b.py")
+    assert result.out == "Wrote tonumpy-baseline.json: findings in it: 4.\n"
+    assert _entries(old) == [*of_a, ("src/b.py", "TNP103")]
+    (old / "src" / "a.py").write_text(HEAD)
+    (old / "src" / "c.py").write_text(HEAD + "    return x.numpy()\n")
+    run_tonumpy("baseline", "write", "src/c.py")
+    assert _entries(old) == [*of_a, ("src/b.py", "TNP103"), ("src/c.py", "TNP101")]
+    for option in ("--select=TNP101", "--ignore=TNP102"):  # of another rule nothing was asked
+        run_tonumpy("baseline", "write", option)
+        assert _entries(old) == [("src/a.py", "TNP102"), ("src/b.py", "TNP103"), ("src/c.py", "TNP101")]
+    run_tonumpy("baseline", "write", "--confidence=high")  # nor of what is less sure
+    assert len(_entries(old)) == 3
+    (old / "src" / "b.py").unlink()
+    run_tonumpy("baseline", "write", "src/c.py")
+    assert ("src/b.py", "TNP103") in _entries(old)
+    run_tonumpy("baseline", "write", "src")
+    assert _entries(old) == [("src/c.py", "TNP101")]
+
+
+def test_a_baseline_is_not_written_over_what_is_none(old: Path, run_tonumpy: RunTonumpy) -> None:
+    before = (old / "src" / "a.py").read_text()
+    result = run_tonumpy("baseline", "write", "--baseline", "src/a.py")
+    assert (result.code, (old / "src" / "a.py").read_text()) == (2, before)
+    assert result.err.startswith("tonumpy: error: src/a.py: not valid JSON: ")
 
 
 def test_fix_repairs_what_the_baseline_has(old: Path, run_tonumpy: RunTonumpy) -> None:

@@ -9,14 +9,17 @@ import json
 import os
 
 from tonumpy.config import ConfigError
-from tonumpy.frontends.disk import write_report
+from tonumpy.findings import CONFIDENCES
+from tonumpy.frontends.disk import refuse_outside, write_report
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.rules import all_rules
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
-    from tonumpy.findings import Finding
+    from tonumpy.config import Settings
+    from tonumpy.findings import Confidence, Finding
     from tonumpy.report import Report
 
 DEFAULT = "tonumpy-baseline.json"
@@ -39,20 +42,46 @@ class Kept(NamedTuple):
     stale: list[Key]
 
 
-def write(path: str, report: Report) -> int:
-    """Returns the number of findings."""
-    counts: dict[Key, int] = {}
+class Scope(NamedTuple):
+    """What a run has judged: these files, by the rules that their settings select, down to the confidence asked for.
+
+    `named` are the paths that it was given.
+    """
+
+    named: Sequence[str]
+    files: Sequence[str]
+    settings_of: Callable[[str], Settings]
+
+
+# How often a baseline has a finding, by its confidence.
+_Counts = dict[tuple[Key, "Confidence"], int]
+
+
+def write(path: str, report: Report, scope: Scope) -> int:
+    """Returns the number of findings in it. What there was of what the run has not judged stays."""
+    refuse_outside(path)
+    judged = _Judged(path, scope)
+    before = _read(path) if os.path.exists(path) else {}
+    counts: _Counts = {of: count for of, count in before.items() if not judged(*of)}
     for finding in report.findings:
-        key = _key(path, finding, report)
-        counts[key] = counts.get(key, 0) + 1
-    entries = [{**key._asdict(), "count": count} for key, count in sorted(counts.items())]
+        of = _key(path, finding, report), finding.confidence
+        counts[of] = counts.get(of, 0) + 1
+    entries = [
+        {**key._asdict(), "confidence": confidence, "count": count}
+        for (key, confidence), count in sorted(counts.items())
+    ]
     write_report(path, json.dumps({"version": _VERSION, "findings": entries}, indent=2) + "\n")
     return sum(counts.values())
 
 
-def without(path: str, report: Report, looked_at: Iterable[str]) -> Kept:
-    """An entry is stale if its file was looked at, or is not there any more, and has fewer such findings."""
-    left = _read(path)
+def without(path: str, report: Report, scope: Scope) -> Kept:
+    """An entry is stale if the run would have found it, and has found fewer such findings."""
+    judged = _Judged(path, scope)
+    left = dict[Key, int]()
+    unseen = dict[Key, int]()
+    for (key, confidence), count in _read(path).items():
+        left[key] = left.get(key, 0) + count
+        unseen[key] = unseen.get(key, 0) + (0 if judged(key, confidence) else count)
     kept = []
     for finding in report.findings:
         key = _key(path, finding, report)
@@ -60,14 +89,31 @@ def without(path: str, report: Report, looked_at: Iterable[str]) -> Kept:
             left[key] -= 1
         else:
             kept.append(finding)
-    folder = os.path.dirname(os.path.abspath(path))
-    seen = {_relative(path, each) for each in looked_at}
-    stale = [
-        key
-        for key, count in sorted(left.items())
-        if count and (key.path in seen or not os.path.exists(os.path.join(folder, key.path)))
-    ]
+    stale = [key for key, count in sorted(left.items()) if count > unseen[key]]
     return Kept(report._replace(findings=kept), len(report.findings) - len(kept), stale)
+
+
+class _Judged:
+    """Whether a run would have found what a baseline tells of."""
+
+    def __init__(self, path: str, scope: Scope) -> None:
+        self._folder = os.path.dirname(os.path.abspath(path))
+        self._scope = scope
+        self._files = {_relative(path, each) for each in scope.files}
+        self._named = [os.path.abspath(each) for each in scope.named]
+        self._rules = {rule.code: rule for rule in all_rules()}
+
+    def __call__(self, key: Key, confidence: Confidence) -> bool:
+        file = os.path.normpath(os.path.join(self._folder, key.path))
+        if key.path not in self._files and (os.path.exists(file) or not self._is_named(file)):
+            return False
+        settings, rule = self._scope.settings_of(file), self._rules.get(key.code)
+        if rule is not None and not settings.selects(rule):
+            return False
+        return CONFIDENCES.index(confidence) <= CONFIDENCES.index(settings.confidence)
+
+    def _is_named(self, file: str) -> bool:
+        return any(file == each or file.startswith(os.path.join(each, "")) for each in self._named)
 
 
 def _key(path: str, finding: Finding, report: Report) -> Key:
@@ -81,7 +127,7 @@ def _relative(path: str, filename: str) -> str:
     return os.path.relpath(os.path.abspath(filename), folder).replace(os.sep, "/")
 
 
-def _read(path: str) -> dict[Key, int]:
+def _read(path: str) -> _Counts:
     try:
         document = json.loads(read_regular(path))
     except OSError as error:
@@ -92,18 +138,23 @@ def _read(path: str) -> dict[Key, int]:
         raise ConfigError(f"{path}: nested too deeply") from error
     if not isinstance(document, dict) or document.get("version") != _VERSION:
         raise ConfigError(f"{path}: no baseline of version {_VERSION}")
-    counts: dict[Key, int] = {}
+    counts: _Counts = {}
     entries = document.get("findings")
     if not isinstance(entries, list):
         raise ConfigError(f"{path}: findings: expected a list")
     for number, entry in enumerate(entries):
         try:
             key = Key(*(_text(entry[field]) for field in Key._fields))
-            counts[key] = counts.get(key, 0) + int(entry["count"])
+            of = key, _confidence(entry.get("confidence"))
+            counts[of] = counts.get(of, 0) + int(entry["count"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             reason = f"has no `{error.args[0]}`" if isinstance(error, KeyError) else str(error)
             raise ConfigError(f"{path}: findings[{number}]: {reason}") from error
     return counts
+
+
+def _confidence(value: object) -> Confidence:
+    return next((each for each in CONFIDENCES if each == value), "high")  # a former version wrote none
 
 
 def _text(value: object) -> str:

@@ -149,12 +149,14 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
 def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, int]:
     """The report without the findings of the baseline, and how many these are."""
     report = run.report()
-    path = configuration_of(arguments).settings_in("").baseline
+    configuration = configuration_of(arguments)
+    path = configuration.settings_in("").baseline
     if path is None:
         return report, 0
     from tonumpy.frontends import baseline  # only here: start-up
 
-    kept = baseline.without(path, report, run.looked_at)
+    scope = baseline.Scope(arguments.paths or [os.curdir], run.looked_at, configuration.settings_of)
+    kept = baseline.without(path, report, scope)
     for key in kept.stale:
         text = _visible(f"{path} has {key.code} in {key.path} for nothing: `{key.line}`")
         _write(f"tonumpy: warning: {text}; `tonumpy baseline write` renews it\n", sys.stderr)
@@ -166,13 +168,16 @@ def _baseline(arguments: argparse.Namespace) -> int:
 
     if _reads_stdin(arguments):
         raise ConfigError("a baseline is of files, not of standard input")
-    path = configuration_of(arguments).settings_in("").baseline or baseline.DEFAULT
-    report = process_files(arguments, "check").report()
+    configuration = configuration_of(arguments)
+    path = configuration.settings_in("").baseline or baseline.DEFAULT
+    run = process_files(arguments, "check")
+    report = run.report()
     _write_errors(report.errors)
     if report.errors:
         _write(f"tonumpy: {path} is not written\n", sys.stderr)
         return ERRORS
-    count = baseline.write(path, report)
+    scope = baseline.Scope(arguments.paths or [os.curdir], run.looked_at, configuration.settings_of)
+    count = baseline.write(path, report, scope)
     if not arguments.quiet:
         _write(f"Wrote {path}: findings in it: {count}.\n", sys.stdout)
     return CLEAN
