@@ -267,7 +267,8 @@ def test_a_report_is_not_written_through_a_link_of_a_stranger(
 ) -> None:
     (tmp_path / "victim").mkdir()
     victim = tmp_path / "victim/kept.json"
-    victim.write_text("precious")
+    precious = '{"version": 1, "findings": []}'
+    victim.write_text(precious)
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "a.py").write_text(CALL)
@@ -278,9 +279,9 @@ def test_a_report_is_not_written_through_a_link_of_a_stranger(
     assert cli.main([*command.split(), f"{folder}kept.json", *path]) == 2
     reason = f"leads out of the folder, to {victim}, so the report is not written"
     assert capsys.readouterr().err == f"tonumpy: error: {folder}kept.json: {reason}\n"
-    assert victim.read_text() == "precious"
+    assert victim.read_text() == precious
     assert cli.main([*command.split(), str(victim), *path]) < 2  # who names it means it
-    assert victim.read_text() != "precious"
+    assert victim.read_text() != precious
 
 
 # notebooks
