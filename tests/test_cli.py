@@ -31,11 +31,12 @@ UNSAFE = "import torch\n\n\ndef f(x):\n    return x.numpy(), torch\n"
 BROKEN = "import torch\ndef (:\n    x.numpy()\n"
 
 SAFE_LINE = (
-    "safe.py:5:14: TNP101 [*] `.numpy()` on a tensor that may require grad and may be on an accelerator"
-    " (fix: Add `.detach().cpu()`)\n"
+    "safe.py:5:14: TNP101 [*] `.numpy()` on a tensor that may require grad or be on a GPU:"
+    " can raise RuntimeError or TypeError (fix: Add `.detach().cpu()`)\n"
 )
 UNSAFE_LINE = (
-    "unsafe.py:5:14: TNP101 `.numpy()` on what may be a tensor that may require grad and may be on an accelerator"
+    "unsafe.py:5:14: TNP101 `.numpy()` on a possible tensor (type unknown); it may require grad or be on a GPU:"
+    " can raise RuntimeError or TypeError"
     " (unsafe fix: Add `.detach().cpu()`)\n"
 )
 
@@ -275,7 +276,7 @@ def test_json_has_the_shape_of_ruffs(run_tonumpy: RunTonumpy, folder: Path) -> N
             "message": "Add `.detach().cpu()`",
         },
         "location": {"column": 14, "row": 5},
-        "message": "`.numpy()` on a tensor that may require grad and may be on an accelerator",
+        "message": "`.numpy()` on a tensor that may require grad or be on a GPU: can raise RuntimeError or TypeError",
         "name": "bare-numpy",
         "noqa_row": 5,
         "severity": "error",
@@ -298,8 +299,8 @@ def test_json_of_clean_files_is_an_empty_array(run_tonumpy: RunTonumpy) -> None:
 def test_github(run_tonumpy: RunTonumpy, folder: Path) -> None:
     assert run_tonumpy("check", "safe.py", "gone.py", "--output-format=github").out == (
         f"::error title=tonumpy (TNP101),file={folder}/safe.py,line=5,col=14,endLine=5,endColumn=21::"
-        "safe.py:5:14: TNP101 `.numpy()` on a tensor that may require grad and may be on an accelerator"
-        "%0A  medium confidence%0A  help: Add `.detach().cpu()`\n"
+        "safe.py:5:14: TNP101 `.numpy()` on a tensor that may require grad or be on a GPU:"
+        " can raise RuntimeError or TypeError%0A  medium confidence%0A  help: Add `.detach().cpu()`\n"
         f"::error title=tonumpy,file={folder}/gone.py,line=1,col=1::gone.py: No such file or directory\n"
     )
 

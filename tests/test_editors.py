@@ -105,7 +105,7 @@ def test_helix(tmp_path: Path) -> None:
     folders = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"), str(tmp_path))
     environment = os.environ | folders | {"PATH": path, "TERM": "xterm-256color"}
     with Screen([program, "a.py:3:40"], tmp_path, environment) as screen:
-        screen.wait_for("accelerator")  # the last word of the message
+        screen.wait_for("TypeError")  # the last word of the message
         screen.type(" a")
         screen.wait_for("(TNP101)")
         screen.type("\r:wq\r")

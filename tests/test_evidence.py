@@ -134,7 +134,7 @@ def test_where_the_search_is_cut_off() -> None:
     assert cut.confidence == "medium"
     (why,) = [ground for ground in cut.evidence if ground.kind == "budget"]
     assert (why.about, why.id, why.row) == ("grad", "depth", 38)
-    assert why.message == "the search was cut off: `f8` is not followed"
+    assert why.message == "analysis limit reached: `f8` is not followed"
 
 
 _MANY_CALLS = (

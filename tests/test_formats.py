@@ -65,7 +65,7 @@ def test_there_are_these_formats(run_tonumpy: RunTonumpy) -> None:
 def test_no_format_changes_the_exit_code_nor_loses_an_error(run_tonumpy: RunTonumpy, form: str) -> None:
     result = run_tonumpy("check", "--output-format", form)
     assert (result.code, result.err) == (2, "c.py:2:5: error: cannot be parsed: invalid syntax\n")
-    assert result.out.count("may be on an accelerator") >= 1
+    assert result.out.count("or be on a GPU") >= 1
     assert ("Found 3 findings" in result.out) is (form in (*PEOPLE, "html"))
     assert run_tonumpy("check", "b.py", "--output-format", form).code == 1
 
@@ -121,7 +121,7 @@ def test_junit(run_tonumpy: RunTonumpy, folder: Path) -> None:
         )
     (case,) = suites[1]
     assert (case.name, case.classname) == ("org.tonumpy.TNP101", str(folder / "b"))
-    assert case.result[0].message.startswith("`.numpy()` on a tensor that may require grad")
+    assert case.result[0].message.startswith("`.numpy()` on a tensor that may require grad or be")
     assert case.result[0].text.startswith("line 5, col 36, `.numpy()`")
     theirs = ElementTree.fromstring(ruff(folder, "junit"))
     (ours,) = ElementTree.parse(path).getroot().findall("./testsuite[2]")
@@ -153,7 +153,7 @@ def test_azure(run_tonumpy: RunTonumpy, folder: Path) -> None:
         "linenumber": "5",
         "columnnumber": "36",
         "code": "TNP101",
-        "message": "`.numpy()` on a tensor that may require grad and may be on an accelerator",
+        "message": "`.numpy()` on a tensor that may require grad or be on a GPU: can raise RuntimeError or TypeError",
     }
     assert ours[1]["code"] == theirs[-1]["code"] == "invalid-syntax"
     assert ours[2]["sourcepath"] == f"{folder}/o%3Bd%5Dd.py"
@@ -197,14 +197,16 @@ def test_json_lines_are_the_entries_of_json(run_tonumpy: RunTonumpy, folder: Pat
 def test_grouped(run_tonumpy: RunTonumpy) -> None:
     assert run_tonumpy("check", "-q", "--output-format=grouped", "b.py", "a&<b>.py").out == (
         "a&<b>.py:\n"
-        "  5:14 TNP101 `.numpy()` on what may be a tensor that may require grad and may be on an accelerator"
+        "  5:14 TNP101 `.numpy()` on a possible tensor (type unknown); it may require grad or be on a GPU:"
+        " can raise RuntimeError or TypeError"
         " (unsafe fix: Add `.detach().cpu()`)\n"
-        "  5:25 TNP101 `.numpy()` on what may be a tensor that may require grad and may be on an accelerator"
+        "  5:25 TNP101 `.numpy()` on a possible tensor (type unknown); it may require grad or be on a GPU:"
+        " can raise RuntimeError or TypeError"
         " (unsafe fix: Add `.detach().cpu()`)\n"
         "\n"
         "b.py:\n"
-        "  5:36 TNP101 [*] `.numpy()` on a tensor that may require grad and may be on an accelerator"
-        " (fix: Add `.detach().cpu()`)\n"
+        "  5:36 TNP101 [*] `.numpy()` on a tensor that may require grad or be on a GPU:"
+        " can raise RuntimeError or TypeError (fix: Add `.detach().cpu()`)\n"
         "\n"
     )
     assert "\033[" in run_tonumpy("check", "-q", "--output-format=grouped", "--color=always").out

@@ -12,13 +12,13 @@ HEAD = """\
 import numpy as np
 import matplotlib.pyplot as plt
 import torch
-
+from torch import nn
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 def f(x: torch.Tensor, unknown, w: torch.Tensor, path: str):
 """
-DOUBTED = "`.numpy()` on a tensor that may require grad and may be on an accelerator"
-PLOTS = "`plt.plot` makes an array of "
+DOUBTED = "`.numpy()` on a tensor that may require grad or be on a GPU: can raise RuntimeError or TypeError"
+PLOTS = "`plt.plot` converts "
 SHARES = "`.numpy()` shares memory with the tensor: "
 
 
@@ -28,97 +28,238 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             "x.numpy()",
             "TNP101",
-            "`.numpy()` on a tensor that may require grad and may be on an accelerator",
+            DOUBTED,
             "Add `.detach().cpu()`",
         ),
         (
             "unknown.numpy()",
             "TNP101",
-            "`.numpy()` on what may be a tensor that may require grad and may be on an accelerator",
+            (
+                "`.numpy()` on a possible tensor (type unknown); it may require grad or be on a GPU:"
+                " can raise RuntimeError or TypeError"
+            ),
             "Add `.detach().cpu()`",
         ),
         (
             "loss = torch.tensor(x.numpy().mean(), requires_grad=True)\nloss.backward()",
             "TNP101",
-            f"{DOUBTED}; line 9 trains on a loss made of its array alone, which has no gradient",
+            (
+                f"{DOUBTED}; line 9 trains on a loss computed from this array alone, which has no gradient:"
+                " compute the loss with torch"
+            ),
             "Add `.detach().cpu()`",
         ),
         (
             "unknown.unsqueeze(0).cpu().numpy()",
             "TNP102",
-            "`.cpu()` without `.detach()` before `.numpy()` on what reads as a tensor that may require grad",
+            (
+                "`.cpu()` without `.detach()` before `.numpy()` on a likely tensor that may require grad:"
+                " can raise RuntimeError"
+            ),
             "Add `.detach()`",
         ),
         (
             "x.to(device='cpu').numpy()",
             "TNP102",
-            '`.to("cpu")` without `.detach()` before `.numpy()` on a tensor that may require grad',
+            (
+                '`.to("cpu")` without `.detach()` before `.numpy()` on a tensor that may require grad:'
+                " can raise RuntimeError"
+            ),
             "Add `.detach()`",
         ),
         (
             "x.detach().cpu().mul(w.cpu()).numpy()",
             "TNP102",
-            "`.cpu()` without `.detach()` after `.mul(...)` on a tensor that may require grad",
+            "`.cpu()` without `.detach()` after `.mul(...)` on a tensor that may require grad: can raise RuntimeError",
             "Add `.detach()`",
         ),
         (
             "x.data.numpy()",
             "TNP103",
-            "`.data` without `.cpu()` before `.numpy()` on a tensor that may be on an accelerator",
+            "`.data` without `.cpu()` before `.numpy()` on a tensor that may be on a GPU: can raise TypeError",
             "Replace `.data` by `.detach()` and add `.cpu()`",
         ),
         (
             "x.detach().cpu().cuda().numpy()",
             "TNP103",
-            "`.detach()` without `.cpu()` after `.cuda()` on a tensor that is on an accelerator",
+            "`.detach()` without `.cpu()` after `.cuda()` on a tensor that is not on the CPU: raises TypeError",
             "Add `.cpu()`",
         ),
         (
             "np.asarray(x.cuda())",
             "TNP104",
-            "`np.asarray` makes an array of a tensor that is on an accelerator, which raises",
+            "`np.asarray` converts a tensor that is not on the CPU, so NumPy raises TypeError",
             "Add `.detach().cpu().numpy()`",
         ),
         (
             "plt.plot(x.to(device))",
             "TNP104",
-            PLOTS + "a tensor that is on a device chosen at run time, which raises unless that is the CPU",
+            PLOTS + "a tensor that is on a device chosen at run time: on a GPU NumPy raises TypeError",
             "Add `.detach().cpu().numpy()`",
         ),
         (
             "y = torch.ones(3, requires_grad=True)\nplt.plot(y.cpu())",
             "TNP104",
-            PLOTS + "a tensor that requires grad, which raises",
-            "Add `.detach()` and add `.numpy()`",
+            PLOTS + "a tensor that requires grad, so NumPy raises RuntimeError",
+            "Add `.detach()` and `.numpy()`",
         ),
         (
             "seen, loss = [], x.sum()\nfor _ in range(3):\n    loss.backward()\n    seen.append(loss)\nplt.plot(seen)",
             "TNP104",
-            PLOTS + "a list of tensors; each requires grad, which raises: convert each when it is added",
+            PLOTS + "a list of tensors where each requires grad, so NumPy raises RuntimeError;"
+            " convert at line 11, `seen.append(loss)`",
             None,
+        ),
+        (
+            "seen = []\nfor _ in range(3):\n    seen.append(x.cuda())\nplt.plot(seen)\nreturn seen",
+            "TNP104",
+            PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
+            " convert a copy, `[each.detach().cpu().numpy() for each in seen]`, as line 12 reads the list too",
+            None,
+        ),
+        (
+            "seen = []\nseen.append(x.cuda())\nif path:\n    seen.append(w.cuda())\nplt.plot(seen)",
+            "TNP104",
+            PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
+            " convert where the list is filled: lines 9, 11",
+            None,
+        ),
+        (
+            "plt.scatter(x.cuda(), w.cuda())",
+            "TNP104",
+            (
+                "`plt.scatter` converts a tensor that is not on the CPU, so NumPy raises TypeError;"
+                " 1 more argument raises too"
+            ),
+            "Add `.detach().cpu().numpy()` to 2 arguments",
+        ),
+        (
+            "y = nn.Linear(3, 3)(x)\nplt.plot(y)",
+            "TNP104",
+            PLOTS + "a tensor computed from model parameters: it requires grad, so NumPy raises RuntimeError",
+            "Add `.detach().cpu().numpy()`",
+        ),
+        (
+            "np.asarray(x.cuda().bfloat16())",
+            "TNP104",
+            (
+                "`np.asarray` converts a tensor that is not on the CPU and has dtype `bfloat16`, which NumPy lacks:"
+                " raises TypeError"
+            ),
+            "Add `.detach().cpu().float().numpy()`",
+        ),
+        (
+            "np.ones(3) * x.cuda()",
+            "TNP108",
+            "`np.ones(3) * x.cuda()`: `ndarray * Tensor` always raises TypeError",
+            "Add `.detach().cpu().numpy()`",
+        ),
+        (
+            "x.cuda() > np.ones(3)",
+            "TNP108",
+            "`x.cuda() > np.ones(3)`: `Tensor > ndarray` always raises TypeError",
+            "Add `.detach().cpu().numpy()`",
+        ),
+        (
+            "x.cuda()[0] = np.ones(3)",
+            "TNP108",
+            (
+                "`x.cuda()[0] = ...`: assigning an ndarray into a Tensor always raises TypeError;"
+                " wrap it in `torch.from_numpy()`"
+            ),
+            None,
+        ),
+        (
+            "a = np.ones(3)\na[x.cuda()]",
+            "TNP108",
+            "`a[x.cuda()]` converts its index, a tensor that is not on the CPU, so NumPy raises TypeError",
+            "Add `.detach().cpu().numpy()`",
+        ),
+        (
+            "x.bfloat16().numpy()",
+            "TNP105",
+            "`.numpy()` on a tensor of dtype `bfloat16`, which NumPy lacks: always raises TypeError",
+            "Add `.float()`",
+        ),
+        (
+            "x.to_sparse().numpy()",
+            "TNP106",
+            "`.numpy()` on a tensor in sparse layout, which NumPy lacks: always raises TypeError",
+            "Add `.to_dense()`",
+        ),
+        (
+            "x.to(torch.complex64).conj().numpy()",
+            "TNP107",
+            "`.numpy()` on a tensor with its conjugate bit set: raises RuntimeError on the CPU",
+            "Add `.resolve_conj()`",
+        ),
+        (
+            "loss = torch.tensor(x.detach().numpy().mean(), requires_grad=True)\nloss.backward()",
+            "TNP203",
+            (
+                "`.detach()` cuts the gradient: line 9 trains on a loss computed from this array alone;"
+                " compute the loss with torch"
+            ),
+            None,
+        ),
+        (
+            "torch.zeros(3).numpy()",
+            "TNP300",
+            "`.numpy()` without `.detach()` and `.cpu()` on a tensor: strict mode requires both",
+            "Add `.detach().cpu()`",
+        ),
+        (
+            "x.clone().numpy().copy()",
+            "TNP301",
+            "`.copy()` after `.numpy()` is a needless second copy: `clone()` has already copied",
+            "Remove `.copy()`",
+        ),
+        (
+            "x.cpu().detach().numpy()",
+            "TNP302",
+            "`.cpu()` before `.detach()` records a useless copy in the autograd graph; detach first",
+            "Move `.detach()` before `.cpu()`",
+        ),
+        (
+            "x.data.cpu().numpy()",
+            "TNP303",
+            "`.data` before `.numpy()` bypasses autograd's checks; use `.detach()`",
+            "Replace `.data` by `.detach()`",
+        ),
+        (
+            "return [row.detach().cpu().numpy() for row in x]",
+            "TNP304",
+            "`.numpy()` called per element in a loop; convert the whole tensor once, before the loop",
+            None,
+        ),
+        (
+            "x.detach().cpu().numpy()  # noqa: TNP101, TNP102",
+            "TNP901",
+            "`# noqa` of TNP101, TNP102 suppresses nothing: there is no such finding on this line",
+            "Remove `TNP101, TNP102`",
         ),
         (
             "a = x.detach().cpu().numpy()\nx.zero_()\nreturn a",
             "TNP201",
-            SHARES + "line 9 writes the tensor, then line 10 reads the array",
+            SHARES + "line 9 overwrites the tensor, then line 10 reads the changed array",
             "Add `.copy()` after `.numpy()`",
         ),
         (
             "seen = []\nfor _ in range(3):\n    x.mul_(2)\n    seen.append(x.detach().cpu().numpy())\nreturn seen",
             "TNP201",
-            SHARES + "line 10 writes the tensor in the next round of the loop, then line 12 reads the array",
+            SHARES + "line 10 overwrites the tensor in the next iteration, then line 12 reads the changed array",
             "Add `.copy()` after `.numpy()`",
         ),
         (
             "unknown.seen = x.detach().cpu().numpy()\nself = unknown\nself.seen = unknown.seen\nx.zero_()",
             "TNP201",
-            SHARES + "line 11 writes the tensor, and `self.seen` still holds the array",
+            SHARES + "line 11 overwrites the tensor, and `self.seen` still holds the array",
             "Add `.copy()` after `.numpy()`",
         ),
         (
             "a = x.detach().cpu().numpy()\na.sort()\nreturn x",
             "TNP202",
-            SHARES + "line 9 writes the array, then line 10 reads the tensor",
+            SHARES + "line 9 overwrites the array, then line 10 reads the changed tensor",
             "Add `.copy()` after `.numpy()`",
         ),
     ],

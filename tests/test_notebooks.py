@@ -436,7 +436,7 @@ def test_why(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     done = run_tonumpy("why", "a.ipynb:cell 3:3")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("a.ipynb:cell 3:3:25: `labels.cpu()`\n")
-    assert "    habit label-name, a.ipynb:cell 3:2: `labels` is called a label" in done.out
+    assert "    habit label-name, a.ipynb:cell 3:2: `labels` is named like a label" in done.out
     for place in ("a.ipynb:3", "a.ipynb:cell 9:1", "a.ipynb:cell 3:4", "a.ipynb:cell 2:1"):
         done = run_tonumpy("why", place)
         assert (done.code, done.err.startswith(f"tonumpy: error: {place}: ")) == (2, True)
@@ -458,8 +458,8 @@ def test_rows_that_a_message_names_are_those_of_their_cells() -> None:
     cells = ["y = torch.zeros(2)\na = y.numpy()\n", "z = 1\na[0] = 1\n", "z = 2\nprint(y)\n"]
     (finding,) = check_source(notebook(*cells), "x.ipynb", select=["TNP202"])
     assert finding.message == (
-        "`.numpy()` shares memory with the tensor: line 2 of cell 3 writes the array, then line 2 of cell 4 reads the"
-        " tensor"
+        "`.numpy()` shares memory with the tensor: line 2 of cell 3 overwrites the array, then line 2 of cell 4 reads"
+        " the changed tensor"
     )
 
 

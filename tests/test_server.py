@@ -289,7 +289,7 @@ def test_quick_fixes_one_and_all_safe_and_unsafe_and_a_hover(tmp_path: Path) -> 
             assert text.startswith(
                 f"**TNP101 bare-numpy** (medium confidence)\n\n{finding.message}\n\nsafe: Add `.detach().cpu()`"
             )
-            assert "**device:** nothing in sight says where it is\n- would settle it: `.cpu()`" in text
+            assert "**device:** unknown, may be a GPU\n- to fix: `.cpu()`" in text
             assert finding.url in text
             assert await window.hovered(uri, 0, 0) is None
             assert await window.hovered(uri, 99, 0) is None
@@ -297,7 +297,7 @@ def test_quick_fixes_one_and_all_safe_and_unsafe_and_a_hover(tmp_path: Path) -> 
             uri = window.opened(tmp_path / "c.py", "import torch\n\nARRAY = torch.zeros(3).numpy()\n")
             text = await window.hovered(uri, 2, 25)
             assert text is not None
-            assert text.startswith("Not reported by tonumpy.\n\n**kind:** a torch tensor")
+            assert text.startswith("Not reported by tonumpy.\n\n**kind:** torch tensor (proved)")
             assert "**grad:** does not require grad" in text
 
     run(talk())
@@ -397,7 +397,7 @@ def test_a_hover_in_a_cell_names_cells(tmp_path: Path) -> None:
             await window.until(uri=second)
             text = await window.hovered(second, 1, 25)
             assert text is not None
-            assert "- habit `label-name`: `labels` is called a label" in text
+            assert "- habit `label-name`: `labels` is named like a label" in text
             assert "(a.ipynb:cell 2:1)\n" in text
 
     run(talk())

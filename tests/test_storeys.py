@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 STOREYS = """
 lazy_typing facts promises garbage findings globs suggestions toml_places text inference.index inference.lattice
 inference.knowledge inference.habits inference.transfer inference.summaries inference.memory conversions inference
-sinks repair rules config report pipeline why rehearsal.events rehearsal.standin rehearsal
+sinks repair phrases rules config report pipeline why rehearsal.events rehearsal.standin rehearsal
 """.split()
 
 

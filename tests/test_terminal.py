@@ -27,7 +27,7 @@ def frames(run_tonumpy: RunTonumpy, path: Path, body: str, *options: str) -> str
 
 def test_a_frame(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     assert frames(run_tonumpy, tmp_path, "    return x.numpy()\n") == (
-        "TNP101 [*] `.numpy()` on a tensor that may require grad and may be on an accelerator\n"
+        "TNP101 [*] `.numpy()` on a tensor that may require grad or be on a GPU: can raise RuntimeError or TypeError\n"
         " --> a.py:5:14\n"
         "  |\n"
         "5 |     return x.numpy()\n"
@@ -118,7 +118,7 @@ def test_the_lines_after_a_repair(
 def test_an_unsafe_repair_is_said_to_be_one(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import torch\n\n\ndef f(x):\n    return x.numpy(), torch\n")
     text = run_tonumpy("check", "--output-format=full").out
-    assert text.startswith("TNP101 `.numpy()` on what may be a tensor")
+    assert text.startswith("TNP101 `.numpy()` on a possible tensor")
     assert "\nhelp (unsafe fix): Add `.detach().cpu()`\n" in text
 
 

@@ -32,15 +32,15 @@ def test_why_not(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     assert done.code == 0
     assert done.out == (
         "m.py:5:25: `labels.cpu()`\n"
-        "  TNP102 (low confidence): `.cpu()` without `.detach()` before `.numpy()` on what reads as a tensor that may"
-        " require grad\n"
-        "  kind: reads as a torch tensor, by its own words\n"
-        "    would settle it: an annotation, or `isinstance(x, torch.Tensor)`\n"
-        "  device: on the CPU: the call before brings it there\n"
+        "  TNP102 (low confidence): `.cpu()` without `.detach()` before `.numpy()` on a likely tensor that may require"
+        " grad: can raise RuntimeError\n"
+        "  kind: likely torch tensor, by how it is used\n"
+        "    to fix: annotate it, or test `isinstance(x, torch.Tensor)`\n"
+        "  device: on the CPU (the chain moves it there)\n"
         "  grad: does not require grad\n"
-        "    habit label-name, m.py:4: `labels` is called a label, a length or a mask\n"
+        "    habit label-name, m.py:4: `labels` is named like a label, a length or a mask\n"
         "        4 | def score(labels):\n"
-        "  grad mode: may be on\n"
+        "  grad mode: unknown (may be on)\n"
     )
 
 
@@ -117,15 +117,15 @@ def test_a_habit_that_is_switched_off_is_no_answer(run_tonumpy: RunTonumpy, tmp_
     (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\ndisable-habits = ["company-of-data"]\n')
     out = run_tonumpy("why", "m.py:5").out
     assert "TNP101 (medium confidence)" in out
-    assert "  grad: nothing in sight says whether it requires grad\n" in out
+    assert "  grad: unknown, may require grad\n" in out
 
 
 def test_what_is_made_of_parameters(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     model = "net = nn.Linear(2, 2)\nplt.plot(net(torch.rand(3, 2)))\n"
     (tmp_path / "m.py").write_text(f"import matplotlib.pyplot as plt\nimport torch\nfrom torch import nn\n\n{model}")
     out = run_tonumpy("why", "m.py:6").out
-    assert "made of parameters" in out
-    assert "nothing in sight says whether it requires grad" not in out
+    assert "computed from model parameters" in out
+    assert "unknown, may require grad" not in out
 
 
 @pytest.mark.parametrize(

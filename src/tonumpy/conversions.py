@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
     from tonumpy.facts import Certainty, Fact
     from tonumpy.findings import Confidence
-    from tonumpy.inference.knowledge.chains import Chain, Link
+    from tonumpy.inference.knowledge.chains import Chain
     from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.inference.memory.regions import Side
     from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
 
     _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")
+    Risk = Literal["requires grad", "learns", "elsewhere", "sent", "layout", "dtype", "bit"]
     Mixture = Literal[
         "array first",
         "comparison",
@@ -113,11 +114,6 @@ class Conversion(NamedTuple):
         return self.candidate.call
 
     @property
-    def shares(self) -> str:
-        """What a message says first where memory is shared."""
-        return "`.numpy()` shares memory with the tensor"
-
-    @property
     def confidence_of_kind(self) -> Confidence:
         """Of what does not depend on grad or device: as sure as that it is a tensor."""
         return "high" if self.certainty == "tensor" else "medium" if self.is_settled else "low"
@@ -156,45 +152,6 @@ class Conversion(NamedTuple):
         """Whether the chain itself detaches and brings the tensor to the CPU, or `force=True` does."""
         return self.candidate.is_forced or self.chain.is_complete
 
-    @property
-    def subject(self) -> str:
-        return {"tensor": "a tensor", "likely": "what reads as a tensor", "possible": "what may be a tensor"}[
-            self.certainty
-        ]
-
-    def without_link(self, present: Link, missing: str, undone: Link | None) -> str:
-        """The message about a chain that has one of the two links and not the other, or takes its effect back later."""
-        place = f"after `{undone.words}`" if undone else "before `.numpy()`"
-        return f"`{present.words}` without `{missing}` {place} on {self.subject} that {self.unproved}"
-
-    @property
-    def unproved(self) -> str:
-        """What it may raise for, in words: "may require grad and may be on an accelerator"."""
-        grad = "requires grad" if self.requires_grad else "may require grad"
-        device = "is on an accelerator" if self.on_cpu is False else "may be on an accelerator"
-        reasons = ((grad, self.may_raise_by_grad), (device, self.may_raise_by_device))
-        return " and ".join(text for text, may_raise in reasons if may_raise)
-
-    @property
-    def aftermath(self) -> str:
-        """What a repair alone would hide, in words that go behind a message; mostly nothing."""
-        if self.trained_in is None or self.grad_is_proved:
-            return ""
-        return f"; line {self.trained_in} trains on a loss made of its array alone, which has no gradient"
-
-
-def told_of(conversion: Conversion | ImplicitConversion, shared: Overwritten, written: Side) -> str:
-    """What a message says of shared memory that is written by one side and then read by the other."""
-    call = shared.through or conversion.call
-    of_row = f" of line {shared.through.lineno}" if shared.through else ""
-    comes_round = shared.write < call.lineno  # the loop around both of them has brought the flow back there
-    when = " in the next round of the loop" if comes_round else ""
-    later = f"and `{shared.kept_in}` still holds" if shared.kept_in else f"then line {shared.read} reads"
-    read = "array" if written == "tensor" else "tensor"
-    return f"{conversion.shares}{of_row}: line {shared.write} writes the {written}{when}, {later} the {read}"
-
-
-_MADE_OF_PARAMETERS = "is made of parameters"
 
 # What raises, or is no comparison at all, whatever the tensor is like.
 ALWAYS_WRONG = ("array first", "comparison", "difference", "put into tensor")
@@ -242,10 +199,6 @@ class ImplicitConversion(NamedTuple):
         return self.argument
 
     @property
-    def shares(self) -> str:
-        return f"`{self.function}()` shares memory with the {'tensor' if self.makes == 'array' else 'array'}"
-
-    @property
     def confidence_of_sharing(self) -> Confidence:
         return "high" if self.certainty == "tensor" and self.on_cpu is True else "medium"
 
@@ -254,7 +207,7 @@ class ImplicitConversion(NamedTuple):
         is_made_by_model = self.learns and self.grad_mode is True and not self.grad_is_proved
         if self.certainty != "tensor" and of_cuts(self.evidence) and not self.is_certain_to_raise:
             return "low"  # what made it may give anything
-        if self.trouble == _MADE_OF_PARAMETERS and self._is_doubtful:
+        if self.trouble == ("learns",) and self._is_doubtful:
             return "low"
         speaks = self.is_certain_to_raise or self.is_sent or is_made_by_model or self.mixture in ALWAYS_WRONG
         return "high" if self.certainty == "tensor" and speaks else "medium"
@@ -281,42 +234,36 @@ class ImplicitConversion(NamedTuple):
         return _device_is_proved(self)
 
     @property
-    def trouble(self) -> str:
-        """What the code around shows to go wrong, in words; unlike `unproved` nothing where it shows nothing."""
-        grad = device = ""
-        if not self.grad_is_proved:
-            grad = "requires grad" if self.requires_grad else _MADE_OF_PARAMETERS if self.learns else ""
-        if not self.device_is_proved:
-            device = "is on a device chosen at run time" if self.is_sent else ""
-            device = "is on an accelerator" if self.on_cpu is False else device
-        return " and ".join(filter(None, (grad, device, *(words for words, _ in self._lacks))))
-
-    @property
-    def exception(self) -> str:
-        """When it does not raise although it is in trouble, in words; nothing where it certainly does."""
-        if self.is_certain_to_raise:
-            return ""
-        grad = "these are frozen" if self.learns and not self.grad_is_proved else ""
-        device = "that is the CPU" if self.is_sent and not self.device_is_proved else ""
-        return f" unless {' and '.join(filter(None, (grad, device)))}"
+    def trouble(self) -> tuple[Risk, ...]:
+        """What the code around shows to go wrong; nothing where it shows nothing."""
+        found: list[Risk] = []
+        if not self.grad_is_proved and (self.requires_grad or self.learns):
+            found.append("requires grad" if self.requires_grad else "learns")
+        if not self.device_is_proved and (self.on_cpu is False or self.is_sent):
+            found.append("elsewhere" if self.on_cpu is False else "sent")
+        return (*found, *self._lacks)
 
     @property
     def links(self) -> tuple[str, ...] | None:
         """The methods that make of it what NumPy has; None where torch has nothing for it."""
-        links = tuple(link for _, link in self._lacks if link is not None)
+        methods = {
+            "layout": "to_dense",
+            "dtype": LINKS_OF_DTYPE.get(self.dtype or ""),
+            "bit": LINKS_OF_BIT.get(self.bit or ""),
+        }
+        links = tuple(link for lacking in self._lacks if (link := methods[lacking]) is not None)
         return links if len(links) == len(self._lacks) else None
 
     @property
-    def _lacks(self) -> list[tuple[str, str | None]]:
-        """What NumPy does not have, in words, with the method of torch that takes it away."""
-        found: list[tuple[str, str | None]] = []
+    def _lacks(self) -> list[Literal["layout", "dtype", "bit"]]:
+        """What of it NumPy does not have."""
+        found: list[Literal["layout", "dtype", "bit"]] = []
         if self.layout is not None:
-            found.append((f"is of {self.layout} layout, which NumPy does not have", "to_dense"))
+            found.append("layout")
         if self.dtype in LINKS_OF_DTYPE:
-            dtype = "is quantized" if self.dtype == "quantized" else f"is of dtype `{self.dtype}`"
-            found.append((f"{dtype}, which NumPy does not have", LINKS_OF_DTYPE[self.dtype]))
+            found.append("dtype")
         if self.bit is not None:
-            found.append((f"has its {self.bit} bit set", LINKS_OF_BIT[self.bit]))
+            found.append("bit")
         return found
 
     @property

@@ -99,7 +99,7 @@ class Finding(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One fact about a conversion: of what, what is known, what that rests on, and what would settle a doubt."""
+    """One fact about a conversion: of what, what is known, what that rests on, and what to do about a doubt."""
 
     about: str
     text: str

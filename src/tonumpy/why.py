@@ -1,4 +1,4 @@
-"""Why a conversion is reported, or is not: each fact about it, what the fact rests on, and what would settle it."""
+"""Why a conversion is reported, or is not: each fact about it, what the fact rests on, and what to do."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tonumpy.findings import Answer, Explanation
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, grounds_of, module_of, span_of
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.mixtures import infer_mixtures
@@ -46,7 +47,7 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
     for each in infer_sharers(module, sharers, sharing()) if sharers else ():
         start, _ = span_of(each, source)
         remedy = "`.clone()`" if each.makes == "tensor" else "`.copy()`"
-        answer = Answer("memory", f"{each.shares} on the CPU", (), remedy)
+        answer = Answer("memory", f"{shares(each)} on the CPU", (), remedy)
         explanations.append(Explanation(start, source.text_of(each.argument), _at(found, start), (answer,)))
     trouble = Trouble(source)
     sites = [each for each in find_given(source, trouble) if _is_in_row(each.call, row)]
@@ -70,7 +71,7 @@ def _at(found: list[Finding], start: Position) -> tuple[Finding, ...]:
     return tuple(finding for finding in found if finding.start == start)
 
 
-_OF_NO_TENSOR = (Answer("kind", "it is no torch tensor, or nothing says that it is one: it is left alone"),)
+_OF_NO_TENSOR = (Answer("kind", "not known to be a torch tensor, so it is not reported"),)
 
 
 def _answers(conversion: Conversion | ImplicitConversion) -> tuple[Answer, ...]:
@@ -79,7 +80,7 @@ def _answers(conversion: Conversion | ImplicitConversion) -> tuple[Answer, ...]:
     def of(about: str) -> tuple[Ground, ...]:
         return tuple(each for each in grounds if each.about == about)
 
-    mode = {True: "on", False: "off", None: "may be on"}[conversion.grad_mode]
+    mode = {True: "on", False: "off", None: "unknown (may be on)"}[conversion.grad_mode]
     return (
         _kind(conversion),
         _device(conversion, of("device")),
@@ -90,41 +91,42 @@ def _answers(conversion: Conversion | ImplicitConversion) -> tuple[Answer, ...]:
 
 
 def _kind(conversion: Conversion | ImplicitConversion) -> Answer:
-    remedy = "an annotation, or `isinstance(x, torch.Tensor)`"
+    remedy = "annotate it, or test `isinstance(x, torch.Tensor)`"
     if isinstance(conversion, Conversion) and not conversion.is_settled:
-        return Answer("kind", "may be a torch tensor: the search for what it is was cut off", (), remedy)
+        return Answer("kind", "possible torch tensor: the analysis reached its limit", (), remedy)
     return {
-        "tensor": Answer("kind", "a torch tensor"),
-        "likely": Answer("kind", "reads as a torch tensor, by its own words", (), remedy),
+        "tensor": Answer("kind", "torch tensor (proved)"),
+        "likely": Answer("kind", "likely torch tensor, by how it is used", (), remedy),
         "possible": Answer(
-            "kind", "may be a torch tensor: torch is the only array framework that the module uses", (), remedy
+            "kind", "possible torch tensor: type unknown, but torch is the module's only array framework", (), remedy
         ),
     }[conversion.certainty]
 
 
 def _device(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
     if conversion.chain.cpu is not None:
-        return Answer("device", "on the CPU: the call before brings it there")
+        return Answer("device", "on the CPU (the chain moves it there)")
     remedy = "`.cpu()`"
     if conversion.on_cpu is False:
-        return Answer("device", "on an accelerator", grounds, remedy)
+        return Answer("device", "not on the CPU", grounds, remedy)
     if conversion.on_cpu is None:
         sent = conversion.is_sent
-        text = "on a device that is chosen at run time" if sent else "nothing in sight says where it is"
+        text = "chosen at run time, may be a GPU" if sent else "unknown, may be a GPU"
         return Answer("device", text, grounds, remedy)
     return Answer("device", "on the CPU", grounds)
 
 
 def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
     if conversion.chain.detach is not None:
-        return Answer("grad", "detached: the call before does that")
-    remedy = "`.detach()`, or `with torch.no_grad():` around it"
+        return Answer("grad", "detached (by the chain)")
+    remedy = "`.detach()`, or compute it under `torch.no_grad()`"
     if conversion.requires_grad:
         return Answer("grad", "requires grad", grounds, remedy)
     if conversion.requires_grad is None and isinstance(conversion, ImplicitConversion) and conversion.learns:
-        return Answer("grad", "made of parameters: it requires grad unless these are frozen", grounds, remedy)
+        text = "computed from model parameters: requires grad unless all of them are frozen"
+        return Answer("grad", text, grounds, remedy)
     if conversion.requires_grad is None:
-        return Answer("grad", "nothing in sight says whether it requires grad", grounds, remedy)
+        return Answer("grad", "unknown, may require grad", grounds, remedy)
     return Answer("grad", "does not require grad", grounds)
 
 

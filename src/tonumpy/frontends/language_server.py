@@ -314,7 +314,7 @@ def _page(explained: Explanation, findings: Sequence[Finding]) -> str:
             place = f" ({os.path.basename(ground.place)})" if ground.row else ""
             lines.append(f"- {ground.kind} `{ground.id}`: {ground.message}{place}")
         if answer.remedy and findings:
-            lines.append(f"- would settle it: {answer.remedy}")
+            lines.append(f"- to fix: {answer.remedy}")
         parts.append("\n".join(lines))
     for finding in findings:
         rule = next(rule for rule in all_rules() if rule.code == finding.code)

@@ -191,27 +191,27 @@ def _as_habits_have_it(
     sent = most_sent(members(seen.receiver))
     where = Spot(module.filename, candidate.call.lineno, module.disabled_habits)
     if cpu is None and sent < Sent.BY_CHOICE and cpu_only.runs(candidate.scopes):
-        basis = where.habit("program-on-cpu", "the program, or the test, names no other device than the CPU")
+        basis = where.habit("program-on-cpu", "this program or test uses no device but the CPU")
         cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
     if grad is None and cpu_only.has_raised(candidate.scopes):
-        basis = where.habit("passed-test", "the test would have raised")
+        basis = where.habit("passed-test", "the test passed, so this did not raise")
         grad, evidence = _learnt(grad, False, "grad", basis, evidence)
     is_of_model = do_learn(members(seen.receiver))
     place = candidate.call, candidate.statement, candidate.scopes
     if grad is None and not is_of_model and has_been_made(module, *place):
-        basis = where.habit("cell-that-ran", "the cell ran, and would have raised")
+        basis = where.habit("cell-that-ran", "the cell has run, so this did not raise")
         grad, evidence = _learnt(grad, False, "grad", basis, evidence)
     if (cpu is None or grad is None) and sent is Sent.NOWHERE and _is_of_data(module):
-        basis = where.habit("data-package", "a package of data is worked on before there is a model")
+        basis = where.habit("data-package", "a package that prepares data has no model or GPU yet")
         if cpu is None and not _is_tensor_of_user(candidate, seen):
             cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
         if grad is None and not is_of_model:
             grad, evidence = _learnt(grad, False, "grad", basis, evidence)
     if cpu is None and sent is Sent.NOWHERE and _is_given_in_test(module, candidate, seen):
-        basis = where.habit("test-parameter", "a test makes what it works on, and names no device here")
+        basis = where.habit("test-parameter", "the test makes its own tensors and names no device")
         cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
     if cpu is None and grad is False and _is_given_labels(candidate, seen):
-        basis = where.habit("label-name", "what is called a label is on the CPU, too")
+        basis = where.habit("label-name", "labels are kept on the CPU")
         cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
     return cpu, grad, evidence
 

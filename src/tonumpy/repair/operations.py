@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.index.bindings import defaults_of, names_in
@@ -192,8 +193,11 @@ def describe(operations: tuple[Operation, ...]) -> str:
     if removed and moved:
         return f"Move `.{removed.pop()}()` before `.{moved.pop()}()`"
     in_order = sorted(operations, key=lambda each: isinstance(each, Convert))  # `.numpy()` stands behind all links
-    words = " and ".join(map(_words, in_order))
-    return words[:1].upper() + words[1:]
+    words = list(dict.fromkeys(map(_words, in_order)))
+    further = (word.removeprefix("add ") if before.startswith("add ") else word for before, word in pairwise(words))
+    told = " and ".join((*words[:1], *further))
+    times = sum(isinstance(each, Convert) for each in operations) if len(words) == 1 else 1
+    return f"{told[:1].upper()}{told[1:]}{f' to {times} arguments' if times > 1 else ''}"
 
 
 def _words(operation: Operation) -> str:

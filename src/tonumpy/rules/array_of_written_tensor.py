@@ -61,8 +61,8 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from tonumpy.conversions import told_of
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.phrases import overwritten
 from tonumpy.repair.operations import end_sharing
 
 if TYPE_CHECKING:
@@ -85,4 +85,4 @@ def concerns(complete: Complete) -> list[Candidate]:
 
 def check(conversion: Conversion | ImplicitConversion) -> str | None:
     shared = conversion.tensor_written
-    return told_of(conversion, shared, "tensor") if shared else None
+    return overwritten(conversion, shared, "tensor") if shared else None

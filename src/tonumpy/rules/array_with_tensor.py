@@ -66,8 +66,11 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.phrases import in_trouble
 from tonumpy.repair.operations import convert_argument
+from tonumpy.text.candidates import OperationSite
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
@@ -78,29 +81,35 @@ CODE = "TNP108"
 ON_BY_DEFAULT = True
 JUDGES = ("operations",)
 
-_ALWAYS = {
-    "array first": "brings an array and then a tensor to an operator, which raises for every tensor",
-    "comparison": "compares an array and a tensor, which raises for every tensor",
-    "difference": "is `True` for every array and tensor: they do not compare",
-    "put into tensor": "puts an array into a tensor, which raises for every tensor",
-}
-_SOMETIMES = {
-    "tensor first": "makes an array of a tensor that",
-    "division": "makes an array of a tensor that",
-    "equality": "compares an array with a tensor that",
-    "index": "makes an index of an array of a tensor that",
-    "put into array": "puts into an array a tensor that",
-}
+_SYMBOLS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.MatMult: "@", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.LShift: "<<", ast.RShift: ">>", ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&", ast.Div: "/",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
 
 
 def check(conversion: ImplicitConversion) -> str | None:
     assert conversion.mixture is not None
-    if conversion.mixture in _ALWAYS:
-        return f"`{conversion.function}` {_ALWAYS[conversion.mixture]}"
-    if not conversion.trouble:
-        return None
-    what = _SOMETIMES[conversion.mixture]
-    return f"`{conversion.function}` {what} {conversion.trouble}, which raises{conversion.exception}"
+    is_put = conversion.mixture in ("put into tensor", "put into array")
+    code = f"`{conversion.function}{' = ...' if is_put else ''}`"
+    if conversion.mixture == "put into tensor":
+        return f"{code}: assigning an ndarray into a Tensor always raises TypeError; wrap it in `torch.from_numpy()`"
+    if conversion.mixture in ALWAYS_WRONG:
+        outcome = "is always `True`" if conversion.mixture == "difference" else "always raises TypeError"
+        return f"{code}: `{_operands(conversion)}` {outcome}"
+    what = "converts its index, " if conversion.mixture == "index" else "converts "
+    return f"{code} {what}{in_trouble(conversion)}" if conversion.trouble else None
+
+
+def _operands(conversion: ImplicitConversion) -> str:
+    """The operator between the types of its operands: "ndarray * Tensor"."""
+    assert isinstance(conversion.site, OperationSite)
+    node = conversion.site.node
+    if isinstance(node, ast.Compare):
+        symbol = _SYMBOLS[type(node.ops[0])]
+        return f"Tensor {symbol} ndarray" if node.left is conversion.argument else f"ndarray {symbol} Tensor"
+    assert isinstance(node, (ast.BinOp, ast.AugAssign))
+    return f"ndarray {_SYMBOLS[type(node.op)]}{'=' if isinstance(node, ast.AugAssign) else ''} Tensor"
 
 
 def repair(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:

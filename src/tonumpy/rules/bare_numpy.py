@@ -41,6 +41,7 @@ method `numpy` has no `.detach()`.
 """
 
 from tonumpy.conversions import Conversion
+from tonumpy.phrases import at_risk, lost
 from tonumpy.repair.operations import complete_chain
 
 CODE = "TNP101"
@@ -50,6 +51,8 @@ repair = complete_chain
 
 def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
-    if conversion.candidate.is_forced or chain.detach or chain.cpu or not conversion.unproved:
+    if conversion.candidate.is_forced or chain.detach or chain.cpu:
         return None
-    return f"`.numpy()` on {conversion.subject} that {conversion.unproved}{conversion.aftermath}"
+    if not (conversion.may_raise_by_grad or conversion.may_raise_by_device):
+        return None
+    return f"`.numpy()` on {at_risk(conversion)}{lost(conversion)}"

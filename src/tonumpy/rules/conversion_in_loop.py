@@ -67,7 +67,7 @@ def check(conversion: Conversion) -> str | None:
     used = {node.id for node in ast.walk(conversion.candidate.receiver) if isinstance(node, ast.Name)}
     if used.isdisjoint(_loop_variables(conversion)):
         return None
-    return "`.numpy()` on one item of a tensor after the other; convert the tensor once, before the loop"
+    return "`.numpy()` called per element in a loop; convert the whole tensor once, before the loop"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001

@@ -66,7 +66,7 @@ def check(conversion: Conversion) -> str | None:
     detach = conversion.chain.detach
     if detach is None or detach.role is not Role.DATA or not conversion.data_of_tensor:
         return None
-    return "`.data` before `.numpy()` bypasses autograd's checks; `.detach()` says what is meant"
+    return "`.data` before `.numpy()` bypasses autograd's checks; use `.detach()`"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001

@@ -63,7 +63,7 @@ def concerns(complete: Complete) -> list[Candidate]:
 def check(conversion: Conversion) -> str | None:
     if conversion.certainty == "possible" or conversion.grad_mode is False or not detach_first(conversion):
         return None
-    return "`.cpu()` before `.detach()` records the copy on the autograd graph for nothing"
+    return "`.cpu()` before `.detach()` records a useless copy in the autograd graph; detach first"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001

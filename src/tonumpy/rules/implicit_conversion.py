@@ -61,8 +61,12 @@ list that is filled elsewhere: convert what goes into it, `losses.append(loss.it
 
 from __future__ import annotations
 
+import ast
+
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.phrases import in_trouble
 from tonumpy.repair.operations import convert_arguments
+from tonumpy.sinks.fillings import filling_of
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
@@ -76,11 +80,22 @@ repair = convert_arguments
 def check(conversion: ImplicitConversion) -> str | None:
     if not conversion.trouble:
         return None
-    is_proved = conversion.certainty == "tensor"
-    more = f"; so does {len(conversion.others)} more of its arguments" if conversion.others else ""
-    raises = f"{conversion.trouble}, which raises{conversion.exception}{more}"
-    if conversion.of_items:
-        what = f"a list of {'tensors' if is_proved else 'what read as tensors'}"
-        return f"`{conversion.function}` makes an array of {what}; each {raises}: convert each when it is added"
-    what = "a tensor" if is_proved else "what reads as a tensor"
-    return f"`{conversion.function}` makes an array of {what} that {raises}"
+    others = len(conversion.others)
+    more = "; 1 more argument raises too" if others == 1 else f"; {others} more arguments raise too" if others else ""
+    advice = f"; {_place_to_convert(conversion)}" if conversion.of_items else ""
+    return f"`{conversion.function}` converts {in_trouble(conversion)}{more}{advice}"
+
+
+def _place_to_convert(conversion: ImplicitConversion) -> str:
+    """Of the tensors of a list: where they are put in, unless something else reads the list and may need tensors."""
+    filling = filling_of(conversion.site, conversion.argument)
+    if filling is None:
+        return "convert each tensor before it goes into the list"
+    if filling.other_reader is not None:
+        name = ast.unparse(conversion.argument)
+        here = f"`[each.detach().cpu().numpy() for each in {name}]`"
+        return f"convert a copy, {here}, as line {filling.other_reader} reads the list too"
+    if len(filling.calls) > 1:
+        return f"convert where the list is filled: lines {', '.join(str(call.lineno) for call in filling.calls)}"
+    (call,) = filling.calls
+    return f"convert at line {call.lineno}, `{ast.unparse(call)}`"

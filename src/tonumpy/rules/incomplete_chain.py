@@ -44,6 +44,7 @@ from __future__ import annotations
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.inference.completeness import has_complete_chain
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.phrases import subject
 from tonumpy.repair.operations import complete_chain, convert_arguments
 
 if TYPE_CHECKING:
@@ -66,14 +67,15 @@ def check(conversion: Conversion | ImplicitConversion) -> str | None:
     chain = conversion.chain
     missing = [name for name, link in ((".detach()", chain.detach), (".cpu()", chain.cpu)) if not link]
     links = " and ".join(f"`{name}`" for name in missing)
+    wanted = "both" if len(missing) > 1 else "it"
     if isinstance(conversion, ImplicitConversion):
         is_known = conversion.certainty == "tensor" or conversion.confidence != "low"
         if not links or not conversion.trouble or not is_known:
             return None
-        return f"`{conversion.function}` makes an array of a tensor without {links}, which strict asks for"
+        return f"`{conversion.function}` converts a tensor without {links}: strict mode requires {wanted}"
     if conversion.is_complete:
         return None
-    return f"`.numpy()` without {links} on {conversion.subject}, which strict asks for"
+    return f"`.numpy()` without {links} on {subject(conversion)}: strict mode requires {wanted}"
 
 
 def confidence(conversion: Conversion | ImplicitConversion) -> Confidence:

@@ -71,8 +71,8 @@ def concerns(complete: Complete) -> list[Candidate]:
 def check(conversion: Conversion) -> str | None:
     if conversion.trained_in is None or conversion.chain.detach is None:
         return None
-    where = f"line {conversion.trained_in} trains on a loss made of this array alone"
-    return f"{where}: the gradient is lost at `{conversion.chain.detach.words}`"
+    cut = f"`{conversion.chain.detach.words}` cuts the gradient: line {conversion.trained_in}"
+    return f"{cut} trains on a loss computed from this array alone; compute the loss with torch"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001

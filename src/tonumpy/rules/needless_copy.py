@@ -68,7 +68,7 @@ def check(conversion: Conversion) -> str | None:
         return None
     call, reason = found
     place = "after" if _name(call) == "copy" else "before"
-    return f"`.{_name(call)}()` {place} `.numpy()` is not needed: {reason} makes a copy already"
+    return f"`.{_name(call)}()` {place} `.numpy()` is a needless second copy: {reason} has already copied"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
@@ -111,4 +111,4 @@ def _name(node: ast.expr) -> str | None:
 
 def _described(node: ast.expr) -> str:
     name = _name(node)
-    return f"`{name}`" if name else "the operator"
+    return f"`{name}()`" if name else "the operator"

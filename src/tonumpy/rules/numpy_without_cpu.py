@@ -37,6 +37,7 @@ As for TNP101: safe where the receiver is proved, or by its own words is, a torc
 """
 
 from tonumpy.conversions import Conversion
+from tonumpy.phrases import at_risk
 from tonumpy.repair.operations import complete_chain
 
 CODE = "TNP103"
@@ -48,4 +49,5 @@ def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
     if conversion.candidate.is_forced or not chain.detach or not conversion.may_raise_by_device:
         return None
-    return conversion.without_link(chain.detach, ".cpu()", chain.undoes_cpu)
+    place = f"after `{chain.undoes_cpu.words}`" if chain.undoes_cpu else "before `.numpy()`"
+    return f"`{chain.detach.words}` without `.cpu()` {place} on {at_risk(conversion)}"

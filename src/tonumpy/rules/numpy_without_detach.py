@@ -39,6 +39,7 @@ As for TNP101: safe where the receiver is proved, or by its own words is, a torc
 """
 
 from tonumpy.conversions import Conversion
+from tonumpy.phrases import at_risk, lost
 from tonumpy.repair.operations import complete_chain
 
 CODE = "TNP102"
@@ -50,4 +51,5 @@ def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
     if conversion.candidate.is_forced or not chain.cpu or not conversion.may_raise_by_grad:
         return None
-    return conversion.without_link(chain.cpu, ".detach()", chain.undoes_detach) + conversion.aftermath
+    place = f"after `{chain.undoes_detach.words}`" if chain.undoes_detach else "before `.numpy()`"
+    return f"`{chain.cpu.words}` without `.detach()` {place} on {at_risk(conversion)}{lost(conversion)}"

@@ -52,8 +52,8 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from tonumpy.conversions import told_of
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.phrases import overwritten
 from tonumpy.repair.operations import end_sharing
 
 if TYPE_CHECKING:
@@ -76,4 +76,4 @@ def concerns(complete: Complete) -> list[Candidate]:
 
 def check(conversion: Conversion | ImplicitConversion) -> str | None:
     shared = conversion.array_written
-    return told_of(conversion, shared, "array") if shared else None
+    return overwritten(conversion, shared, "array") if shared else None

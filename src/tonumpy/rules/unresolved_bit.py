@@ -69,7 +69,7 @@ def concerns(complete: Complete) -> list[Candidate]:
 def check(conversion: Conversion) -> str | None:
     if conversion.bit is None or conversion.candidate.is_forced:
         return None
-    return f"`.numpy()` on a tensor whose {conversion.bit} bit is set, which raises on the CPU"
+    return f"`.numpy()` on a tensor with its {conversion.bit} bit set: raises RuntimeError on the CPU"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:

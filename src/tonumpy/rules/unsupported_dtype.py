@@ -74,7 +74,7 @@ def check(conversion: Conversion) -> str | None:
     if dtype not in LINKS_OF_DTYPE:
         return None
     what = "a quantized tensor" if dtype == "quantized" else f"a tensor of dtype `{dtype}`"
-    return f"`.numpy()` on {what}, which NumPy does not have"
+    return f"`.numpy()` on {what}, which NumPy lacks: always raises TypeError"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001

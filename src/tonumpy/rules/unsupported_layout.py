@@ -67,7 +67,7 @@ def concerns(complete: Complete) -> list[Candidate]:
 def check(conversion: Conversion) -> str | None:
     if conversion.layout is None:
         return None
-    return f"`.numpy()` on a tensor of {conversion.layout} layout, which NumPy does not have"
+    return f"`.numpy()` on a tensor in {conversion.layout} layout, which NumPy lacks: always raises TypeError"
 
 
 def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001

@@ -55,8 +55,7 @@ def check(unused: Sequence[str]) -> str | None:
     """Of the codes of one comment that suppress nothing."""
     if not unused:
         return None
-    codes = " and ".join(f"`{code}`" for code in unused)
-    return f"`# noqa` of {codes} where there is no such finding"
+    return f"`# noqa` of {', '.join(unused)} suppresses nothing: there is no such finding on this line"
 
 
 def repair(unused: Sequence[str], style: Style) -> tuple[Operation, ...]:  # noqa: ARG001

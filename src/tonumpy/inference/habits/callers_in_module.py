@@ -46,4 +46,4 @@ def basis(name: str, rows: Iterable[int], where: Where) -> Basis | None:
     """The habit of a function of this name, which these rows of its module call."""
     called = sorted(set(rows))
     lines = f"line {called[0]}" if len(called) == 1 else f"lines {', '.join(map(str, called))}"
-    return where.habit(ID, f"`{name}` is public, and in its own module called without grad alone: {lines}")
+    return where.habit(ID, f"`{name}` is public, but its module calls it only without grad: {lines}")

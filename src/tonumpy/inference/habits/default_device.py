@@ -28,4 +28,4 @@ EFFECT = "silence"
 APPLIES_TO = ("call result",)
 
 # Asked about nearly all that torch makes: it does not say where.
-EVIDENCE = frozenset((Evidence(Strength.HABIT, "device", "default-device", "it is made without a device", "", 0),))
+EVIDENCE = frozenset((Evidence(Strength.HABIT, "device", "default-device", "created without `device=`", "", 0),))

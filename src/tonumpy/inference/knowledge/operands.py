@@ -93,7 +93,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
 
 # See `result_facts`, which is asked about too many values to say where.
 _COMPANY = frozenset(
-    (Evidence(Strength.HABIT, "grad", "company-of-data", "it is worked on together with data", "", 0),)
+    (Evidence(Strength.HABIT, "grad", "company-of-data", "combined with data", "", 0),)
 )
 
 

@@ -58,7 +58,7 @@ class Basis(NamedTuple):
 def cut_off(id_: str, what: str, filename: str, row: int) -> AllEvidence:
     """What a value rests on that has not been worked out, as the search for it was cut off: by which of its bounds,
     what has not been followed, and where that stands."""
-    message = f"the search was cut off: {what}"
+    message = f"analysis limit reached: {what}"
     return frozenset(Evidence(Strength.BUDGET, about, id_, message, filename, row) for about in ("device", "grad"))
 
 

@@ -44,7 +44,7 @@ MAX_MEMBERS = 6
 KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
 
 _PLAIN = (Plain, Constant)
-_TOO_MANY = cut_off("kinds", f"it may be of more than {MAX_MEMBERS} kinds", "", 0)
+_TOO_MANY = cut_off("kinds", f"it has more than {MAX_MEMBERS} possible types", "", 0)
 
 
 def join(first: Value, second: Value) -> Value:

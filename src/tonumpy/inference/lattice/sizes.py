@@ -28,7 +28,7 @@ MAX_REPEATS = 500  # of values that are held more than once, each counted with a
 MAX_HELD = 50_000
 MAX_KEYS = 128  # of a dict that are told apart where they are written one by one; the others are as one
 
-_TOO_LARGE = cut_off("size", "it is held by what is too large", "", 0)
+_TOO_LARGE = cut_off("size", "its container is too large", "", 0)
 _HOLDERS = frozenset((Sequence, Mapping, Union, LibraryObject, Instance))
 
 

@@ -59,7 +59,7 @@ class AttributeWrites:
         """What a method leaves in `self.name`, joined over its assignments and those of the functions in it; `found` is
         what it finds there."""
         if self._analysis.budget.is_exhausted:
-            what = f"what `{writer.name}` leaves in `{name}` is not followed"
+            what = f"what `{writer.name}` assigns to `{name}` is not followed"
             return left_open(
                 Unknown(Reason.ATTRIBUTE), cut_off("statements", what, owner.module.filename, writer.lineno)
             )

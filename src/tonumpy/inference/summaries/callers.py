@@ -108,7 +108,7 @@ class Callers:
         assert isinstance(node, FUNCTIONS)
         most = MAX_DEPTH_IN_REPOSITORY if self._analysis.looks_everywhere else MAX_DEPTH
         if self._depth >= most:
-            what = f"callers are followed {most} deep, and those of `{node.name}` lie deeper"
+            what = f"callers of `{node.name}` are not followed beyond {most} levels"
             return _left_out(module, node, "depth", what) if references_to(module, scopes) else OUT_OF_SIGHT
         are_all_in_sight = all_calls_are_in_sight(module, scopes)
         if self._analysis.looks_everywhere and not are_all_in_sight:
@@ -293,7 +293,7 @@ def _called_at(name: str, places: Items[tuple[Module, Reference]]) -> Callable[[
 
     def about(aspect: Aspect) -> AllEvidence:
         return frozenset(
-            Evidence(Strength.CALLERS, aspect, name, "it is called here", caller.filename, each.statement.lineno)
+            Evidence(Strength.CALLERS, aspect, name, "called here", caller.filename, each.statement.lineno)
             for caller, each in places[:MAX_PLACES]
         )
 

@@ -127,7 +127,7 @@ class ModuleNames:
             if imported is not None:
                 yield self.import_value(module, imported)
             elif self._analysis.budget.is_exhausted:
-                what = f"what is left in `{name}` here is not followed"
+                what = f"assignments to `{name}` here are not followed"
                 row = scopes[-1].lineno if isinstance(scopes[-1], FUNCTIONS) else 1
                 yield left_open(Unknown(Reason.NAME), cut_off("statements", what, module.filename, row))
             else:
@@ -253,7 +253,7 @@ class ModuleNames:
         if own is not None:
             return ModuleValue(own)  # `from . import part` in the package itself
         if len(self._analysis.active) > MAX_IMPORTS:
-            what = f"the import of `{imported.name}` from here is not followed"
+            what = f"the import of `{imported.name}` is not followed"
             return left_open(Unknown(Reason.CUT_SHORT), cut_off("depth", what, source.filename, 1))
         key = ("import", source.filename, imported.name)
         if key in self._analysis.active:

@@ -197,7 +197,7 @@ def _with_what_is_declared(
 
 def _spent(analysis: Analysis, row: int) -> AllEvidence:
     """That there was no more to spend, if there was not, for a conversion that stands in this row."""
-    what = "what calls this function is not all followed"
+    what = "not all callers of this function are followed"
     return cut_off("statements", what, analysis.module.filename, row) if analysis.budget.is_exhausted else PROVED
 
 
@@ -207,8 +207,8 @@ def _is_told(outcome: Callable[[Items[_Asked], Observations], Outcome], candidat
 
 
 def _too_deep(module: Module, row: int) -> Observation:
-    """What is known where Python recurses no deeper."""
-    cut = cut_off("depth", "Python recurses no deeper", module.filename, row)
+    """What is known where the code is nested too deeply."""
+    cut = cut_off("depth", "the code is nested too deeply", module.filename, row)
     return Observation(left_open(Unknown(Reason.CUT_SHORT), cut), (), Arguments(()), None)
 
 

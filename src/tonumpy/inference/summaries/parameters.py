@@ -68,7 +68,7 @@ class Parameters:
             where = frame.at(parameter.lineno)
             value = learnt_from_name(value, parameter.arg, where)
             if gradient_name.is_meant(parameter.arg) and not function.module.words.makes_graphs_of_gradients:
-                value = without_grad(value, where.habit("gradient-name", f"`{parameter.arg}` is called a gradient"))
+                value = without_grad(value, where.habit("gradient-name", f"`{parameter.arg}` is named like a gradient"))
             found[parameter.arg] = value
         if arguments.vararg:
             inner = self.annotated(frame, arguments.vararg.annotation)
@@ -93,14 +93,14 @@ class Parameters:
         samples = next((parameter.arg for parameter in arguments.args if parameter.arg != first), None)
         if samples is not None and _collates(function):
             where = frame.at(function.node.lineno)
-            basis = where.habit("collate-function", "a function of this name is given what a dataset holds")
+            basis = where.habit("collate-function", "a collate function gets items of a dataset")
             found[samples] = kept_as_data(found[samples], basis)
         if samples is not None and _is_optimised(function):
-            basis = frame.at(function.node.lineno).habit("objective-function", "its module has SciPy optimise it")
+            basis = frame.at(function.node.lineno).habit("objective-function", "its module optimizes it with SciPy")
             found[samples] = kept_as_data(found[samples], basis)
         for given in self._data_given(function):
             where = frame.at(function.node.lineno)
-            basis = where.habit("sample-parameter", f"`{given}` is of the Dataset whose method this is")
+            basis = where.habit("sample-parameter", f"`{given}` comes from the Dataset that defines this method")
             found[given] = kept_as_data(found[given], basis)
         library = libraries.hook_parameters(self._analysis, function)
         for name, value in library.items():

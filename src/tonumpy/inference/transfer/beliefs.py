@@ -58,13 +58,13 @@ def learnt_from_function(result: Value, function: ast.expr, arguments: Arguments
     name = last_name(function) or ""
     owner = last_name(function.value) or "" if isinstance(function, ast.Attribute) else ""
     if formula_function.is_meant(name, owner):
-        result = _computed(result, arguments, where.habit("formula-function", f"`{name}` computes by a formula"))
+        result = _computed(result, arguments, where.habit("formula-function", f"`{name}` is named for a formula"))
     if cpu_function.is_meant(name):
-        result = left_on_cpu(result, where.habit("cpu-function", f"`{name}` says that it brings it to the CPU"))
+        result = left_on_cpu(result, where.habit("cpu-function", f"`{name}` is named for moving to the CPU"))
     if sample_of_distribution.is_meant(name, owner):
         result = without_grad(result, where.habit("sample-of-distribution", f"`{owner}.{name}()` draws without grad"))
     if detaching_function.is_meant(name):
-        result = without_grad(result, where.habit("detaching-function", f"`{name}` says that it detaches"))
+        result = without_grad(result, where.habit("detaching-function", f"`{name}` is named for detaching"))
     return result
 
 
@@ -124,11 +124,11 @@ def learnt_from_name(value: Value, name: str, where: Where, *, is_item: bool = F
         isinstance(value, Unknown)
         and value.reason is not Reason.TOO_MANY
         and dtype_name.is_meant(name)
-        and where.habit("dtype-name", f"`{name}` is called a dtype")
+        and where.habit("dtype-name", f"`{name}` is named like a dtype")
     ):
         return Plain("dtype")
     if isinstance(value, (Sequence, Mapping)) and part_of_batch.is_batch(name):
-        basis = where.habit("part-of-batch", f"`{name}` is called a batch")
+        basis = where.habit("part-of-batch", f"`{name}` is named like a batch")
         return mapped(value, lambda part: without_grad(part, basis))
     if isinstance(value, (Sequence, Mapping, Union)):
         return mapped(value, lambda part: learnt_from_name(part, name, where, is_item=is_item))
@@ -138,22 +138,22 @@ def learnt_from_name(value: Value, name: str, where: Where, *, is_item: bool = F
         return learnt_from_name_of_index(value, name, where)  # what has been computed, whatever a loop calls it
     basis = None
     if is_item and answer_of_pair.is_meant(name):
-        basis = where.habit("answer-of-pair", f"`{name}` is called the answer of a pair")
+        basis = where.habit("answer-of-pair", f"`{name}` is named like the target of an (input, target) pair")
     if basis is None and label_name.is_meant(name):
-        basis = where.habit("label-name", f"`{name}` is called a label, a length or a mask")
+        basis = where.habit("label-name", f"`{name}` is named like a label, a length or a mask")
     if basis is None and isinstance(value, Unknown) and datasets_name.is_meant(name):
-        basis = where.habit("datasets-name", f"`{name}` is called a dataset")
+        basis = where.habit("datasets-name", f"`{name}` is named like a dataset")
     if basis is None:
         return learnt_from_name_of_index(value, name, where)
     return believed(value, basis, requires_grad=False)
 
 
 def learnt_from_name_of_index(value: Value, name: str, where: Where) -> Value:
-    """What a variable is given that is called an index: `kept_inds = nms(boxes, scores)`."""
+    """What a variable is given that is named like an index: `kept_inds = nms(boxes, scores)`."""
     if isinstance(value, (Sequence, Union)):
         return mapped(value, lambda part: learnt_from_name_of_index(part, name, where))
     if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None and index_name.is_meant(name):
-        return believed(value, where.habit("index-name", f"`{name}` is called an index"), requires_grad=False)
+        return believed(value, where.habit("index-name", f"`{name}` is named like an index"), requires_grad=False)
     return value
 
 
@@ -169,7 +169,7 @@ def taken_for_source(value: Value, name: str, where: Where, given: Iterable[str]
         and value.reason is not Reason.SENT
         and not any("device" in other for other in given)
     ):
-        basis = where.habit("dataset-name", f"`{name}` is called a dataset")
+        basis = where.habit("dataset-name", f"`{name}` is named like a dataset")
         if basis is not None:
             evidence = value.evidence | basis.about("device", "grad")
             return Unknown(Reason.DATASET, value.on_cpu, False, evidence=evidence)
@@ -177,7 +177,7 @@ def taken_for_source(value: Value, name: str, where: Where, given: Iterable[str]
         return value
     if not loader_name.is_meant(name) or any(loader_name.is_meant(other) or "device" in other for other in given):
         return value
-    basis = where.habit("loader-name", f"`{name}` is called a loader")
+    basis = where.habit("loader-name", f"`{name}` is named like a data loader")
     if basis is None:
         return value
     loader = LibraryObject(LOADER, True, False, evidence=value.evidence | basis.about("kind"))
@@ -198,7 +198,7 @@ def holder_of_data(value: Unknown, name: str | None, where: Where, *, has_names:
         return value
     if not part_of_batch.is_meant(name, has_names=has_names):
         return value
-    return believed(value, where.habit("part-of-batch", f"`{name}` is called a batch, or data"), requires_grad=False)
+    return believed(value, where.habit("part-of-batch", f"`{name}` is named like a batch or data"), requires_grad=False)
 
 
 def may_hold_data(name: str | None) -> bool:
@@ -219,7 +219,7 @@ def taken_for_data(value: Tensor, basis: Basis | None) -> Tensor:
 
 def held_by_dataset(value: Value, where: Where) -> Value:
     """What an object of a Dataset was given, and keeps: data on the CPU, which workers can share."""
-    return kept_as_data(value, where.habit("content-of-dataset", "a Dataset keeps data on the CPU"))
+    return kept_as_data(value, where.habit("content-of-dataset", "a Dataset keeps its data on the CPU"))
 
 
 def kept_as_data(value: Value, basis: Basis | None) -> Value:
@@ -236,7 +236,7 @@ def kept_as_data(value: Value, basis: Basis | None) -> Value:
 
 def item_of_dataset(value: Value, where: Where) -> Value:
     """What a Dataset gives, as a loader would take it: data on the CPU, where nothing better is known of it."""
-    return _given(value, where.habit("content-of-dataset", "a Dataset gives data on the CPU"))
+    return _given(value, where.habit("content-of-dataset", "a Dataset returns data on the CPU"))
 
 
 def _given(value: Value, basis: Basis | None) -> Value:

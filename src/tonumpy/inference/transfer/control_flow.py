@@ -60,7 +60,7 @@ MAX_PASSES = 6
 
 def _unsettled(frame: Frame, loop: ast.stmt, name: str) -> Value:
     """What a loop leaves in a variable that each time round changes again."""
-    cut = cut_off("passes", f"`{name}` changes each time round", frame.module.filename, loop.lineno)
+    cut = cut_off("passes", f"`{name}` changes in each iteration", frame.module.filename, loop.lineno)
     return left_open(Unknown(Reason.CUT_SHORT), cut)
 
 

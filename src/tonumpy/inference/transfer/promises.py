@@ -96,7 +96,7 @@ _DERIVED = frozenset("first inputs self both own derived".split()) | {"some of b
 def _derived(
     frame: Frame, promise: Promise, about: Aspect, of: str, owner: Value | None, arguments: Arguments
 ) -> AllEvidence:
-    message = promise.source or "the library says so"
+    message = promise.source or "documented by the library"
     said = frozenset((Evidence(Strength.PROMISE, about, promise.name, message, frame.module.filename, frame.row),))
     # Whether it is an object of this class at all may be but a habit.
     said |= frozenset(

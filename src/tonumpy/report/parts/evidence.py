@@ -38,5 +38,5 @@ def explanation(filename: str, explained: Explanation, *, colour: bool) -> str:
     for answer in explained.answers:
         lines += f"  {CYAN}{answer.about}{PLAIN}: {visible(answer.text)}\n"
         lines += "".join(f"{DIM}{line}{PLAIN}\n" for line in lines_of(answer.grounds, "    ").splitlines())
-        lines += f"    would settle it: {visible(answer.remedy)}\n" if answer.remedy else ""
+        lines += f"    to fix: {visible(answer.remedy)}\n" if answer.remedy else ""
     return lines if colour else without_colour(lines)

@@ -1,0 +1,106 @@
+"""What is known of a conversion, in words: the phrases that the messages of several rules share."""
+
+from __future__ import annotations
+
+from tonumpy.conversions import Conversion
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import ImplicitConversion
+    from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.inference.memory.regions import Side
+
+_SUBJECTS = {"tensor": "a tensor", "likely": "a likely tensor", "possible": "a possible tensor (type unknown)"}
+
+
+def subject(conversion: Conversion | ImplicitConversion) -> str:
+    """How sure it is that a tensor is converted: "a likely tensor"."""
+    return _SUBJECTS[conversion.certainty]
+
+
+def at_risk(conversion: Conversion) -> str:
+    """What is converted, and what it may raise for: "a tensor that may require grad or be on a GPU: can raise"."""
+    link = "; it" if conversion.certainty == "possible" else " that"
+    return f"{subject(conversion)}{link} {_doubts(conversion)}: {_verdict(conversion)}"
+
+
+def _doubts(conversion: Conversion) -> str:
+    """Only those of grad and device that are not proved to be harmless."""
+    is_grad, is_device = conversion.may_raise_by_grad, conversion.may_raise_by_device
+    grad = "requires grad" if conversion.requires_grad else "may require grad"
+    device = "is not on the CPU" if conversion.on_cpu is False else "may be on a GPU"
+    if is_grad and is_device and grad.startswith("may") and device.startswith("may"):
+        return "may require grad or be on a GPU"
+    return " and ".join(words for words, is_open in ((grad, is_grad), (device, is_device)) if is_open)
+
+
+def _verdict(conversion: Conversion) -> str:
+    errors = [
+        *(["RuntimeError"] if conversion.may_raise_by_grad else []),
+        *(["TypeError"] if conversion.may_raise_by_device else []),
+    ]
+    will_raise = conversion.may_raise_by_grad and conversion.requires_grad and conversion.grad_mode is True
+    will_raise = will_raise or (conversion.may_raise_by_device and conversion.on_cpu is False)
+    return f"{'raises' if will_raise else 'can raise'} {' or '.join(errors)}"
+
+
+_TROUBLES = {
+    "requires grad": ("requires grad", "RuntimeError"),
+    "learns": ("requires grad", "RuntimeError"),
+    "elsewhere": ("is not on the CPU", "TypeError"),
+    "sent": ("is on a device chosen at run time", "TypeError"),
+    "layout": ("has {0.layout} layout, which NumPy lacks", "TypeError"),
+    "dtype": ("{kind}, which NumPy lacks", "TypeError"),
+    "bit": ("has its {0.bit} bit set", "RuntimeError"),
+}
+
+
+def in_trouble(conversion: ImplicitConversion) -> str:
+    """What is given away and what that raises: "a tensor that requires grad, so NumPy raises RuntimeError"."""
+    noun, verb = subject(conversion), " that "
+    if conversion.of_items:
+        noun, verb = f"a list of {'likely ' if conversion.certainty != 'tensor' else ''}tensors", " where each "
+    if "learns" in conversion.trouble:
+        noun += " computed from model parameters"
+        verb = ": each " if conversion.of_items else ": it "
+    return f"{noun}{verb}{_troubles(conversion)}"
+
+
+def _troubles(conversion: ImplicitConversion) -> str:
+    told = [_TROUBLES[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.trouble]
+    errors = list(dict.fromkeys(_TROUBLES[risk][1] for risk in conversion.trouble))
+    if conversion.trouble == ("sent",):
+        return f"{told[0]}: on a GPU NumPy raises TypeError"
+    is_lacking = not {"layout", "dtype"}.isdisjoint(conversion.trouble)
+    return f"{' and '.join(told)}{': raises' if is_lacking else ', so NumPy raises'} {' or '.join(errors)}"
+
+
+def _kind_of_dtype(conversion: ImplicitConversion) -> str:
+    return "is quantized" if conversion.dtype == "quantized" else f"has dtype `{conversion.dtype}`"
+
+
+def shares(conversion: Conversion | ImplicitConversion) -> str:
+    """Whose memory the result of a conversion is."""
+    if isinstance(conversion, Conversion):
+        return "`.numpy()` shares memory with the tensor"
+    return f"`{conversion.function}()` shares memory with the {'tensor' if conversion.makes == 'array' else 'array'}"
+
+
+def overwritten(conversion: Conversion | ImplicitConversion, shared: Overwritten, written: Side) -> str:
+    """Shared memory that is written by one side and then read by the other."""
+    call = shared.through or conversion.call
+    of_call = f" (through the call in line {shared.through.lineno})" if shared.through else ""
+    comes_round = shared.write < call.lineno  # the loop around both of them has brought the flow back there
+    when = " in the next iteration" if comes_round else ""
+    read = "array" if written == "tensor" else "tensor"
+    kept = f"and `{shared.kept_in}` still holds the {read}"
+    later = kept if shared.kept_in else f"then line {shared.read} reads the changed {read}"
+    return f"{shares(conversion)}{of_call}: line {shared.write} overwrites the {written}{when}, {later}"
+
+
+def lost(conversion: Conversion) -> str:
+    """What a repair alone would hide, behind another message; mostly nothing."""
+    if conversion.trained_in is None or conversion.grad_is_proved:
+        return ""
+    loss = "a loss computed from this array alone, which has no gradient"
+    return f"; line {conversion.trained_in} trains on {loss}: compute the loss with torch"
