@@ -334,7 +334,7 @@ def test_a_report_in_a_file(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     result = run_tonumpy("check", "-o", "clean.py/report")
     assert (result.code, result.err) == (
         2,
-        "tonumpy: error: clean.py/report: the report cannot be written: File exists\n",
+        "tonumpy: error: clean.py/report: the report is not written: File exists\n",
     )
 
 

@@ -247,7 +247,7 @@ def test_what_cannot_be_extended_is_refused(tmp_path: Path, extend: str, message
 
 
 def test_the_settings_that_are_shown_can_be_read_again(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
-    table = '[tool.tonumpy]\nselect = ["tnp1"]\nexclude = ["a\\"b/*", "c"]\nstyle = "force"\njobs = 3\n'
+    table = '[tool.tonumpy]\nselect = ["tnp1"]\nexclude = ["a\\"b/*", "c"]\nstyle = "force"\njobs = 1\n'
     table += '[tool.tonumpy.per-file-ignores]\n"!tests/*" = ["TNP101"]\n'
     (tmp_path / "pyproject.toml").write_text(table)
     for name in ("a.py", "b.py", "inner/c.py"):
@@ -271,7 +271,7 @@ def test_the_settings_that_are_shown_can_be_read_again(run_tonumpy: RunTonumpy, 
         ignore=("TNP103",),
         exclude=(Exclude(str(tmp_path), f'{tmp_path}/a"b/*'), Exclude(str(tmp_path), "c")),
         style="force",
-        jobs=3,
+        jobs=1,
         per_file_ignores=(FileIgnores((Exclude(str(tmp_path), f"{tmp_path}/tests/*"),), ("TNP101",), is_negated=True),),
     )
 

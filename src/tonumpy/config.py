@@ -7,8 +7,10 @@ import re
 import sys
 from functools import partial
 
+from tonumpy.boundary import limits
+from tonumpy.boundary.paths import configured_path, root_of
 from tonumpy.findings import CONFIDENCES, STYLES
-from tonumpy.globs import Exclude, excludes, expand_braces, regular_expression
+from tonumpy.globs import Exclude, excludes, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import may_hold_candidates, may_hold_comments, may_hold_consumers, may_hold_sharers
 from tonumpy.text.reading import read_regular
@@ -30,8 +32,6 @@ EVERY_CODE = "ALL"  # in place of a code, as in ruff
 # Parsing TOML costs more than all the rest of a run over a few files, so it is done only where a file names the table.
 # The table may be named in a header that is not closed.
 _NAMES_THE_TABLE = rb"(?m)tonumpy[\"']?\s*[].=]|^[ \t]*\[[^\n]*tonumpy"  # compiled where it is needed: start-up
-MAX_BYTES = 1_000_000
-_MAX_DOTS = 1_000  # in a line: the time that a key takes grows with the square of its parts
 _LONGEST_MESSAGE = 1_000  # in characters
 _MAX_EXTENDED = 10  # files, each by way of the one before
 
@@ -64,7 +64,7 @@ class Settings(NamedTuple):
     rules on by default.
 
     `ignored_here` is what `per_file_ignores` says of one file: these codes are off whatever selects them.
-    `jobs` is the number of processes, 0 for as many as there are cores.
+    `jobs` is the number of processes, 0 for as many as there are cores; a file gets no more than that.
     """
 
     select: tuple[str, ...] = ()
@@ -204,7 +204,7 @@ def combine(file: Choices, line: Choices) -> Settings:
         exclude=(*(said.exclude or ()), *(said.extend_exclude or ())),
         force_exclude=said.force_exclude or False,
         unsafe_fixes=said.unsafe_fixes or False,
-        jobs=said.jobs or 0,
+        jobs=line.jobs if line.jobs is not None else limits.processes_of_repository(said.jobs or 0),
         baseline=said.baseline,
         promises=said.promises or (),
         confidence=said.confidence or "medium",
@@ -248,6 +248,11 @@ class Configuration:
 
     def _nearest(self, folder: str) -> tuple[Settings, str | None]:
         path = os.path.join(folder, "pyproject.toml")
+        if os.path.islink(path):
+            try:
+                _in_repository(path, folder)
+            except ValueError as error:
+                raise ConfigError(f"{path}: {error}") from error
         choices = _read(path) if os.path.isfile(path) else None
         if choices is not None:
             return (combine(choices, self._line), path)
@@ -269,7 +274,7 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
     """
     table, text = _table(path)
     if not isinstance(table, dict) or "extend" not in table:
-        return None if table is None else read_table(table, path, text)
+        return None if table is None else _limited(read_table(table, path, text), path)
     extended = table.pop("extend")
     if not isinstance(extended, str):
         raise ConfigError(f"{path}: [tool.tonumpy] extend: expected the path of a file, found {_shown(extended)}")
@@ -282,10 +287,15 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
         )
     choices = read_table(table, path, text)  # what is wrong here is said before what is wrong there
     try:
-        under = _read_named(os.path.join(os.path.dirname(path), os.path.expanduser(extended)), (*read_for, here))
-    except ConfigError as error:
+        under = _read_named(_in_repository(extended, os.path.dirname(path)), (*read_for, here))
+    except (ConfigError, ValueError) as error:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: {error}") from error
-    return overlay(under, choices)
+    return _limited(overlay(under, choices), path)
+
+
+def _in_repository(path: str, folder: str) -> str:
+    """A file of settings that a repository names, or has put there as a link, is one of its own; ValueError."""
+    return configured_path(path, folder, inside=root_of(folder), kind="file", otherwise="`--config`")
 
 
 def _table(path: str) -> tuple[object, str]:
@@ -296,23 +306,45 @@ def _table(path: str) -> tuple[object, str]:
         raise ConfigError(f"{path}: {error.strerror}") from error
     if b"tonumpy" not in data or not re.search(_NAMES_THE_TABLE, data):
         return None, ""
-    if len(data) > MAX_BYTES:
-        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes")
+    if len(data) > limits.MAX_BYTES:
+        raise ConfigError(f"{path}: is larger than {limits.MAX_BYTES} bytes")
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     try:
         text = data.decode()
-        if any(line.count(".") > _MAX_DOTS for line in text.split("\n")):
-            raise ConfigError(f"{path}: a line has more than {_MAX_DOTS} dots")
-        document = tomllib.loads(text)
+        document = tomllib.loads(_within_limits(text, path))
     except ValueError as error:  # of the text, its encoding or a number with too many digits
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
     tool = document.get("tool")
     return (tool.get("tonumpy") if isinstance(tool, dict) else None), text
+
+
+def _within_limits(text: str, path: str) -> str:
+    try:
+        limits.check_text(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return text
+
+
+def _limited(choices: Choices, path: str) -> Choices:
+    """All that one file says, with what it extends."""
+    ignores = choices.per_file_ignores or ()
+    globs = [*(choices.exclude or ()), *(choices.extend_exclude or ())]
+    globs += [glob for row in ignores for glob in row.globs]
+    selected = [*(choices.select or ()), *(choices.extend_select or ()), *(choices.ignore or ())]
+    try:
+        limits.check_globs([glob.pattern for glob in globs])
+        limits.check_rows("codes", [*selected, *(code for row in ignores for code in row.codes)])
+        limits.check_rows("habits", choices.disable_habits or ())
+        limits.check_rows("promises", choices.promises or ())
+    except ValueError as error:
+        raise ConfigError(f"{path}: [tool.tonumpy] {error}") from error
+    return choices
 
 
 def read_table(table: object, path: str, text: str = "") -> Choices:
@@ -363,7 +395,9 @@ def _row_of(error: ValueError, key: str, text: str) -> str:
 
 def read_codes(value: object, _root: str = "") -> tuple[str, ...]:
     """Codes, their beginnings or the names of rules, in any case, as codes; ValueError for what is none of these."""
-    return tuple(_read_code(word) for word in _strings(value))
+    words = _strings(value)
+    limits.check_rows("codes", words)
+    return tuple(map(_read_code, words))
 
 
 def _read_code(word: str) -> str:
@@ -381,7 +415,7 @@ def _read_code(word: str) -> str:
 
 
 def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
-    patterns = [pattern for text in _strings(value) for pattern in expand_braces(text)]
+    patterns = limits.expanded(_strings(value))
     for pattern in patterns:
         regular_expression(pattern)  # ValueError
     return tuple(Exclude(root, pattern) for pattern in patterns)
@@ -391,6 +425,7 @@ def read_file_ignores(value: object, root: str) -> tuple[FileIgnores, ...]:
     if not isinstance(value, dict):
         raise ValueError(f"expected a table of globs, found {_shown(value)}")
     found = []
+    limits.check_rows("rows", value)
     for glob, codes in value.items():
         try:
             globs = read_globs([glob.removeprefix("!")], root)
@@ -422,11 +457,7 @@ def _read_path(kind: str, others: str, value: object, root: str) -> str:
     """
     if not isinstance(value, str):
         raise ValueError(f"expected the path of a {kind}, found {_shown(value)}")
-    path = os.path.relpath(os.path.join(root, os.path.expanduser(value)))
-    inside, outside = os.path.realpath(path), os.path.realpath(root)
-    if not inside.startswith(os.path.join(outside, "")):
-        raise ValueError(f"expected a {kind} in {outside}; {others} may name any other")
-    return path
+    return os.path.relpath(configured_path(value, root, inside=root, kind=kind, otherwise=others))
 
 
 def _read_one_of(words: Sequence[str], value: object, _root: str) -> str:
@@ -440,6 +471,7 @@ def _read_one_of(words: Sequence[str], value: object, _root: str) -> str:
 def _read_habits(value: object, _root: str) -> tuple[str, ...]:
     """Identifiers of habits; ValueError for one that there is not."""
     habits = _strings(value)
+    limits.check_rows("habits", habits)
     if habits:
         from tonumpy.inference.habits import habit_ids  # saves start-up
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
-from itertools import count
+from itertools import accumulate, count
 
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 # Skipped outside a git repository; inside one, git's own rules say what is not source.
 USUAL_FOLDERS = frozenset(
@@ -33,21 +33,31 @@ class Exclude(NamedTuple):
 
 def excludes(excluded: Sequence[Exclude], path: str) -> bool:
     """Whether a glob covers the path: one without a slash any part of it, one with a slash the path from its root."""
+    tried: dict[tuple[str | None, bool], list[str]] = {}  # for all globs of one folder the same
     for root, pattern in excluded:
-        parts = os.path.relpath(path, root).split(os.sep)
-        glob = _compiled(pattern.replace(os.sep, "/").removeprefix("./").rstrip("/"))
-        tried: Iterator[str] = iter(parts)
-        if "/" in pattern.rstrip("/"):
-            whole = os.path.abspath(path).split(os.sep) if os.path.isabs(pattern) else parts
-            tried = ("/".join(whole[:count]) for count in range(1, len(whole) + 1))
-        if any(glob.fullmatch(text) for text in tried):
-            return True
+        glob, is_whole, is_absolute = _compiled(pattern)
+        key = (None if is_absolute else root, is_whole)
+        texts = tried.get(key)
+        if texts is None:
+            texts = tried[key] = _texts(path, *key)
+        for text in texts:
+            if glob.fullmatch(text):
+                return True
     return False
 
 
+def _texts(path: str, root: str | None, is_whole: bool) -> list[str]:
+    """The parts of a path, or the paths from its root to each."""
+    parts = (os.path.abspath(path) if root is None else os.path.relpath(path, root)).split(os.sep)
+    return list(accumulate(parts, "{}/{}".format)) if is_whole else parts
+
+
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(regular_expression(pattern), re.DOTALL)
+def _compiled(pattern: str) -> tuple[re.Pattern[str], bool, bool]:
+    """And whether it is one of whole paths, and of absolute ones."""
+    is_whole = "/" in pattern.rstrip("/")
+    text = pattern.replace(os.sep, "/").removeprefix("./").rstrip("/")
+    return re.compile(regular_expression(text), re.DOTALL), is_whole, is_whole and os.path.isabs(pattern)
 
 
 def regular_expression(pattern: str) -> str:
@@ -90,13 +100,23 @@ def _literal(piece: str) -> str:
         return "[^/]"
     if not (piece[:1] == "[" and len(piece) > 2):
         return re.escape(piece)
-    inner = re.sub(r"([\\\[~&|])", r"\\\1", piece[1:-1])
-    group = f"(?!/)[{'^' if inner[0] == '!' else ''}{inner.removeprefix('!')}]"
+    inner = piece[1:-1]
+    group = f"(?!/)[{'^' if inner[0] == '!' else ''}{_characters(inner.removeprefix('!'))}]"
     try:
         re.compile(group)
     except re.error as error:
         raise ValueError(f"the glob `{piece}` cannot be understood: {error.msg}") from error
     return group
+
+
+def _characters(inner: str) -> str:
+    """Those of a class, with ranges, in a form in which nothing else has a meaning, now or in a later Python."""
+    found, at = "", 0
+    while at < len(inner):
+        is_range = inner[at + 1 : at + 2] == "-" and at + 2 < len(inner)
+        found += re.escape(inner[at]) + (f"-{re.escape(inner[at + 2])}" if is_range else "")
+        at += 3 if is_range else 1
+    return found
 
 
 def split_at_commas(text: str) -> list[str]:

@@ -11,6 +11,8 @@ import re
 import stat
 from contextlib import suppress
 
+from tonumpy.boundary.output import write_own
+from tonumpy.boundary.paths import private_folder
 from tonumpy.text.reading import read_regular
 
 TAG = "CACHEDIR.TAG"
@@ -21,7 +23,7 @@ Signature: 8a477f597d28d172789f06886806bc55
 """
 _IGNORE = ".gitignore"
 _IGNORE_TEXT = b"# Created by tonumpy\n*\n"
-_OWN_FILE = re.compile(r"[0-9a-f]{32}(\.[0-9a-f]{16})?")  # of findings; with the second part, one being written
+_OWN_FILE = re.compile(r"[0-9a-f]{32}|\.tonumpy-[0-9a-f]{16}\.part")  # of findings, or one being written
 _OWN_FOLDER = re.compile(r"[0-9a-f]{16}")  # of one version of the tool
 _KEPT = 4  # versions
 
@@ -55,8 +57,7 @@ class CacheFolder:
         try:
             if self._is_broken or not self._make():
                 return False
-            path = os.path.join(self._folder, name)
-            _write_new(f"{path}.{os.urandom(8).hex()}", data, path)
+            write_own(os.path.join(self._folder, name), data)
         except OSError:
             return False
         return True
@@ -69,7 +70,7 @@ class CacheFolder:
         for name, text in ((_IGNORE, _IGNORE_TEXT), (TAG, _TAG_TEXT)):
             path = os.path.join(self.path, name)
             if not os.path.lexists(path):
-                _write_new(os.path.join(self.path, f"{os.urandom(16).hex()}.{os.urandom(8).hex()}"), text, path)
+                write_own(path, text)
         self._forget_versions()
         os.mkdir(self._folder)
         self._is_made = _is_real_folder(self._folder)
@@ -84,6 +85,9 @@ class CacheFolder:
 
 def look_at(path: str) -> bool:
     """Whether there is a cache at the path; NotOursError where there is something else."""
+    private = private_folder(os.path.realpath(path))
+    if private is not None:
+        raise NotOursError(f"is in {private}, which belongs to version control")
     if not os.path.lexists(path):
         return False
     if not _is_real_folder(path):
@@ -127,19 +131,6 @@ def _remove_own(folder: str) -> None:
         if _OWN_FILE.fullmatch(name):
             with suppress(OSError):
                 os.unlink(os.path.join(folder, name))
-
-
-def _write_new(temporary: str, data: bytes, path: str) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-    descriptor = os.open(temporary, flags, 0o666)
-    try:
-        with open(descriptor, "wb") as stream:
-            stream.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _is_real_folder(path: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from tonumpy.boundary.output import open_new
 from tonumpy.inference.index.lookups import blake2b
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_regular
@@ -63,7 +64,7 @@ def _read(path: str) -> Seal | None:
 def _make(folder: str, path: str) -> Seal | None:
     os.makedirs(folder, mode=0o700, exist_ok=True)
     temporary = f"{path}.{os.urandom(8).hex()}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    descriptor = open_new(temporary, 0o600)
     try:
         with open(descriptor, "wb") as stream:
             stream.write(os.urandom(_SIZE))

@@ -10,7 +10,7 @@ import os
 
 from tonumpy.config import ConfigError
 from tonumpy.findings import CONFIDENCES
-from tonumpy.frontends.disk import refuse_outside, write_report
+from tonumpy.frontends.disk import refuse_place, write_text
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.rules import all_rules
 from tonumpy.text.reading import read_regular
@@ -59,7 +59,7 @@ _Counts = dict[tuple[Key, "Confidence"], int]
 
 def write(path: str, report: Report, scope: Scope) -> int:
     """Returns the number of findings in it. What there was of what the run has not judged stays."""
-    refuse_outside(path)
+    refuse_place(path, "baseline")
     judged = _Judged(path, scope)
     before = _read(path) if os.path.exists(path) else {}
     counts: _Counts = {of: count for of, count in before.items() if not judged(*of)}
@@ -70,7 +70,8 @@ def write(path: str, report: Report, scope: Scope) -> int:
         {**key._asdict(), "confidence": confidence, "count": count}
         for (key, confidence), count in sorted(counts.items())
     ]
-    write_report(path, json.dumps({"version": _VERSION, "findings": entries}, indent=2) + "\n")
+    text = json.dumps({"version": _VERSION, "findings": entries}, indent=2) + "\n"
+    write_text(path, text, kind="baseline", replaces=_is_baseline)
     return sum(counts.values())
 
 
@@ -127,11 +128,25 @@ def _relative(path: str, filename: str) -> str:
     return os.path.relpath(os.path.abspath(filename), folder).replace(os.sep, "/")
 
 
+def _is_baseline(data: bytes) -> bool:
+    try:
+        _parsed("", data)
+    except ConfigError:
+        return False
+    return True
+
+
 def _read(path: str) -> _Counts:
     try:
-        document = json.loads(read_regular(path))
+        data = read_regular(path)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; `tonumpy baseline write` makes it") from error
+    return _parsed(path, data)
+
+
+def _parsed(path: str, data: bytes) -> _Counts:
+    try:
+        document = json.loads(data)
     except ValueError as error:
         raise ConfigError(f"{path}: not valid JSON: {error}") from error
     except RecursionError as error:

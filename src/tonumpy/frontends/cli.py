@@ -10,7 +10,7 @@ from tonumpy.config import Choices, ConfigError, Configuration, may_have_finding
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.arguments import parse_arguments, read_cell, read_place
-from tonumpy.frontends.disk import read, write_report
+from tonumpy.frontends.disk import read, write_text
 from tonumpy.frontends.files import find_files
 from tonumpy.frontends.streams import StreamError
 from tonumpy.frontends.streams import write as _write
@@ -113,7 +113,7 @@ def _publish(render: Callable[..., str], report: Report, stream: TextIO, argumen
     if arguments.output_file is None:
         _write(render(report, colour=_has_colour(stream, arguments)), stream)
         return
-    write_report(arguments.output_file, render(report, colour=arguments.color == "always"))
+    write_text(arguments.output_file, render(report, colour=arguments.color == "always"), kind="report")
 
 
 def _show(arguments: argparse.Namespace) -> int:

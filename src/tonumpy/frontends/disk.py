@@ -1,13 +1,15 @@
-"""Reads files. What goes wrong is a SourceError that names the file."""
+"""Reads and writes files for the command. What goes wrong names the file."""
 
 from __future__ import annotations
 
-import os
-
+from tonumpy.boundary.output import place_to_write, write_file
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
-from tonumpy.frontends.git import root_of
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def read(path: str) -> bytes:
@@ -17,24 +19,20 @@ def read(path: str) -> bytes:
         raise os_error(path, error) from error
 
 
-def write_report(path: str, text: str) -> None:
-    """A report into a file of its own, whose folder is made where it is missing; ConfigError where it cannot be."""
-    refuse_outside(path)
+def write_text(path: str, text: str, *, kind: str, replaces: Callable[[bytes], bool] | None = None) -> None:
+    """By way of `write_file`, which says what is written where; ConfigError where it is not."""
     try:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
-            stream.write(text)
+        write_file(path, text.encode("utf-8", "backslashreplace"), kind=kind, replaces=replaces)
     except OSError as error:
-        raise ConfigError(f"{path}: the report cannot be written: {error.strerror}") from error
+        raise ConfigError(f"{path}: the {kind} is not written: {error.strerror or error}") from error
 
 
-def refuse_outside(path: str) -> None:
-    """A link in the folder at hand, or its repository, may be a stranger's: none is followed to a place outside."""
-    target = os.path.realpath(path)
-    here = os.path.realpath(os.curdir)
-    top = os.path.join(root_of(here) or here, "")
-    if os.path.abspath(os.path.join(here, path)).startswith(top) and not target.startswith(top):
-        raise ConfigError(f"{path}: leads out of the folder, to {target}, so the report is not written")
+def refuse_place(path: str, kind: str) -> None:
+    """ConfigError for a path to which no file is written, before it is read."""
+    try:
+        place_to_write(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: the {kind} is not written: {error.strerror or error}") from error
 
 
 def os_error(path: str, error: OSError) -> SourceError:

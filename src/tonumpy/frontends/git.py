@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from tonumpy.boundary.paths import root_of
 from tonumpy.lazy_typing import NamedTuple
 from tonumpy.text.reading import read_regular
 
@@ -72,17 +73,6 @@ def _list_files(folder: str, root: str, *patterns: str) -> Listed | None:
         staged = _ask(git, repository, folder, "ls-files", "-s", "-z")
         inner += [line.partition("\t")[2] for line in staged if line.startswith("160000 ")]
     return Listed([name for name in listed if not name.endswith("/")], inner)
-
-
-def root_of(folder: str) -> str | None:
-    """The nearest folder at or above this one that holds `.git`: asking git itself costs a process."""
-    here = os.path.realpath(folder)
-    while not os.path.exists(os.path.join(here, ".git")):
-        parent = os.path.dirname(here)
-        if parent == here:
-            return None
-        here = parent
-    return here
 
 
 class _Repository:

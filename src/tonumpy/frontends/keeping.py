@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
+from tonumpy.boundary.paths import root_of
 from tonumpy.cache.entries import Kept
 from tonumpy.cache.folder import CacheFolder, NotOursError, clean
 from tonumpy.cache.identity import identity
 from tonumpy.cache.seal import own_seal
 from tonumpy.cache.store import Store
 from tonumpy.config import ConfigError
-from tonumpy.frontends.git import root_of
 from tonumpy.frontends.outcomes import Outcome, Task
 from tonumpy.frontends.streams import write
 from tonumpy.lazy_typing import TYPE_CHECKING

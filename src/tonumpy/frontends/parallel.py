@@ -9,6 +9,7 @@ import signal
 import sys
 from functools import cache, partial
 
+from tonumpy.boundary.limits import cores
 from tonumpy.frontends.run import Session
 from tonumpy.garbage import Paused
 from tonumpy.inference.index.project import Project
@@ -34,7 +35,7 @@ def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int, keeper: Keeper | N
 
     With a keeper, outcomes have a basis.
     """
-    processes = min(jobs or _cores(), len(tasks) // _CHUNK)
+    processes = min(jobs or cores(), len(tasks) // _CHUNK)
     if processes <= 1 or len(tasks) < POOL_FROM or not _is_pool_safe():
         return _in_turn(work, tasks, keeper)
     return _pooled(work, tasks, processes, records=keeper is not None)
@@ -114,8 +115,3 @@ def _recording(*read: Read) -> Session:
 def _start_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent deals with interrupts
     gc.disable()
-
-
-def _cores() -> int:
-    """The cores that this process may use, which in a container are fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

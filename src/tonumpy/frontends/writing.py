@@ -12,9 +12,10 @@ import signal
 import stat
 import zlib
 
+from tonumpy.boundary.output import open_new, refuse_private
+from tonumpy.boundary.paths import root_of
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error
-from tonumpy.frontends.git import root_of
 from tonumpy.frontends.swap import is_being_written, lock, swap
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_regular
@@ -95,6 +96,7 @@ def write(path: str, old: bytes, new: bytes) -> None:
     """
     target = os.path.realpath(path)
     try:
+        refuse_private(os.path.abspath(path), target)
         with open(os.open(target, os.O_RDONLY | getattr(os, "O_BINARY", 0)), "rb") as stream:
             before = os.fstat(stream.fileno())
             if not stat.S_ISREG(before.st_mode) or stream.read() != old:
@@ -173,7 +175,7 @@ def _refuse_protected(target: str, before: os.stat_result) -> None:
 
 def _write_like(temporary: str, data: bytes, target: str, before: os.stat_result) -> None:
     """A new file with the data, and all else as the target has it."""
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _UNFINISHED)
+    descriptor = open_new(temporary, _UNFINISHED)
     with open(descriptor, "wb") as stream:
         lock(descriptor)
         stream.write(data)

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from time import monotonic
 
 from tonumpy import __version__
+from tonumpy.boundary.output import write_file
 from tonumpy.config import ConfigError
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sweep.interrupts import Interrupts
@@ -235,7 +236,7 @@ class _Run:
             self._save(store, job.target, job.whole())
 
     def _save(self, store: Store, target: Target, reply: Reply) -> None:
-        from tonumpy.sweep.store import StoreError, write_whole  # saves start-up: the libraries may be missing
+        from tonumpy.sweep.store import StoreError  # saves start-up: the libraries may be missing
 
         assert reply.commit is not None
         name = None if self._orders.fix is None else ""
@@ -243,7 +244,7 @@ class _Run:
             name = _patch_name(target, reply.commit)
             path = os.path.join(self._arguments.patches, name)
             try:
-                write_whole(path, reply.patch)
+                write_file(path, reply.patch, kind="patch", replaces=_is_patch)
             except OSError as error:
                 raise StoreError(f"{path}: {error.strerror}") from error
         done = store.save(target, reply, name)
@@ -255,7 +256,7 @@ class _Run:
         self._outcomes[target] = _Outcome(commit, 0, 0, failed=True, earlier=False)
 
     def write_page(self, store: Store) -> None:
-        from tonumpy.sweep.store import StoreError, write_whole  # saves start-up: the libraries may be missing
+        from tonumpy.sweep.store import StoreError  # saves start-up: the libraries may be missing
 
         path = self._arguments.html
         if path is None:
@@ -263,7 +264,7 @@ class _Run:
         outcomes = [(target, self._outcomes.get(target)) for target in self._targets]
         places = [(target, each.commit) for target, each in outcomes if each and each.commit and not each.failed]
         try:
-            write_whole(path, page(store.kept(places)).encode("utf-8", "backslashreplace"))
+            write_file(path, page(store.kept(places)).encode("utf-8", "backslashreplace"), kind="page")
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}") from error
 
@@ -298,6 +299,10 @@ def _patch_name(target: Target, commit: str) -> str:
     digest = hashlib.sha256(f"{target.repository}\0{target.folder}".encode("utf-8", "surrogateescape")).hexdigest()
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", target.repository).strip("-.")[-80:]
     return f"{readable}-{digest[:6]}-{commit[:12]}.patch"
+
+
+def _is_patch(data: bytes) -> bool:
+    return data.startswith((b"From ", b"diff "))
 
 
 def _count(number: int, noun: str, nouns: str | None = None) -> str:

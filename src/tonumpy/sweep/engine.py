@@ -20,6 +20,7 @@ from distributed import Client, LocalCluster, as_completed
 from distributed.client import ClosedClientError
 from distributed.scheduler import KilledWorker
 
+from tonumpy.boundary.output import open_to_append
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.messages import Failure, Reply
 from tonumpy.sweep.scratch import all_places
@@ -217,7 +218,7 @@ class Workers:
 
     def _start(self) -> subprocess.Popen[bytes]:
         """In a folder of our own: `python -m` imports what lies in the folder at hand."""
-        with open(self._log, "ab") as log:
+        with open(open_to_append(self._log), "ab") as log:
             return subprocess.Popen(
                 self._command,
                 cwd=self._folder,

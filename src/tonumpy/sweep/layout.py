@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
+from tonumpy.boundary.output import open_new
 from tonumpy.frontends.files import SUFFIXES
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.objects import FOLDER, LINK, SUBMODULE, RepositoryError
@@ -31,7 +32,7 @@ def lay_out(repository: Repository, commit: str, folder: str) -> int:
             os.makedirs(os.path.join(top, entry.path))
     files = [entry for entry in tree if entry.mode not in (FOLDER, SUBMODULE, LINK) and _is_read(entry)]
     for entry, data in repository.contents(files):
-        with open(os.path.join(top, entry.path), "xb") as stream:
+        with open(open_new(os.path.join(top, entry.path)), "wb") as stream:
             stream.write(data)
     links = [entry for entry in tree if entry.mode == LINK]
     for entry, target in repository.contents(links):

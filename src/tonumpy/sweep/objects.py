@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 
+from tonumpy.boundary.output import write_own
 from tonumpy.frontends.git import OPTIONS, environment, program
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -144,8 +145,7 @@ class Repository:
         return self._ask(*arguments, stdin=stdin, index=index)
 
     def attributes(self, lines: Iterable[bytes]) -> None:
-        with open(os.path.join(self._folder, "info", "attributes"), "wb") as stream:
-            stream.writelines(lines)
+        write_own(os.path.join(self._folder, "info", "attributes"), b"".join(lines))
 
     def _ask(self, *arguments: str, stdin: bytes = b"", index: str | None = None, protocols: str = "") -> bytes:
         try:
@@ -198,8 +198,7 @@ def _git() -> str:
 
 
 def _put(path: str, text: str) -> None:
-    with open(path, "wb") as stream:
-        stream.write(os.fsencode(text))
+    write_own(path, os.fsencode(text))
 
 
 def _git_folder(path: str) -> str | None:

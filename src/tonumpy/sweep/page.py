@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 
+from tonumpy.boundary.output import write_own
 from tonumpy.config import ConfigError
 from tonumpy.findings import Edit, Finding, Fix, Ground, Position, SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -56,8 +57,8 @@ def _write(name: str, lines: dict[int, str]) -> None:
         return
     try:
         os.makedirs(os.path.dirname(name), exist_ok=True)
-        with open(name, "w", encoding="utf-8-sig", newline="") as stream:
-            stream.write("\n".join(lines.get(row, "") for row in range(1, max(lines) + 1)))
+        text = "\n".join(lines.get(row, "") for row in range(1, max(lines) + 1))
+        write_own(name, text.encode("utf-8-sig"))
     except (OSError, ValueError):
         return
 

@@ -15,11 +15,11 @@ import datetime
 import hashlib
 import json
 import os
-import secrets
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tonumpy.boundary.output import write_file
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Store:
         sink = pa.BufferOutputStream()
         pq.write_table(pa.Table.from_pylist(clean, schema=schema), sink, compression="zstd")
         try:
-            write_whole(path, sink.getvalue().to_pybytes())
+            write_file(path, sink.getvalue().to_pybytes(), kind="table", replaces=_is_table)
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror or error}") from error
 
@@ -180,17 +180,8 @@ class Store:
             os.unlink(self._path(table, key))
 
 
-def write_whole(path: str, data: bytes) -> None:
-    """A reader meanwhile sees the old file or the new one, never a part."""
-    temporary = f"{path}.{secrets.token_hex(4)}.part"
-    try:
-        with open(temporary, "xb") as stream:
-            stream.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+def _is_table(data: bytes) -> bool:
+    return data.startswith(b"PAR1")
 
 
 def _key(*parts: str | None) -> str:

@@ -10,6 +10,7 @@ import resource
 import shutil
 import time
 
+from tonumpy.boundary.output import write_own
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.frontends import cli
@@ -108,8 +109,7 @@ def _repository(request: Request, work: str) -> Repository:
 def _lay_out(repository: Repository, commit: str, work: str) -> int:
     """The number of Python files."""
     # The search for settings goes on above a repository; it ends here, and not at what lies about in a common folder.
-    with open(os.path.join(work, "pyproject.toml"), "w", encoding="utf-8") as stream:
-        stream.write("[tool.tonumpy]\n")
+    write_own(os.path.join(work, "pyproject.toml"), b"[tool.tonumpy]\n")
     return lay_out(repository, commit, os.path.join(work, TREE))
 
 
