@@ -1,0 +1,128 @@
+"""`.numpy()` and `__array__` as real hardware has them: what is refused is told of, and raised or repaired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonumpy.rehearsal.events import Event
+
+if TYPE_CHECKING:
+    from tonumpy.rehearsal.events import Observer, Reason, Way
+    from tonumpy.rehearsal.standin.names import Names
+    from tonumpy.rehearsal.standin.patches import Patches
+    from tonumpy.rehearsal.standin.stacks import Stacks
+
+Tensor = torch.Tensor
+_numpy = torch._C.TensorBase.numpy
+_HALF = {torch.complex32: torch.complex64}
+
+
+class Conversions:
+    """What takes the places of torch's own conversions."""
+
+    def __init__(self, observer: Observer, stacks: Stacks, names: Names, *, stop: bool) -> None:
+        self._names = names
+        self._observer = observer
+        self._stacks = stacks
+        self._stop = stop
+
+    def patch(self, patches: Patches) -> None:
+        """Put them in place until `patches` are restored."""
+        convert = self._convert
+
+        def numpy_(self: Any, *, force: bool = False) -> Any:
+            return convert(self, "numpy", force=force)
+
+        def array(self: Any, dtype: Any = None) -> Any:
+            made = convert(self, "array", force=False)
+            return made if dtype is None else made.astype(dtype, copy=False)
+
+        for replacement, name in ((numpy_, "numpy"), (array, "__array__")):
+            replacement.__name__ = name
+            replacement.__qualname__ = f"Tensor.{name}"
+            patches.replace(Tensor, name, replacement)
+
+    def _convert(self, tensor: Any, way: Way, *, force: bool) -> Any:
+        reasons = () if force else refused(tensor)
+        error = None
+        made = None
+        if not reasons:
+            made = _numpy(tensor, force=force)
+        else:
+            try:
+                made = _numpy(tensor)
+            except (TypeError, RuntimeError) as refusal:
+                error = refusal
+        told = None if error is None else (type(error).__name__, self._names.in_text(str(error)))
+        self._observer(event(tensor, way, reasons, told, self._stacks))
+        if error is None:
+            return made
+        if self._stop:
+            raise type(error)(self._names.in_text(str(error))) from None
+        return repaired(tensor)
+
+
+def refused(tensor: Any) -> tuple[Reason, ...]:
+    """Why NumPy cannot take this tensor, in the order in which torch asks."""
+    reasons: list[Reason] = []
+    if tensor.layout is not torch.strided:
+        reasons.append("layout")
+    if tensor.device.type != "cpu":
+        reasons.append("device")
+    if tensor.requires_grad and torch.is_grad_enabled():
+        reasons.append("grad")
+    if tensor.is_conj() or tensor.is_neg():
+        reasons.append("bit")
+    if not _has_dtype(tensor.dtype):
+        reasons.append("dtype")
+    return tuple(reasons)
+
+
+_DTYPES: dict[torch.dtype, bool] = {}
+
+
+def _has_dtype(dtype: Any) -> bool:
+    """Whether NumPy has it: torch itself is asked, once."""
+    if dtype not in _DTYPES:
+        try:
+            _numpy(torch.empty(0, dtype=dtype, device="cpu"))
+        except (TypeError, RuntimeError):
+            _DTYPES[dtype] = False
+        else:
+            _DTYPES[dtype] = True
+    return _DTYPES[dtype]
+
+
+def repaired(tensor: Any) -> Any:
+    """The array that the repaired code gives."""
+    with torch.no_grad():
+        plain = tensor.detach().cpu()
+        if plain.layout is not torch.strided:
+            plain = plain.to_dense()
+        if plain.is_quantized:
+            plain = plain.dequantize()
+        plain = plain.resolve_conj().resolve_neg()
+        if not _has_dtype(plain.dtype):
+            plain = plain.to(_HALF.get(plain.dtype, torch.float32))
+        return _numpy(plain)
+
+
+def event(tensor: Any, way: Way, reasons: tuple[Reason, ...], error: tuple[str, str] | None, stacks: Stacks) -> Event:
+    """What is told of a conversion of this tensor."""
+    return Event(
+        way,
+        reasons,
+        str(tensor.device),
+        tensor.requires_grad,
+        torch.is_grad_enabled(),
+        str(tensor.dtype),
+        str(tensor.layout),
+        tuple(tensor.shape),
+        stacks.read(),
+        error,
+    )
+
+
+__all__ = ["Conversions", "event", "refused", "repaired"]

@@ -1,0 +1,48 @@
+"""A tensor on the CPU <-> a tensor on the stand-in over the same memory.
+
+DLPack is the way: it is how torch takes a foreign tensor in without a copy, and what it takes in may lie on an
+accelerator. Only the kind of device in the capsule is changed on the way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import torch
+
+_to_capsule = torch._C._to_dlpack
+_from_capsule = torch._C._from_dlpack
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype = ctypes.c_void_p
+_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_int32 = ctypes.c_int32.from_address
+_DEVICE_TYPE = ctypes.sizeof(ctypes.c_void_p)  # DLTensor: the data pointer, then the kind and the number of the device
+_HOST, _STANDIN = 1, 17  # kDLCPU, kDLMAIA
+
+
+def to_host(tensor: Any) -> Any:
+    """The memory of a strided tensor of the stand-in as a tensor on the CPU. It may have neither bit set."""
+    capsule = _to_capsule(tensor)
+    _int32(_pointer(capsule, b"dltensor") + _DEVICE_TYPE).value = _HOST
+    return _from_capsule(capsule)
+
+
+def to_device(tensor: Any) -> Any:
+    """The memory of a strided tensor on the CPU as a tensor of the stand-in."""
+    capsule = _to_capsule(tensor)
+    _int32(_pointer(capsule, b"dltensor") + _DEVICE_TYPE).value = _STANDIN
+    return _from_capsule(capsule)
+
+
+def to_host_with_bits(tensor: Any) -> Any:
+    """The same for a tensor whose conjugate or negative bit may be set: so are those of the tensor on the CPU."""
+    is_conj, is_neg = tensor.is_conj(), tensor.is_neg()
+    if is_conj:
+        tensor = tensor.conj()
+    if is_neg:
+        tensor = torch._neg_view(tensor)
+    host = to_host(tensor)
+    if is_neg:
+        host = torch._neg_view(host)
+    return host.conj() if is_conj else host

@@ -1,0 +1,75 @@
+"""The kernels of the stand-in, registered with torch's dispatcher under the key of the accelerator, and taken back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonumpy.rehearsal.standin import kernels
+
+if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.patches import Patches
+
+_has = torch._C._dispatch_has_kernel_for_dispatch_key
+_COMPOSED = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+
+# They give what they are given, or part of it, and their schemas do not say so.
+_GIVES_ITS_ARGUMENT = frozenset({"aten::_unsafe_view", "aten::lift", "aten::_reshape_copy", "aten::_lazy_clone"})
+
+# What all other factories begin with.
+_FACTORIES = ("empty.memory_format", "empty_strided")
+
+
+def register(patches: Patches, key: str, mixed: kernels.Mixed) -> None:
+    """Make torch compute on the stand-in until `patches` are restored.
+
+    Tensors for the device of dispatch key `key` are made there.
+    """
+    rest = torch.library.Library("_", "IMPL")
+    patches.on_exit(rest._destroy)
+    aten = torch.library.Library("aten", "IMPL")
+    patches.on_exit(aten._destroy)
+    rest.m.fallback("MAIA", _Rest(mixed), False)
+    for name in torch._C._dispatch_get_all_op_names():
+        if name.startswith("aten::"):
+            op = _operator(name)
+            kernel = None if op is None else _kernel(name, op, mixed)
+            if kernel is not None:
+                aten.m.impl(name[len("aten::") :], "MAIA", kernel, False)
+    for short in _FACTORIES:
+        aten.m.impl(short, key, kernels.computed(_operator(f"aten::{short}"), mixed, sees_bits=False), False)
+
+
+class _Rest:
+    """Computes the operators that nobody thought of."""
+
+    def __init__(self, mixed: kernels.Mixed) -> None:
+        self._mixed = mixed
+        self._made: dict[Any, kernels.Kernel] = {}
+
+    def __call__(self, op: Any, *args: Any, **kwargs: Any) -> Any:
+        if op not in self._made:
+            self._made[op] = kernels.computed(op, self._mixed)
+        return self._made[op](*args, **kwargs)
+
+
+def _operator(name: str) -> Any:
+    base, _, overload = name[len("aten::") :].partition(".")
+    return getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
+
+
+def _kernel(name: str, op: Any, mixed: kernels.Mixed) -> kernels.Kernel | None:
+    """None: torch's own kernel for all devices does it."""
+    is_for_host = _has(name, "CPU")
+    if not is_for_host and not any(_has(name, key) for key in _COMPOSED):
+        return None
+    if name in _GIVES_ITS_ARGUMENT:
+        return None
+    if _is_view(op) or torch.Tag.inplace_view in op.tags:
+        return kernels.as_is(op) if is_for_host else None
+    return kernels.computed(op, mixed, sees_bits=_has(name, "Conjugate") or _has(name, "Negative"))
+
+
+def _is_view(op: Any) -> bool:
+    return any(each.alias_info is not None and not each.alias_info.is_write for each in op._schema.arguments)

@@ -1,0 +1,52 @@
+"""The stack of the thread that is running -> the calls in it, innermost first, without those of tonumpy."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tonumpy.rehearsal.events import Call
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+_OWN = str(Path(__file__).parents[2])
+_KNOWS_COLUMNS = sys.version_info >= (3, 11)
+
+
+class Stacks:
+    """Reads stacks, and keeps the calls that it has made: most conversions are made again and again."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[CodeType, int], Call | None] = {}
+
+    def read(self) -> tuple[Call, ...]:
+        """The stack of the caller, innermost call first."""
+        found = []
+        frame: FrameType | None = sys._getframe(1)
+        calls = self._calls
+        while frame is not None:
+            key = (frame.f_code, frame.f_lasti)
+            if key in calls:
+                call = calls[key]
+            else:
+                call = calls[key] = _call(frame)
+            if call is not None:
+                found.append(call)
+            frame = frame.f_back
+        return tuple(found)
+
+
+def _call(frame: FrameType) -> Call | None:
+    code = frame.f_code
+    if code.co_filename.startswith(_OWN):
+        return None
+    row, end_row, column, end_column = frame.f_lineno, None, None, None
+    if _KNOWS_COLUMNS and frame.f_lasti >= 0:
+        place = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
+        if place is not None and place[0] is not None:
+            first, end_row, column, end_column = place
+            row = first if first is not None else row
+    return Call(code.co_filename, row or 0, code.co_name, end_row, column, end_column)
