@@ -56,7 +56,7 @@ class Conversions:
             except (TypeError, RuntimeError) as refusal:
                 error = refusal
         told = None if error is None else (type(error).__name__, self._names.in_text(str(error)))
-        self._observer(event(tensor, way, reasons, told, self._stacks))
+        self._observer(event(tensor, way, reasons, told, self._stacks), tensor)
         if error is None:
             return made
         if self._stop:

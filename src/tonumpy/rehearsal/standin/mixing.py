@@ -41,6 +41,6 @@ class Mixing:
         if name in _TAKES_HOST:
             return
         message = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
-        self._observer(event(off[0], "operator", ("mixed",), ("RuntimeError", message), self._stacks))
+        self._observer(event(off[0], "operator", ("mixed",), ("RuntimeError", message), self._stacks), off[0])
         if self._stop:
             raise RuntimeError(message)
