@@ -79,6 +79,7 @@ def test_try_repo(repository: Path, project: Path, home: Path) -> None:
     assert repair.startswith("Failed\n")
     assert "files were modified by this hook" in repair
     assert "module.py:5:14: fixed TNP101: Add `.detach().cpu()`\n" in repair
+    assert "train.ipynb:cell 2:1:19: fixed TNP101: Add `.detach().cpu()`\n" in repair
     assert (project / "module.py").read_text() == FIXED
     assert (project / "train.ipynb").read_text() == (FOLDER / "notebooks" / "one_string.fixed.ipynb").read_text()
     assert (project / "notes.txt").read_text() == "x.numpy()\n"

@@ -15,7 +15,6 @@ from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
 from tonumpy.text.reading import read_looked_at
 from tonumpy.text.recursion import cuts
-from tonumpy.text.source import Source
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
@@ -73,20 +72,21 @@ def _add_noqa(task: Task, session: Session) -> Outcome:
     from tonumpy.repair.comments import with_noqa  # only here: start-up
 
     old = task.read()
-    if task.filename.endswith(".ipynb"):
-        raise SourceError(task.filename, "comments are added to modules only, not to the cells of a notebook")
-    source = Source(old, task.filename)
+    source = source_of(old, task.filename)
     found = suppress(source, pipeline.check(source, task.settings, session.project))
     of_comments = {rule.code for rule in all_rules() if "comments" in rule.judges}
     silenced = [finding for finding in found if finding.code not in of_comments]
     if not silenced:
-        return Outcome(task, None, found, [], None)
-    after = Source.from_text(with_noqa(source, silenced), task.filename)
+        return Outcome(task, None, source.placed(found), [], None, source.skipped)
+    after = with_noqa(source, silenced)
     left = suppress(after, pipeline.check(after, task.settings, session.project))
     loud = [finding for finding in left if finding.code not in of_comments]
     if loud:
-        raise SourceError(task.filename, f"no comments are added: one in row {loud[0].start.row} would have no effect")
-    return Outcome(task, Change(old, source.encode(after.text)), left, silenced, None)
+        (first, *_) = after.placed(loud)
+        where = f"{f'cell {first.cell.number}, ' if first.cell else ''}row {first.start.row}"
+        raise SourceError(task.filename, f"no comments are added: one in {where} would have no effect")
+    change = Change(old, source.encode(after.document))
+    return Outcome(task, change, after.placed(left), source.placed(silenced), None, source.skipped)
 
 
 class _Reading:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 
-def with_noqa(source: Source, findings: Sequence[Finding]) -> str:
-    """The text with a comment for each finding, in the comment that there is or at the end of the line.
+def with_noqa(source: Source, findings: Sequence[Finding]) -> Source:
+    """The source with a comment for each finding, in the comment that there is or at the end of the line.
 
     SourceError where flake8 could not tell to which line a comment belongs.
     """
@@ -32,7 +32,7 @@ def with_noqa(source: Source, findings: Sequence[Finding]) -> str:
             edits.append(_addition(source, line, codes))
     text = apply_edits(source, edits)
     verify_comments(source, text)
-    return text
+    return source.edited(text, edits)
 
 
 def verify_comments(source: Source, text: str) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from tonumpy.findings import Finding
+    from tonumpy.text.notebooks import Notebook
     from tonumpy.text.source import Source
 
     class Format(Protocol):
@@ -39,13 +40,18 @@ class Report(NamedTuple):
     read: Callable[[str], bytes] | None = None
 
     def source_of(self, finding: Finding) -> Source | None:
-        """The text that a finding speaks of; None where it cannot be read, or is not what it was any more."""
-        if self.read is None or finding.cell is not None:  # the rows of a cell are none of the file
+        """The text in which a finding has its place, in a notebook that of the cell; None where it cannot be read, or
+        is not what it was any more."""
+        if self.read is None:
             return None
-        source = _source(self.read, finding.filename)
+        source = _source(self.read, finding.filename, finding.cell and finding.cell.number)
         if source is None or finding.end.row > len(source.line_starts):
             return None
         return source
+
+    def document_of(self, finding: Finding) -> Source | None:
+        """The text of the file: in a notebook, its JSON."""
+        return None if self.read is None else _source(self.read, finding.filename)
 
     def is_fixable(self, finding: Finding) -> bool:
         """Whether `tonumpy fix`, as it is configured, repairs the finding."""
@@ -64,13 +70,22 @@ def absolute(filename: str) -> str:
 
 
 @cache
-def _source(read: Callable[[str], bytes], filename: str) -> Source | None:
+def _source(read: Callable[[str], bytes], filename: str, cell: int | None = None) -> Source | None:
     from tonumpy.text.source import Source  # only for formats that show lines: start-up
 
     try:
-        return Source(read(filename), filename)
+        if cell is None:
+            return Source(read(filename), filename)
+        return Source.from_text(_notebook(read, filename).cell(cell), filename)
     except SourceError:
         return None
+
+
+@cache
+def _notebook(read: Callable[[str], bytes], filename: str) -> Notebook:
+    from tonumpy.text.notebooks import Notebook  # the same: start-up
+
+    return Notebook(read(filename), filename)
 
 
 def format_names() -> list[str]:

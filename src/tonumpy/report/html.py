@@ -77,7 +77,7 @@ def _shown(text: str) -> str:
 
 
 def _said(ground: Ground) -> str:
-    place = f" ({ground.filename}:{ground.row})" if ground.row else ""
+    place = f" ({ground.place})" if ground.row else ""
     return f"{ground.kind} {ground.id}: {ground.message}{place}"
 
 

@@ -25,14 +25,14 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
 
 def _diagnostic(entry: Entry, report: Report) -> dict[str, object]:
     finding = entry.finding
-    source = report.source_of(finding) if finding is not None else None
+    source = report.document_of(finding) if finding is not None else None
     code = {"value": entry.code} if finding is None else {"value": entry.code, "url": finding.url}
     found: dict[str, object] = {
         "message": entry.message,
         "location": {"path": absolute(entry.filename), "range": _range(entry.start, entry.end, source)},
         "code": code,
     }
-    if finding is not None and finding.fix is not None and finding.fix.edits:
+    if finding is not None and finding.cell is None and finding.fix is not None and finding.fix.edits:
         found["suggestions"] = [_suggestion(edit, source) for edit in finding.fix.edits]
     return found
 
@@ -48,6 +48,6 @@ def _range(start: Position, end: Position, source: Source | None) -> dict[str, o
 def _place(position: Position, source: Source | None) -> dict[str, int]:
     """The format counts columns in bytes of UTF-8, from 1."""
     column = position.column
-    if source is not None:
+    if source is not None and position.row <= len(source.line_starts):
         column = len(source.line(position.row)[: column - 1].encode(errors="surrogatepass")) + 1
     return {"line": position.row, "column": column}

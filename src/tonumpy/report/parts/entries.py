@@ -33,7 +33,7 @@ def entries(report: Report) -> list[Entry]:
         start, end = each.cell[1:] if each.cell else (each.start, each.end)  # in the JSON of a notebook
         found.append(Entry(each.filename, each.code, without_surrogates(each.message), start, end, each))
     for error in report.errors:
-        place = error.position or Position(1, 1)
+        place = error.position if error.position and error.cell is None else Position(1, 1)
         reason = without_surrogates(error.reason)
         found.append(Entry(error.filename, error_code(error)[0], reason, place, place, None))
     return sorted(found, key=lambda entry: entry.filename)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from tonumpy.findings import place_of
+from functools import cache
+
+from tonumpy.findings import SourceError, place_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
+from tonumpy.text.reading import read_regular
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
@@ -15,16 +18,33 @@ if TYPE_CHECKING:
 
 def lines_of(grounds: Iterable[Ground], indent: str) -> str:
     """A line for each, and the line of source that it speaks of."""
-    import linecache  # only for reports that show it: start-up
-
     lines = ""
     for each in grounds:
         place = f", {each.place}" if each.row else ""
         told = f"{each.kind} {each.id}{place}: {each.message}"
         lines += f"{indent}{visible(told)}\n"
-        text = linecache.getline(each.filename, each.row).strip() if each.row and each.cell is None else ""
+        text = _line(each).strip() if each.row else ""
         lines += f"{indent}    {each.row} | {visible(text)}\n" if text else ""
     return lines
+
+
+def _line(ground: Ground) -> str:
+    import linecache  # only for reports that show it: start-up
+
+    if ground.cell is None:
+        return linecache.getline(ground.filename, ground.row)
+    rows = _cell(ground.filename, ground.cell).splitlines()
+    return rows[ground.row - 1] if ground.row <= len(rows) else ""
+
+
+@cache
+def _cell(filename: str, number: int) -> str:
+    from tonumpy.text.notebooks import Notebook  # the same: start-up
+
+    try:
+        return Notebook(read_regular(filename), filename).cell(number)
+    except (OSError, SourceError):
+        return ""
 
 
 def explanation(filename: str, explained: Explanation, *, colour: bool) -> str:

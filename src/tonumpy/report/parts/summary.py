@@ -61,7 +61,7 @@ def repairs(fixed: Sequence[Finding], *, written: bool) -> str:
     """What `fix` has repaired, and where that was before it did."""
     done = "fixed" if written else "would fix"
     return "".join(
-        f"{visible_path(each.filename)}:{each.start.row}:{each.start.column}: {done} {each.code}: {each.fix.message}\n"
+        f"{visible_path(each.place)}: {done} {each.code}: {each.fix.message}\n"
         for each in fixed
         if each.fix is not None
     )
