@@ -1,24 +1,26 @@
-"""# An array that shares memory with a tensor that is written later (TNP201)
+"""# Array changes when its tensor is overwritten (TNP201)
 
 ## What it does
 
-Reports a conversion whose array is still read after the tensor that it came from has been written in place: by
-`x[...] =` or `x +=`, by a method that ends in `_`, by `out=x`, by a collective of `torch.distributed`, or, where it is
-a parameter, by an optimizer's `step()`, by `load_state_dict()` or by a function of `torch.nn.init`; its grad also by
-`clip_grad_norm_()` and `zero_grad(set_to_none=False)`. All three are in sight: the conversion, the write and the read,
-each in the function itself or in one of the same module that it calls; the write also in one that is imported from the
-same repository. In a loop the write may stand above the conversion: the next round writes what this one keeps.
-Branches are told apart that no run takes both: those of a flag, or of `args.mode == "eval"`, which nothing changes.
+Reports an array that is still read after the tensor it shares memory with was overwritten in place: by `x[...] =` or `x
++=`, by a method that ends in `_`, by `out=x`, by a collective of `torch.distributed`; for a parameter by an optimizer's
+`step()`, by `load_state_dict()` or by `torch.nn.init`; for a grad by `clip_grad_norm_()` and
+`zero_grad(set_to_none=False)`.
 
-NumPy's functions that share memory with a tensor on the CPU count like `.numpy()`: `np.asarray(x)`, `np.asanyarray(x)`,
-`np.ascontiguousarray(x)`, `np.from_dlpack(x)`, `x.__array__()`. So do torch's that share it with an array, such as
-`torch.from_numpy(array)`, where the tensor is written and the array read. NumPy 2 refuses `np.array(x, copy=False)`.
+The conversion, the write and the read must all be visible: in the function itself or in one of the same module that it
+calls; the write also in a function imported from the same repository. In a loop the write may come before the
+conversion: the next iteration overwrites what this one keeps. Branches that exclude each other are told apart if they
+test a flag, or `args.mode == "eval"`, that nothing changes.
+
+NumPy's functions that share memory with a CPU tensor count like `.numpy()`: `np.asarray(x)`, `np.asanyarray(x)`,
+`np.ascontiguousarray(x)`, `np.from_dlpack(x)`, `x.__array__()`. So do torch's functions that share memory with an
+array, such as `torch.from_numpy(array)`, if the tensor is overwritten and the array read. NumPy 2 refuses `np.array(x,
+copy=False)`.
 
 ## Why is this bad
 
-On the CPU the array and the tensor are one memory, so the array changes with the tensor: every snapshot of the weights
-in a list shows the last ones, every stored observation the latest. Nothing raises. On an accelerator `.cpu()` makes a
-copy, so the same code gives other results there.
+On the CPU array and tensor are one memory, so the array changes with the tensor: a list of weight snapshots holds the
+last weights many times. Nothing raises. On a GPU `.cpu()` copies, so the same code gives other results there.
 
 ## Example
 
@@ -48,12 +50,12 @@ def snapshots(model: torch.nn.Linear, optimizer: torch.optim.SGD):
     return history
 ```
 
-`.copy()` copies once more what has come from an accelerator. Where that matters, `.to("cpu", copy=True)` in place of
-`.cpu()` copies exactly once on every device.
+A tensor that comes from a GPU is then copied twice. Where that matters, write `.to("cpu", copy=True)` instead of
+`.cpu()`: it copies exactly once on every device.
 
 ## Fix safety
 
-Unsafe: it changes what the code gives on the CPU, which is its purpose, but an array may share memory on purpose.
+Unsafe: it changes what the code computes on the CPU. That is its purpose, but some code shares memory on purpose.
 `torch.from_numpy(array)` gets a `.clone()`.
 """
 

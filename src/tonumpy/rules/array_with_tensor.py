@@ -1,30 +1,29 @@
-"""# An operator, an index or an assignment that brings an array and a tensor together (TNP108)
+"""# NumPy array mixed with a tensor (TNP108)
 
 ## What it does
 
-Reports an operator between a NumPy array and a torch tensor, an array that is indexed by a tensor, a tensor that is put
-into a part of an array, and an array that is put into a part of a tensor, where that raises: for every tensor, or for
-this one by what is in sight (that it requires grad, is on an accelerator or on a device that is chosen at run time, or
-is of a dtype or layout that NumPy does not have, see TNP104). Both sides must be known for what they are: nothing is
-reported where one of them may be a number. It is looked for in functions that say something of grad, devices, modules
-or such dtypes, as everything about arguments is.
+Reports an operator between a NumPy array and a tensor, an array indexed by a tensor, a tensor assigned into an array
+and an array assigned into a tensor, where that raises: for every tensor, or for this one because the code shows that it
+requires grad, is on a GPU or a device chosen at run time, or has a dtype or layout that NumPy lacks (see TNP104). Both
+types must be known: nothing is reported where one side may be a number. Like TNP104 it looks only at functions that
+mention grad, devices, modules or such dtypes.
 
 ## Why is this bad
 
-NumPy leaves `array - tensor` to the tensor, and torch knows nothing of arrays. `tensor - array` torch leaves to NumPy,
+NumPy leaves `array - tensor` to the tensor, and torch does not know arrays. torch leaves `tensor - array` to NumPy,
 which calls `.numpy()` on the tensor, and warns in NumPy 2. Measured with torch 2.13 on NumPy 2.4 and 1.26, which raise
 the same:
 
 | with an array `a` and a tensor `t` | |
 |---|---|
-| `a + t`, and `-` `*` `//` `%` `**` `@` `&` `|` `^` `<<` `>>`; `a += t` and the like | raises for every tensor |
-| `a < t`, `t < a`, and `<=` `>` `>=` | raises for every tensor |
-| `a != t`, `t != a` | is `True`, whatever they hold |
-| `t[...] = a` | raises for every tensor |
+| `a + t`, and `-` `*` `//` `%` `**` `@` `&` `|` `^` `<<` `>>`; `a += t` and the like | always raises |
+| `a < t`, `t < a`, and `<=` `>` `>=` | always raises |
+| `a != t`, `t != a` | is always `True` |
+| `t[...] = a` | always raises |
 | `t + a`, and `-` `*` `/` `//` `%` `**` `@`; `t += a` and the like | raises where `t.numpy()` does |
 | `a / t`, `a /= t` | raises where `t.numpy()` does, but for the conjugate and the negative bit |
-| `a == t`, `t == a` | raises on an accelerator |
-| `a[t]`, `a[t] = x` | raises on an accelerator, if `t` is no single number |
+| `a == t`, `t == a` | raises on a GPU |
+| `a[t]`, `a[t] = x` | raises on a GPU, unless `t` is a single number |
 | `a[1:] = t`, `a[mask] = t`, `a[i] = t` where `a[i]` is an array | raises where `t.numpy()` does |
 | `a[i] = t` where `a[i]` is a number | works for a single number on any device |
 | `t[a]`, `t[a] = x`; a NumPy scalar, `np.float64(2) * t` | works |
@@ -57,9 +56,9 @@ def keep(net: torch.nn.Linear, x: torch.Tensor):
 
 ## Fix safety
 
-Safe for an index and for what is put into an array, which holds the same then. Unsafe for operators: the result is an
-array then, and what was meant may be a tensor, with a gradient. There is no fix where an array is put into a tensor
-(`torch.from_numpy(a)` is one), nor for `t += a`.
+Safe for an index and for what is assigned into an array: the array holds the same values then. Unsafe for operators:
+the result becomes an array, and a tensor with a gradient may have been meant. There is no fix where an array is
+assigned into a tensor (use `torch.from_numpy(a)`), nor for `t += a`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""# `.numpy()` on a tensor that may require grad or be on an accelerator (TNP101)
+"""# `.numpy()` without `.detach()` or `.cpu()` (TNP101)
 
 ## What it does
 
-Reports a call of `.numpy()` whose chain neither detaches the tensor nor brings it to the CPU, unless the code around
-it proves that at least the doubtful one of the two is not needed, or catches the error and converts in another way.
+Reports `.numpy()` on a tensor that may require grad or be on a GPU, where the call chain neither detaches the tensor
+nor moves it to the CPU. Silent where the code proves that the missing link is not needed, or catches the error and
+converts in another way.
 
 ## Why is this bad
 
-`.numpy()` raises `RuntimeError: Can't call numpy() on Tensor that requires grad` for a tensor that requires grad while
-grad mode is on, and `TypeError: can't convert cuda:0 device type tensor to numpy` for a tensor on an accelerator.
-Code that was only run on a CPU, or only under `torch.no_grad()`, does not show it.
+With grad mode on, a tensor that requires grad raises `RuntimeError: Can't call numpy() on Tensor that requires grad`. A
+tensor on a GPU raises `TypeError: can't convert cuda:0 device type tensor to numpy`. Code that has only run on a CPU or
+under `torch.no_grad()` hides both errors.
 
 ## Example
 
@@ -31,13 +32,12 @@ def to_array(x: torch.Tensor):
     return x.detach().cpu().numpy()
 ```
 
-Neither link costs anything where it is not needed: both return the tensor itself, or a view of it.
+Both links are free where they are not needed: they return the tensor itself, or a view of it.
 
 ## Fix safety
 
-Safe where the receiver is proved, or by its own words is, a torch tensor. Unsafe (applied with `--unsafe-fixes` only)
-where nothing is known about it but that torch is the only array framework the module uses: a class of your own with a
-method `numpy` has no `.detach()`.
+Safe where the value is proved or likely to be a torch tensor. Unsafe (`--unsafe-fixes` only) where its type is unknown
+and torch is merely the only array framework of the module: your own class may have a method `numpy` and no `.detach()`.
 """
 
 from tonumpy.conversions import Conversion

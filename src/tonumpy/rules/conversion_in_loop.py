@@ -1,15 +1,15 @@
-"""# `.numpy()` on the items of a tensor one by one (TNP304)
+"""# `.numpy()` called per element in a loop (TNP304)
 
 ## What it does
 
-Reports a conversion in a loop or comprehension over a tensor: of the loop's own item, or of what an index that changes
-with the loop takes out of a tensor. Off by default.
+Reports a conversion in a loop or comprehension over a tensor: of the loop variable, or of an element that an index
+taken from the loop selects. Off by default.
 
 ## Why is this bad
 
-Every item becomes a tensor, and every tensor an array, at some microseconds each; on an accelerator the program waits
-for each of the copies. One conversion before the loop does all of it. Measured on a thousand rows of 64 numbers:
-`[row.numpy() for row in x]` takes 1.0 ms and `list(x.numpy())` 0.06 ms; on a simulated accelerator 3.3 ms and 0.1 ms.
+Each element becomes a tensor and then an array, some microseconds each; on a GPU the program waits for every copy. One
+conversion before the loop does it all. On a thousand rows of 64 numbers `[row.numpy() for row in x]` takes 1.0 ms and
+`list(x.numpy())` 0.06 ms; on a simulated GPU 3.3 ms and 0.1 ms.
 
 ## Example
 
@@ -33,7 +33,7 @@ def rows(x: torch.Tensor):
 
 ## Fix safety
 
-There is no fix: what else the loop does with the items may need tensors.
+There is no fix: the rest of the loop may need tensors.
 """
 
 from __future__ import annotations

@@ -2,15 +2,14 @@
 
 ## What it does
 
-Reports a conversion that detaches the tensor by `.data`. Off by default.
+Reports a conversion that detaches the tensor with `.data`. Off by default.
 
 ## Why is this bad
 
-For the conversion alone the two are the same: neither is recorded, and autograd sees what is written to the array in
-neither case. They differ for what else is done with the tensor. Measured: after `h = w.sigmoid(); h.data.zero_()`,
-`h.sum().backward()` gives wrong gradients without a word; with `h.detach().zero_()` it raises
-`RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation`. A team
-that writes `.detach()` throughout has one thing less to look at, and `.data` is of old code.
+For the conversion alone both are the same. They differ for everything else: after `h = w.sigmoid(); h.data.zero_()`,
+`h.sum().backward()` silently gives wrong gradients; after `h.detach().zero_()` it raises `RuntimeError: one of the
+variables needed for gradient computation has been modified by an inplace operation`. A team that writes `.detach()`
+everywhere has one thing less to check.
 
 ## Example
 
@@ -34,7 +33,7 @@ def weights(model: torch.nn.Linear):
 
 ## Fix safety
 
-Safe: reported only where what `.data` is read from is proved a tensor.
+Safe: reported only where the object before `.data` is proved to be a tensor.
 """
 
 from __future__ import annotations

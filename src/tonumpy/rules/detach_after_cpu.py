@@ -1,16 +1,16 @@
-"""# `.cpu().detach()` before `.numpy()` (TNP302)
+"""# `.cpu()` before `.detach()` (TNP302)
 
 ## What it does
 
-Reports a conversion that detaches the tensor only after it has been copied to the CPU, where grad mode may be on.
-Off by default.
+Reports a conversion that detaches the tensor only after copying it to the CPU, where grad mode may be on. Off by
+default.
 
 ## Why is this bad
 
-It works. But while grad mode is on, the copy of a tensor that requires grad is recorded on the autograd graph: its
-result has a `grad_fn`, `ToCopyBackward0`, that `.detach()` throws away again. Measured with six numbers on a simulated
-accelerator, the other order takes 3.2 microseconds instead of 3.4; on the CPU, where `.cpu()` copies nothing, there is
-no difference. So this is about saying what is meant: detached first, nothing that follows concerns autograd.
+It works, but autograd records the copy of a tensor that requires grad: the result has a `grad_fn`, `ToCopyBackward0`,
+which `.detach()` then drops. With six numbers on a simulated GPU the other order took 3.2 microseconds instead of 3.4;
+on the CPU, where `.cpu()` copies nothing, there is no difference. So the point is clarity: after `.detach()` nothing
+concerns autograd.
 
 ## Example
 
@@ -34,7 +34,7 @@ def loss_value(loss: torch.Tensor):
 
 ## Fix safety
 
-Safe. Not offered where the links between the two may lead to another object than the tensor itself.
+Safe. Not offered where the links in between may lead to another object than the tensor itself.
 """
 
 from __future__ import annotations

@@ -1,32 +1,35 @@
-"""# A tensor that requires grad or is on an accelerator given to NumPy, Matplotlib, pandas, ... (TNP104)
+"""# Tensor passed to NumPy, Matplotlib, pandas, ... (TNP104)
 
 ## What it does
 
-Reports a torch tensor (or a list of tensors) that is given to a function of NumPy, Matplotlib, pandas, SciPy,
-scikit-learn, seaborn, plotly, wandb, scikit-image, statsmodels, xarray, polars, trimesh, XGBoost, LightGBM, h5py,
-imageio, soundfile, librosa, Open3D or shap that makes an array of it, where something in sight speaks for trouble:
-that it requires grad (it is a Parameter, `.backward()` was called on it, or it is made by a module, or of what one
-has made, and grad mode is not known to be off), or that it is on an accelerator or on a device that is chosen at run
-time (`.to(device)`, `.to(args["device"])`, `device=args.device`), or that it is of a dtype (`bfloat16`, `float8`,
-quantized) or a layout (sparse, `mkldnn`) that NumPy does not have, or has its conjugate or negative bit set. What
-callers in the same module give to a function counts as well, and so does what is handed over with one:
-`map(np.asarray, tensors)`, and what a function gives that is handed to an optimizer of SciPy: `minimize(objective,
-start)`. One finding a call, at the first of its arguments that is in trouble.
+Reports a tensor, or a list of tensors, passed to a function that converts it to a NumPy array, where the code shows
+that this fails:
 
-Of `.numpy()` it is reported that it may raise as soon as the opposite is not proved. Not so here: these functions are
-given arrays far more often than tensors, and measured on 46 repositories most such doubts were wrong.
+- it requires grad: it is a Parameter, `.backward()` was called on it, or it is the output of a module (or computed from
+  one) and grad mode is not known to be off;
+- it is on a GPU, or on a device chosen at run time: `.to(device)`, `.to(args["device"])`, `device=args.device`;
+- NumPy lacks its dtype (`bfloat16`, `float8`, quantized) or layout (sparse, `mkldnn`);
+- its conjugate or negative bit is set.
+
+Such functions are known for NumPy, Matplotlib, pandas, SciPy, scikit-learn, seaborn, plotly, wandb, scikit-image,
+statsmodels, xarray, polars, trimesh, XGBoost, LightGBM, h5py, imageio, soundfile, librosa, Open3D and shap. What
+callers in the same module pass to a function counts too, and so do functions that are handed over: `map(np.asarray,
+tensors)`, and the result of an objective given to an optimizer of SciPy, `minimize(objective, start)`. There is one
+finding a call, at its first failing argument.
+
+Unlike `.numpy()` (TNP101), a mere doubt is not reported: these functions get arrays far more often than tensors, and on
+46 measured repositories most such doubts were wrong.
 
 ## Why is this bad
 
-These functions call `.numpy()` for you, on the tensor as it is. `plt.plot(losses)` raises
-`RuntimeError: Can't call numpy() on Tensor that requires grad`, and `np.asarray(x)` raises
-`TypeError: can't convert cuda:0 device type tensor to numpy` on an accelerator.
+These functions call `.numpy()` on the tensor for you. `plt.plot(losses)` raises `RuntimeError: Can't call numpy() on
+Tensor that requires grad`; `np.asarray(x)` raises `TypeError: can't convert cuda:0 device type tensor to numpy` on a
+GPU.
 
-Which functions convert was measured on the libraries themselves. NumPy's own functions differ: `np.median(x)`,
-`np.stack([x, y])` and `np.exp(x)` convert; `np.mean(x)`, `np.sum(x)` and `np.squeeze(x)` call the tensor's method of
-that name and are not reported, but `np.mean([x, y])` is. What takes no tensor at all (`PIL.Image.fromarray`,
-`cv2.resize`, `librosa.stft`) is not reported either: it never worked; nor is torch's own `SummaryWriter`, whose
-`add_histogram` and the like take every tensor.
+Which functions convert was measured on the libraries themselves. NumPy's own differ: `np.median(x)`, `np.stack([x, y])`
+and `np.exp(x)` convert; `np.mean(x)`, `np.sum(x)` and `np.squeeze(x)` call the tensor's own method and are not
+reported, but `np.mean([x, y])` is. Functions that take no tensor at all (`PIL.Image.fromarray`, `cv2.resize`,
+`librosa.stft`) are not reported: that code never worked. Nor is torch's own `SummaryWriter`, which takes every tensor.
 
 ## Example
 
@@ -52,11 +55,11 @@ def middle(x: torch.Tensor):
 
 ## Fix safety
 
-Safe where the function gives of an array exactly what it gives of a tensor on the CPU. Unsafe where it does not:
-`np.exp` and other universal functions hand a tensor back as a tensor, and an array as an array; and what is given to
-an optimizer may be given to others as well. There is no fix for a
-list that is filled elsewhere: convert what goes into it, `losses.append(loss.item())` for one number and
-`.detach().cpu().numpy()` for more.
+Safe where the function returns for an array exactly what it returns for a CPU tensor. Unsafe elsewhere: `np.exp` and
+other universal functions return a tensor for a tensor and an array for an array, and the result of an objective may
+have other readers. There is no fix for a list that is filled elsewhere: convert what goes into it, with
+`losses.append(loss.item())` for one number and `.detach().cpu().numpy()` for more. If the list is also used for
+training, convert a copy.
 """
 
 from __future__ import annotations

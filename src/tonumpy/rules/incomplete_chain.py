@@ -1,19 +1,19 @@
-"""# `.numpy()` without both `.detach()` and `.cpu()` (TNP300)
+"""# Strict: conversion without both `.detach()` and `.cpu()` (TNP300)
 
 ## What it does
 
-Reports every conversion of a torch tensor that does not call both `.detach()` and `.cpu()`, also where the code as it
-stands is proved safe. Off by default; `strict = true`, `--strict` or selecting the code turns it on.
+Reports every conversion of a tensor that does not call both `.detach()` and `.cpu()`, even where the code is proved
+safe today. Off by default; `strict = true`, `--strict` or selecting the code turns it on.
 
-Nothing slips through it: what TNP101, TNP102 or TNP103 reports is left to them, and where they are not selected, or are
-less sure than `--confidence` asks for, it is reported here, whatever the confidence. So is an argument that NumPy or
-another library converts (TNP104), where it is known to be in trouble.
+It covers everything: what TNP101, TNP102 or TNP103 reports is left to them; where they are not selected, or are less
+sure than `--confidence` asks for, TNP300 reports it, whatever the confidence. The same holds for arguments that NumPy
+or another library converts (TNP104), where the code shows that they fail.
 
 ## Why is this bad
 
-Where it is proved safe it is not, today. "Always call both, it costs nothing" is a house rule that many teams keep,
-because code moves: the `torch.no_grad()` above a conversion is lifted, the tensor made on the CPU gets a `device=`, and
-a conversion that was right starts to raise far from the change.
+Where the code is proved safe, nothing is wrong today. But code moves: somebody removes the `torch.no_grad()` above the
+conversion, or gives the CPU tensor a `device=`, and the conversion raises far from that change. "Always call both, it
+costs nothing" is a house rule of many teams.
 
 ## Example
 
@@ -35,8 +35,8 @@ with torch.no_grad():
 
 ## Fix safety
 
-As for TNP101: safe where the receiver is proved, or by its own words is, a torch tensor; unsafe otherwise. Of an
-argument as for TNP104.
+As for TNP101: safe where the value is proved or likely to be a torch tensor, unsafe otherwise. For arguments as for
+TNP104.
 """
 
 from __future__ import annotations

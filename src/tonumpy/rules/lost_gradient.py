@@ -1,19 +1,18 @@
-"""# A loss that is made of an array alone (TNP203)
+"""# Loss computed from a detached array (TNP203)
 
 ## What it does
 
-Reports a conversion of a tensor that is detached, where what NumPy makes of its array comes back into torch
-(`torch.tensor(...)`, `torch.from_numpy(...)`) and is trained on: `backward()` is called on it, in the function itself
-or by one of the same module that calls it, or it is what the `forward` of a loss returns. Nothing else has a part in
-that loss but labels and constants.
+Reports a detached conversion whose array returns to torch (`torch.tensor(...)`, `torch.from_numpy(...)`) and is trained
+on: `backward()` is called on the result, in the function itself or in one of the same module that calls it, or the
+`forward` of a loss returns it. Nothing else takes part in that loss but labels and constants.
 
 ## Why is this bad
 
-The graph ends at `.detach()`: the loss has no gradient with respect to what it was computed from, and nothing is
-learnt. `requires_grad=True` silences the error that `backward()` would raise, and changes nothing else.
+The graph ends at `.detach()`: the loss has no gradient with respect to the model, and the model does not train.
+`requires_grad=True` silences the error of `backward()` and changes nothing else.
 
-Where the conversion is not detached yet (TNP101, TNP102) the message says the same, and the repair is unsafe: it would
-take the error away that shows the fault.
+Where the conversion is not detached yet (TNP101, TNP102), the message says the same and the fix is unsafe: it would
+remove the error that shows the fault.
 
 ## Example
 
@@ -39,11 +38,11 @@ def train(net: torch.nn.Linear, x, target):
     loss.backward()
 ```
 
-A function that torch does not have needs a `torch.autograd.Function` with a `backward` of its own.
+A function that torch lacks needs a `torch.autograd.Function` with its own `backward`.
 
 ## Fix safety
 
-There is no fix: what torch's own functions are for what NumPy computes is for you to say.
+There is no fix: only you know which torch functions replace the NumPy code.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""# A `.clone()` or `.copy()` around `.numpy()` that nothing needs (TNP301)
+"""# Needless `.clone()` or `.copy()` (TNP301)
 
 ## What it does
 
-Reports `.clone()` before `.numpy()`, and `.copy()` after it, where another part of the same chain certainly puts its
-result into new memory: `.cpu()` of a tensor that is on an accelerator, an operator, a function or method of torch whose
-result is never a view, or `.clone()` itself. Off by default.
+Reports `.clone()` before `.numpy()`, or `.copy()` after it, where another part of the same chain already copies:
+`.cpu()` of a GPU tensor, an operator, a torch function or method that never returns a view, or another `.clone()`. Off
+by default.
 
 ## Why is this bad
 
-On the CPU the array shares memory with the tensor, and one copy keeps them apart. The second copies memory that nobody
-else can see. Measured on four million numbers, `x.clone().numpy().copy()` takes 0.9 ms and `x.clone().numpy()` 0.5 ms,
-and for a moment it needs three times the memory instead of twice.
+On the CPU the array shares the tensor's memory, and one copy separates them. The second copies memory that nothing else
+can see. On four million numbers `x.clone().numpy().copy()` takes 0.9 ms and `x.clone().numpy()` 0.5 ms, and the first
+needs three times the memory for a moment, instead of twice.
 
 ## Example
 
@@ -34,8 +34,7 @@ def snapshot(x: torch.Tensor):
 
 ## Fix safety
 
-Safe: the array still has memory of its own, and the same values. Not offered where a method that writes in place stands
-between the two copies.
+Safe: the array keeps its own memory and values. Not offered where an in-place method stands between the two copies.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""# `.detach().numpy()` on a tensor that may be on an accelerator (TNP103)
+"""# `.detach().numpy()` without `.cpu()` (TNP103)
 
 ## What it does
 
-Reports a conversion that detaches the tensor (`.detach()`, or `.data`, which counts as such) but does not bring it to
-the CPU, unless the code around it proves that the tensor is there. A `.cpu()` does not count where `.cuda()` or another
-`.to(...)` after it takes the tensor away again.
+Reports a conversion that detaches the tensor (`.detach()` or `.data`) but does not move it to the CPU. Silent where the
+code proves that the tensor is on the CPU. A `.cpu()` does not count if `.cuda()` or another `.to(...)` follows it.
 
 ## Why is this bad
 
-`.detach()` leaves the tensor where it is, so on an accelerator `.numpy()` raises
-`TypeError: can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.`
+`.detach()` leaves the tensor on its device, so on a GPU `.numpy()` raises `TypeError: can't convert cuda:0 device type
+tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.`
 
 ## Example
 
@@ -33,7 +32,7 @@ def weights(model: torch.nn.Linear):
 
 ## Fix safety
 
-As for TNP101: safe where the receiver is proved, or by its own words is, a torch tensor; unsafe otherwise.
+As for TNP101: safe where the value is proved or likely to be a torch tensor, unsafe otherwise.
 """
 
 from tonumpy.conversions import Conversion

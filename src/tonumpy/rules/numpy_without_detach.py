@@ -1,15 +1,15 @@
-"""# `.cpu().numpy()` on a tensor that may require grad (TNP102)
+"""# `.cpu().numpy()` without `.detach()` (TNP102)
 
 ## What it does
 
-Reports a conversion that brings the tensor to the CPU (`.cpu()`, or `.to("cpu")`) but does not detach it, unless the
-code around it proves that the tensor does not require grad or that grad mode is off. An earlier `.detach()` does not
-count where something after it may bring a grad again: `.requires_grad_()`, or an operand as in `.mul(weight)`.
+Reports a conversion that moves the tensor to the CPU (`.cpu()` or `.to("cpu")`) but does not detach it. Silent where
+the code proves that the tensor does not require grad or that grad mode is off. An earlier `.detach()` does not count if
+a later step can bring grad back: `.requires_grad_()`, or an operand as in `.mul(weight)`.
 
 ## Why is this bad
 
-`.cpu()` keeps the tensor on the autograd graph, so `.numpy()` still raises
-`RuntimeError: Can't call numpy() on Tensor that requires grad`.
+`.cpu()` keeps the tensor on the autograd graph, so `.numpy()` still raises `RuntimeError: Can't call numpy() on Tensor
+that requires grad`.
 
 ## Example
 
@@ -31,11 +31,11 @@ def loss_value(loss: torch.Tensor):
     return loss.detach().cpu().numpy()
 ```
 
-`.detach()` goes before `.cpu()`: the other way round the copy to the CPU is recorded on the graph for nothing.
+Put `.detach()` before `.cpu()`: otherwise autograd records the copy to the CPU for nothing.
 
 ## Fix safety
 
-As for TNP101: safe where the receiver is proved, or by its own words is, a torch tensor; unsafe otherwise.
+As for TNP101: safe where the value is proved or likely to be a torch tensor, unsafe otherwise.
 """
 
 from tonumpy.conversions import Conversion

@@ -1,21 +1,22 @@
-"""# A tensor that shares memory with an array that is written later (TNP202)
+"""# Tensor changes when its array is overwritten (TNP202)
 
 ## What it does
 
-Reports a conversion whose array is written in place (`a[...] =`, `a +=`, `a.sort()`, `np.copyto(a, b)`,
-`np.add.at(a, ...)`, `rng.shuffle(a)`, `out=a`) before the tensor that it came from is read again. All three are in
-sight, in the function itself or in one of the same module that it calls; the write also in one that is imported from
-the same repository. What is written as `x.numpy()[0] = 1` or `rng.shuffle(x.numpy())` is meant for the tensor. Off by
-default.
+Reports a tensor that is read after the array that shares its memory was overwritten in place: by `a[...] =`, `a +=`,
+`a.sort()`, `np.copyto(a, b)`, `np.add.at(a, ...)`, `rng.shuffle(a)` or `out=a`. Off by default.
 
-What torch makes of an array in the same memory counts as well: `torch.from_numpy(array)`, `torch.as_tensor(array)`,
+The conversion, the write and the read must all be visible: in the function itself or in one of the same module that it
+calls; the write also in a function imported from the same repository. `x.numpy()[0] = 1` and `rng.shuffle(x.numpy())`
+are not reported: they write to the tensor on purpose.
+
+Tensors that torch makes in an array's memory count as well: `torch.from_numpy(array)`, `torch.as_tensor(array)`,
 `torch.asarray(array)`, `torch.from_dlpack(array)`, `torch.frombuffer(array, ...)`. `.to(device)`, `.float()` and
-`dtype=...` mostly copy: nothing is said of what they give. NumPy's functions for tensors, those of TNP201, count too.
+`dtype=...` mostly copy, so their results are not reported. NumPy's functions for tensors (see TNP201) count too.
 
 ## Why is this bad
 
-On the CPU the array and the tensor are one memory, so the tensor changes with the array, behind autograd's back.
-Nothing raises. On an accelerator `.cpu()` makes a copy, so the same code gives other results there.
+On the CPU array and tensor are one memory, so the tensor changes with the array, unseen by autograd. Nothing raises. On
+a GPU `.cpu()` copies, so the same code gives other results there.
 
 ## Example
 
@@ -43,8 +44,8 @@ def clipped(x: torch.Tensor):
 
 ## Fix safety
 
-Unsafe: writing to a tensor by its array may be what is meant, which is why the rule is off by default. Of 17 findings
-in 680 public repositories 11 were right, and ten of these stood in lessons that show the shared memory.
+Unsafe: writing to a tensor through its array may be intended, which is why the rule is off by default. Of 17 findings
+in 680 public repositories 11 were right, and ten of these were lessons that show the shared memory.
 `torch.from_numpy(array)` gets a `.clone()`.
 """
 

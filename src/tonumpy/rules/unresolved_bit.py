@@ -1,16 +1,16 @@
-"""# `.numpy()` on a tensor whose conjugate or negative bit is set (TNP107)
+"""# `.numpy()` on a tensor with its conjugate or negative bit set (TNP107)
 
 ## What it does
 
-Reports a conversion of a tensor that is proved to be a conjugate or a negation that torch has put off: `.conj()`,
-`.mH`, `.H` and `torch.conj` of a complex tensor set a bit and leave the values alone, and the imaginary part of such a
-tensor has another bit that stands for its sign.
+Reports a conversion of a tensor that is proved to be a lazy conjugate or negation: `.conj()`, `.mH`, `.H` and
+`torch.conj` of a complex tensor set a bit and do not touch the values; the imaginary part of such a tensor has a
+negative bit.
 
 ## Why is this bad
 
-`.numpy()` raises `RuntimeError: Can't call numpy() on Tensor that has conjugate bit set`, and `.detach().cpu().numpy()`
-does too where the tensor is on the CPU. From an accelerator it works, for `.cpu()` makes a copy: code that was only
-run on a GPU does not show it.
+`.numpy()` raises `RuntimeError: Can't call numpy() on Tensor that has conjugate bit set`, and on the CPU
+`.detach().cpu().numpy()` raises too. From a GPU it works, because `.cpu()` copies: code that has only run on a GPU
+hides the error.
 
 ## Example
 

@@ -1,16 +1,18 @@
-"""# `.numpy()` on a tensor of a dtype that NumPy does not have (TNP105)
+"""# `.numpy()` on a dtype that NumPy lacks (TNP105)
 
 ## What it does
 
-Reports a conversion of a tensor that is proved to be of a dtype without a counterpart in NumPy: `bfloat16`, the
-`float8` dtypes, `complex32`, and the quantized ones. A matrix product, a `Linear` or a convolution under
-`torch.autocast(..., dtype=torch.bfloat16)` is one, in a block, under the decorator and in the functions and modules
-that are called there; so is what a module gives that was cast as a whole, as by `Net().to(torch.bfloat16)`, and what is
-made after `torch.set_default_dtype(torch.bfloat16)`.
+Reports a conversion of a tensor whose dtype is proved to have no NumPy counterpart: `bfloat16`, the `float8` dtypes,
+`complex32` and the quantized ones. Among them are:
+
+- a matrix product, `Linear` or convolution under `torch.autocast(..., dtype=torch.bfloat16)`, as a block or decorator,
+  also in functions and modules called there;
+- the output of a module that was cast as a whole: `Net().to(torch.bfloat16)`;
+- what is created after `torch.set_default_dtype(torch.bfloat16)`.
 
 ## Why is this bad
 
-It always raises: `TypeError: Got unsupported ScalarType BFloat16`. Neither `.cpu()` nor `force=True` helps. It shows up
+It always raises: `TypeError: Got unsupported ScalarType BFloat16`. Neither `.cpu()` nor `force=True` helps. It appears
 when a model is switched to a smaller dtype and the code around it stays as it was.
 
 ## Example
@@ -33,13 +35,13 @@ def half_precision(x: torch.Tensor):
     return x.to(torch.bfloat16).detach().cpu().float().numpy()
 ```
 
-`.float()` goes after `.cpu()`: half as many bytes (a quarter for `float8`) come from the accelerator, and it needs no
-memory there for the wider copy. `float32` holds every `bfloat16` and `float8` exactly.
+`.float()` goes after `.cpu()`: half as many bytes (a quarter for `float8`) leave the GPU, and the wider copy needs no
+GPU memory. `float32` holds every `bfloat16` and `float8` exactly.
 
 ## Fix safety
 
-Safe: the conversion raised before. The repair is `.float()`, `.cfloat()` for `complex32` (`.float()` would drop the
-imaginary part) and `.dequantize()` for quantized tensors. Torch has none for packed dtypes such as
+Safe: the conversion raised before. The fix adds `.float()`, `.cfloat()` for `complex32` (`.float()` would drop the
+imaginary part) or `.dequantize()` for quantized tensors. torch has no such method for packed dtypes such as
 `float4_e2m1fn_x2`.
 """
 

@@ -1,9 +1,8 @@
-"""# `.numpy()` on a tensor of a layout that NumPy does not have (TNP106)
+"""# `.numpy()` on a layout that NumPy lacks (TNP106)
 
 ## What it does
 
-Reports a conversion of a tensor that is proved to be sparse (COO, CSR, CSC, BSR or BSC) or in the layout of oneDNN
-(`mkldnn`).
+Reports a conversion of a tensor that is proved to be sparse (COO, CSR, CSC, BSR or BSC) or in oneDNN layout (`mkldnn`).
 
 ## Why is this bad
 
@@ -30,8 +29,8 @@ def adjacency(indices: torch.Tensor, values: torch.Tensor):
     return torch.sparse_coo_tensor(indices, values).detach().cpu().to_dense().numpy()
 ```
 
-`.to_dense()` goes after `.cpu()`: only what is not zero comes from the accelerator, and the dense copy needs no memory
-there. For what is too large to be dense, give `.indices()` and `.values()` to `scipy.sparse.coo_array` instead.
+`.to_dense()` goes after `.cpu()`: only the nonzero values leave the GPU, and the dense copy needs no GPU memory. For a
+tensor too large to be dense, pass `.indices()` and `.values()` to `scipy.sparse.coo_array`.
 
 ## Fix safety
 

@@ -1,15 +1,14 @@
-"""# A `# noqa` comment that suppresses nothing (TNP901)
+"""# Unused `# noqa` comment (TNP901)
 
 ## What it does
 
-Reports a `# noqa: TNP...` comment, or the codes of one, in whose line there is no finding of that code. Every rule is
-tried for it, also those that are not selected. Codes of other tools, and comments without a code, are left alone. Off
-by default; selecting the code turns it on.
+Reports a `# noqa: TNP...` comment, or single codes of it, on a line without such a finding. All rules are tried, also
+those that are not selected. Codes of other tools and comments without a code are left alone. Off by default; selecting
+the code turns it on.
 
 ## Why is this bad
 
-The comment was right once. Now it hides whatever will go wrong in its line later, and tells a reader of a danger that
-is not there.
+The comment was right once. Now it hides the next real finding on its line, and warns readers of a danger that is gone.
 
 ## Example
 
@@ -33,7 +32,7 @@ def to_array(x: torch.Tensor):
 
 ## Fix safety
 
-Safe: only the comment, or the code in it, is removed, and the tree of the module is the same afterwards.
+Safe: it removes only the comment, or the code in it; the module's syntax tree stays the same.
 """
 
 from __future__ import annotations
