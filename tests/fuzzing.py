@@ -383,7 +383,7 @@ def _flaws(text: str, settings: Settings, traits: set[str]) -> Iterator[Flaw]:
     try:
         source, found = _checked(text, "program.py", settings)
     except SourceError as error:
-        if "defect of tonumpy" in error.reason or "internal error" in error.reason:
+        if "bug in tonumpy" in error.reason or "internal error" in error.reason:
             yield Flaw("refused", str(error))
         elif "parsed" in traits:
             yield Flaw("does not parse what Python parses", str(error))

@@ -86,7 +86,7 @@ def test_check_paths_finds_what_the_command_finds(tmp_path: Path, run_tonumpy: R
     assert check_paths([tmp_path / "package"], select=["TNP102"]).findings == []
     (tmp_path / "empty").mkdir()
     (error,) = check_paths([tmp_path / "empty"]).errors
-    assert str(error) == f"{tmp_path / 'empty'}: no Python files found here, nothing was checked"
+    assert str(error) == f"{tmp_path / 'empty'}: no Python files found, nothing checked"
     assert check_paths([]).errors == []
     with pytest.raises(ConfigError, match="there is no"):
         check_paths([], config=tmp_path / "package" / "a.py")

@@ -98,7 +98,7 @@ def test_a_folder_of_which_all_is_excluded_is_a_warning(
 def test_to_name_only_what_holds_no_python_is_an_error(run_tonumpy: RunTonumpy, tmp_path: Path, command: str) -> None:
     (tmp_path / "docs").mkdir()
     result = run_tonumpy(command, "docs")
-    assert (result.code, result.err) == (2, "docs: error: no Python files found here, nothing was checked\n")
+    assert (result.code, result.err) == (2, "docs: error: no Python files found, nothing checked\n")
     assert "passed" not in result.out
 
 
@@ -114,7 +114,7 @@ def test_what_is_named_and_not_checked_is_said_aloud(run_tonumpy: RunTonumpy, fo
     (folder / "notes.txt").write_text("x.numpy()\n")
     result = run_tonumpy("check", "clean.py", "notes.txt", "--exit-zero")
     assert (result.code, result.out) == (2, "1 file could not be processed.\n")
-    assert result.err == "notes.txt: error: is not checked: by its suffix it is neither Python nor a notebook\n"
+    assert result.err == "notes.txt: error: not checked: the suffix is neither that of Python nor of a notebook\n"
 
 
 @pytest.mark.usefixtures("folder")
@@ -170,7 +170,7 @@ def test_statistics(run_tonumpy: RunTonumpy, folder: Path) -> None:
         {"code": "TNP102", "name": "numpy-without-detach", "count": 1, "fixable": True, "fixable_count": 1},
     ]
     result = run_tonumpy("check", "--statistics", "--output-format", "sarif")
-    assert (result.code, result.err) == (2, "tonumpy: error: --statistics cannot be given as sarif\n")
+    assert (result.code, result.err) == (2, "tonumpy: error: --statistics is not available in the format sarif\n")
 
 
 # check: which rules
@@ -343,8 +343,8 @@ def test_verbose_says_what_is_done_and_changes_no_report(run_tonumpy: RunTonumpy
     result = run_tonumpy("check", "--verbose")
     assert result.out == run_tonumpy("check").out
     assert result.err.splitlines() == [
-        "tonumpy: files to look into: 3",
-        "tonumpy: settings are from no file",
+        "tonumpy: files to check: 3",
+        "tonumpy: settings from no file",
         "tonumpy: clean.py: 0 found, 0 fixed",
         "tonumpy: safe.py: 1 found, 0 fixed",
         "tonumpy: unsafe.py: 1 found, 0 fixed",
@@ -474,7 +474,7 @@ def test_explain_prints_the_page_of_a_rule(run_tonumpy: RunTonumpy) -> None:
     assert run_tonumpy("explain", "numpy-without-cpu").out == pages["TNP103"] + "\n"
     result = run_tonumpy("explain", "TNP110")
     assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("tonumpy: error: no rule has the code or the name `TNP110`; did you mean `TNP1")
+    assert result.err.startswith("tonumpy: error: no rule has the code or name `TNP110`; did you mean `TNP1")
 
 
 def test_rules_lists_every_rule(run_tonumpy: RunTonumpy) -> None:
@@ -496,11 +496,11 @@ def test_without_a_command_there_is_help(run_tonumpy: RunTonumpy) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("chek", "there is no command `chek`; did you mean `tonumpy check`?"),
-        ("safe.py", "there is no command `safe.py`; did you mean `tonumpy check safe.py`?"),
-        ("rule TNP101", "there is no command `rule`; did you mean `tonumpy explain`?"),
-        ("zzz", f"there is no command `zzz`; there are {', '.join(f'`{name}`' for name in _COMMANDS)}"),
-        ("check --fix", "`tonumpy check` has no option `--fix`; it is `tonumpy fix` that repairs"),
+        ("chek", "unknown command `chek`; did you mean `tonumpy check`?"),
+        ("safe.py", "unknown command `safe.py`; did you mean `tonumpy check safe.py`?"),
+        ("rule TNP101", "unknown command `rule`; did you mean `tonumpy explain`?"),
+        ("zzz", f"unknown command `zzz`; known are {', '.join(f'`{name}`' for name in _COMMANDS)}"),
+        ("check --fix", "`tonumpy check` has no option `--fix`; use `tonumpy fix`"),
         ("check . --diff", "`tonumpy check` has no option `--diff`, but `tonumpy fix --diff` has"),
         ("fix --exit-zero=1", "`tonumpy fix` has no option `--exit-zero`, but `tonumpy check --exit-zero` has"),
         ("check --slect TNP1", "`tonumpy check` has no option `--slect`; did you mean `--select`?"),
@@ -687,7 +687,7 @@ def test_a_repair_that_does_not_end_is_told(
     assert cli.main(["fix", "--isolated", "-q", "--select", "TNP302,TNP303"]) == 2
     out, err = capsys.readouterr()
     assert "TNP302" in out
-    assert err == "a.py:1:1: error: has more to repair after 1 rounds, a defect of tonumpy (please report it)\n"
+    assert err == "a.py:1:1: error: not fully repaired after 1 passes: a bug in tonumpy, please report it\n"
     assert "x.cpu().detach().numpy()" in (tmp_path / "a.py").read_text()
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)

@@ -45,10 +45,10 @@ def test_bash_completes_commands_options_and_files(run_tonumpy: RunTonumpy, tmp_
 def test_what_cannot_be_completed_is_said(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     result = run_tonumpy("--print-completion", "elvish")
     assert result.code == 2
-    assert "there is no `elvish`, but bash, zsh, tcsh" in result.err
+    assert "unknown shell `elvish`; known are bash, zsh, tcsh" in result.err
     (tmp_path / "shtab.py").write_text("raise ImportError\n")
     command = [sys.executable, "-m", "tonumpy", "--print-completion", "bash"]
     hiding = {**os.environ, "PYTHONPATH": str(tmp_path)}
     without = subprocess.run(command, env=hiding, capture_output=True, text=True)
     assert without.returncode == 2
-    assert "needs shtab: pip install 'tonumpy[completion]'" in without.stderr
+    assert "needs shtab: in a clone of tonumpy, run `pip install '.[completion]'`" in without.stderr

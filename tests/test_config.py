@@ -228,7 +228,7 @@ def test_a_file_extends_another(tmp_path: Path) -> None:
         ('"gone.toml"', "/gone.toml: No such file or directory"),
         ('"none.toml"', "/none.toml: there is no [tool.tonumpy] table in this file"),
         ('"wrong.toml"', '/wrong.toml: [tool.tonumpy] strict: expected true or false, found "yes"'),
-        ('"back.toml"', "extend: the file extends itself, by way of others"),
+        ('"back.toml"', "extend: the files extend each other in a circle"),
     ],
 )
 def test_what_cannot_be_extended_is_refused(tmp_path: Path, extend: str, message: str) -> None:
@@ -304,7 +304,7 @@ def test_the_settings_that_are_shown_can_be_read_again(run_tonumpy: RunTonumpy, 
             {"per-file-ignores": {"tests/*": ["TNP1011"]}},
             'p.toml: [tool.tonumpy] per-file-ignores: "tests/*": no rule has the code `TNP1011`; did you mean `TNP101',
         ),
-        ({"select": [""]}, "p.toml: [tool.tonumpy] select: no rule has the code ``; there are `TNP101`"),
+        ({"select": [""]}, "p.toml: [tool.tonumpy] select: no rule has the code ``; known are `TNP101`"),
         ({"jobs": -1}, 'p.toml: [tool.tonumpy] jobs: expected a number of processes or "auto", found -1'),
         ({"baseline": 1}, "p.toml: [tool.tonumpy] baseline: expected the path of a file, found 1"),
         ({"jobs": True}, 'p.toml: [tool.tonumpy] jobs: expected a number of processes or "auto", found true'),
@@ -318,7 +318,7 @@ def test_what_cannot_be_followed_is_refused(table: object, message: str) -> None
 
 
 def test_an_unknown_key_without_a_likeness_gets_the_list() -> None:
-    with pytest.raises(ConfigError, match="has no key `zzz`; there are `baseline`, `cache-dir`, `confidence`, "):
+    with pytest.raises(ConfigError, match="has no key `zzz`; known are `baseline`, `cache-dir`, `confidence`, "):
         read_table({"zzz": 1}, "p.toml")
 
 
@@ -383,4 +383,4 @@ def test_every_key_is_described() -> None:
     described = set(re.findall(r"^\| `([a-z-]+)` \|", page, flags=re.MULTILINE))
     with pytest.raises(ConfigError) as caught:
         read_table({"?": 1}, "p.toml")
-    assert described == set(re.findall(r"`([a-z-]+)`", str(caught.value).partition("there are")[2]))
+    assert described == set(re.findall(r"`([a-z-]+)`", str(caught.value).partition("known are")[2]))

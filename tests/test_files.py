@@ -70,8 +70,8 @@ def test_a_named_file_that_is_no_python_is_an_error() -> None:
     with open("run.sh", "w") as stream:
         stream.write("#!/bin/sh\n")
     assert errors("notes.txt", "a.py", "run.sh") == [
-        "notes.txt: is not checked: by its suffix it is neither Python nor a notebook",
-        "run.sh: is not checked: by its suffix it is neither Python nor a notebook",
+        "notes.txt: not checked: the suffix is neither that of Python nor of a notebook",
+        "run.sh: not checked: the suffix is neither that of Python nor of a notebook",
     ]
 
 

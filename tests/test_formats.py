@@ -56,7 +56,7 @@ def test_there_are_these_formats(run_tonumpy: RunTonumpy) -> None:
     helped = re.sub(r"-\s+", "-", run_tonumpy("check", "--help").out)
     assert all(re.search(rf"\b{name}\b", helped) for name in format_names())
     refused = run_tonumpy("check", "--output-format", "xml").err
-    assert f"there is no format `xml`, but {', '.join(format_names())}" in refused
+    assert f"unknown format `xml`; known are {', '.join(format_names())}" in refused
     assert [name for name in format_names() if getattr(format_named(name), "FOR_PEOPLE", False)] == PEOPLE
 
 

@@ -244,4 +244,4 @@ def test_a_habit_that_there_is_not(run_tonumpy: RunTonumpy, tmp_path: Path) -> N
     (tmp_path / "m.py").write_text("import torch\nx.numpy()\n")
     done = run_tonumpy("check", "m.py")
     assert done.code == 2
-    assert "there is no habit `lable-name`; did you mean `label-name`?" in done.err
+    assert "unknown habit `lable-name`; did you mean `label-name`?" in done.err

@@ -66,9 +66,9 @@ def test_what_is_said_of_it(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
         (tmp_path / name).write_text(HEAD + "    return x.numpy(), y.numpy()\n")
     (tmp_path / "broken.py").write_text("def (:\n    x.numpy()\n")
     assert run_tonumpy("check", "--add-noqa", "a.py", "b.py")[:2] == (0, "Silenced 4 findings in 2 files.\n")
-    assert run_tonumpy("check", "--add-noqa", "a.py", "b.py")[:2] == (0, "There is nothing to silence.\n")
+    assert run_tonumpy("check", "--add-noqa", "a.py", "b.py")[:2] == (0, "No findings to silence.\n")
     assert run_tonumpy("check", "--add-noqa", "broken.py").code == 2
-    assert "not standard input" in run_tonumpy("check", "--add-noqa", "-").err
+    assert "cannot be used with standard input" in run_tonumpy("check", "--add-noqa", "-").err
 
 
 def test_a_comment_that_would_have_no_effect_is_not_written(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
@@ -76,7 +76,7 @@ def test_a_comment_that_would_have_no_effect_is_not_written(tmp_path: Path, run_
     text = HEAD + "    return x.numpy(), '# noqa: E501'\n"
     (tmp_path / "a.py").write_text(text)
     result = run_tonumpy("check", "--add-noqa")
-    assert (result.code, result.err) == (2, "a.py: error: no comments are added: one in row 5 would have no effect\n")
+    assert (result.code, result.err) == (2, "a.py: error: no comments added: one in line 5 would have no effect\n")
     assert (tmp_path / "a.py").read_text() == text
 
 
@@ -128,7 +128,7 @@ def old(tmp_path: Path, run_tonumpy: RunTonumpy) -> Path:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text(HEAD + "    x.numpy()\n    x.numpy()\n    return y.cpu().numpy()\n")
     result = run_tonumpy("baseline", "write")
-    assert (result.code, result.out) == (0, "Wrote tonumpy-baseline.json: findings in it: 3.\n")
+    assert (result.code, result.out) == (0, "Wrote tonumpy-baseline.json (3 findings).\n")
     return tmp_path
 
 
@@ -151,7 +151,7 @@ def test_what_a_baseline_holds(old: Path) -> None:
 def test_only_what_is_new_is_reported(old: Path, run_tonumpy: RunTonumpy) -> None:
     baseline = ("--baseline", "tonumpy-baseline.json")
     assert run_tonumpy("check").code == 1
-    assert run_tonumpy("check", *baseline)[:3] == (0, "Found 3 findings of the baseline and no others.\n", "")
+    assert run_tonumpy("check", *baseline)[:3] == (0, "No new findings, 3 in the baseline.\n", "")
     path = old / "src" / "a.py"
     path.write_text(
         "# a line more\n" + path.read_text().replace("    return", "    x.numpy()\n    x.detach().numpy()\n    return")
@@ -161,7 +161,7 @@ def test_only_what_is_new_is_reported(old: Path, run_tonumpy: RunTonumpy) -> Non
         ["src/a.py:8:7:", "TNP101"],
         ["src/a.py:9:16:", "TNP103"],
     ]
-    assert "Found 2 findings in 1 file, and 3 of the baseline.\n" in result.out
+    assert "Found 2 findings in 1 file, and 3 in the baseline.\n" in result.out
     assert (result.code, result.err) == (1, "")
     (old / "pyproject.toml").write_text('[tool.tonumpy]\nbaseline = "tonumpy-baseline.json"\n')
     assert run_tonumpy("check").out == result.out
@@ -178,15 +178,15 @@ def test_what_is_stale_is_named(old: Path, run_tonumpy: RunTonumpy) -> None:
     result = run_tonumpy("check", *baseline)
     assert result.code == 1
     assert [line.partition(";")[0] for line in result.err.splitlines()] == [
-        "tonumpy: warning: tonumpy-baseline.json has TNP101 in src/a.py for nothing: `x.numpy()`",
-        "tonumpy: warning: tonumpy-baseline.json has TNP102 in src/a.py for nothing: `return y.cpu().numpy()`",
+        "tonumpy: warning: tonumpy-baseline.json: stale baseline entry: TNP101 in src/a.py: `x.numpy()`",
+        "tonumpy: warning: tonumpy-baseline.json: stale baseline entry: TNP102 in src/a.py: `return y.cpu().numpy()`",
     ]
     assert run_tonumpy("check", "b.py", *baseline).err == ""
     assert run_tonumpy("check", "--select=TNP103", *baseline).err == ""
     assert run_tonumpy("check", "--confidence=high", *baseline).err == ""
     (old / "src" / "a.py").unlink()
     assert run_tonumpy("check", "b.py", *baseline).err == ""
-    assert run_tonumpy("check", ".", *baseline).err.count("for nothing") == 2
+    assert run_tonumpy("check", ".", *baseline).err.count("stale baseline entry") == 2
 
 
 def _entries(folder: Path) -> list[tuple[str, str]]:
@@ -198,7 +198,7 @@ def test_a_baseline_changes_only_in_what_was_checked(old: Path, run_tonumpy: Run
     of_a = [("src/a.py", "TNP101"), ("src/a.py", "TNP102")]
     (old / "src" / "b.py").write_text(HEAD + "    return x.detach().numpy()\n")
     result = run_tonumpy("baseline", "write", "src/b.py")
-    assert result.out == "Wrote tonumpy-baseline.json: findings in it: 4.\n"
+    assert result.out == "Wrote tonumpy-baseline.json (4 findings).\n"
     assert _entries(old) == [*of_a, ("src/b.py", "TNP103")]
     (old / "src" / "a.py").write_text(HEAD)
     (old / "src" / "c.py").write_text(HEAD + "    return x.numpy()\n")
@@ -258,5 +258,6 @@ def test_a_wrong_baseline_is_refused(
 def test_no_baseline_of_what_cannot_be_read(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
     (tmp_path / "a.py").write_text("def (:\n    x.numpy()\n")
     result = run_tonumpy("baseline", "write")
-    assert (result.code, result.err.splitlines()[-1]) == (2, "tonumpy: tonumpy-baseline.json is not written")
+    said = "tonumpy: tonumpy-baseline.json: not written because of these errors"
+    assert (result.code, result.err.splitlines()[-1]) == (2, said)
     assert not (tmp_path / "tonumpy-baseline.json").exists()

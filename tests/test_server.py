@@ -502,7 +502,8 @@ def test_without_its_libraries_the_server_says_what_it_needs(tmp_path: Path) -> 
     hiding = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-m", "tonumpy", "server"], env=hiding, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "tonumpy: error: the server needs pygls: pip install 'tonumpy[server]'\n"
+    needed = "the server needs pygls: in a clone of tonumpy, run `pip install '.[server]'`"
+    assert done.stderr == f"tonumpy: error: {needed}\n"
 
 
 def _spoken(*messages: dict[str, object]) -> Iterator[bytes]:

@@ -68,7 +68,7 @@ def test_an_argument_in_an_f_string(run_tonumpy: RunTonumpy, tmp_path: Path) -> 
 def test_a_place_without_a_conversion(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(MODULE)
     done = run_tonumpy("why", "m.py:1")
-    assert done[:3] == (2, "", "tonumpy: error: m.py:1: there is no conversion in this row\n")
+    assert done[:3] == (2, "", "tonumpy: error: m.py:1: no conversion on this line\n")
     assert run_tonumpy("why", "m.py").err.startswith("tonumpy: error: `m.py`: expected FILE:ROW")
     assert "not.py: error: No such file" in run_tonumpy("why", "not.py:1").err
 
@@ -89,7 +89,7 @@ def test_a_file_may_choose_the_confidence(run_tonumpy: RunTonumpy, tmp_path: Pat
     assert run_tonumpy("check", "-q").out.count("\n") == 1
     assert run_tonumpy("check", "-q", "--confidence", "low").out.count("\n") == 3
     (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\nconfidence = "sure"\n')
-    assert 'confidence: expected "high", "medium", "low", found "sure"' in run_tonumpy("check", "-q").err
+    assert 'confidence: expected "high", "medium" or "low", found "sure"' in run_tonumpy("check", "-q").err
 
 
 def test_evidence_under_each_finding(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:

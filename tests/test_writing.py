@@ -75,7 +75,7 @@ def test_a_write_that_fails_leaves_the_file_and_nothing_else(
 def test_a_file_that_changed_meanwhile_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("newer")
-    with pytest.raises(SourceError, match="changed by somebody else"):
+    with pytest.raises(SourceError, match="the file changed during the run"):
         write(str(path), b"old", b"new")
     assert path.read_text() == "newer"
     assert names_in(tmp_path) == ["a.py"]
@@ -97,7 +97,7 @@ def test_what_an_editor_saves_at_the_last_moment_wins(
 
     saved.write_text("the user's")
     monkeypatch.setattr(writing, "swap", save_first)
-    with pytest.raises(SourceError, match="changed by somebody else"):
+    with pytest.raises(SourceError, match="the file changed during the run"):
         write(str(path), b"old", b"new")
     assert path.read_text() == "the user's"
     assert names_in(tmp_path) == ["a.py"]
@@ -126,7 +126,7 @@ def test_an_editor_that_is_still_writing_wins(tmp_path: Path, both_ways: str) ->
 
     thread = threading.Thread(target=save)
     thread.start()
-    with pytest.raises(SourceError, match="changed by somebody else"):
+    with pytest.raises(SourceError, match="the file changed during the run"):
         write(str(path), b"old", b"new")
     thread.join()
     editor.wait()
@@ -148,7 +148,7 @@ def test_a_read_only_file_is_not_written_even_by_root(mode: int, tmp_path: Path)
     path = tmp_path / "a.py"
     path.write_text("old")
     path.chmod(mode)
-    with pytest.raises(SourceError, match="is read-only, so it is not written"):
+    with pytest.raises(SourceError, match="not written: the file is read-only"):
         write(str(path), b"old", b"new")
     assert (path.read_text(), names_in(tmp_path)) == ("old", ["a.py"])
 
@@ -157,7 +157,7 @@ def test_a_file_with_several_names_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("old")
     os.link(path, tmp_path / "b.py")
-    with pytest.raises(SourceError, match=r"has 2 names \(hard links\), so it is not written"):
+    with pytest.raises(SourceError, match=r"not written: the file has 2 names \(hard links\)"):
         write(str(path), b"old", b"new")
     assert (path.read_text(), path.stat().st_nlink) == ("old", 2)
 
@@ -177,7 +177,7 @@ def test_extended_attributes_are_kept(tmp_path: Path, monkeypatch: pytest.Monkey
         raise OSError(1, "Operation not permitted")
 
     monkeypatch.setattr("tonumpy.frontends.writing.os.setxattr", refuse)
-    with pytest.raises(SourceError, match=r"its attribute user\.tag cannot be kept, so it is not written"):
+    with pytest.raises(SourceError, match=r"not written: its attribute user\.tag cannot be kept"):
         write(str(path), b"new", b"newer")
     assert (path.read_text(), names_in(tmp_path)) == ("new", ["a.py"])
 
@@ -201,7 +201,7 @@ def test_somebody_elses_file_is_not_made_ones_own(tmp_path: Path, monkeypatch: p
         pytest.skip("needs /proc")
     monkeypatch.setattr("tonumpy.frontends.writing.os.fstat", owned_by_another)
     monkeypatch.setattr("tonumpy.frontends.writing.os.fchown", refuse)
-    with pytest.raises(SourceError, match="belongs to another user or group"):
+    with pytest.raises(SourceError, match="could not keep its owner or group"):
         write(str(path), b"old", b"new")
     assert (path.read_text(), names_in(tmp_path)) == ("old", ["a.py"])
 
@@ -226,7 +226,7 @@ def test_links_are_written_through_inside_the_tree_only(
     monkeypatch.chdir(tmp_path / "in")
     assert cli.main(["fix", "--isolated", "-q"]) == 2
     expected = (
-        f"far.py: error: is a link that leads out of the folder, to {tmp_path}/out/other.txt, so it is not written\n"
+        f"far.py: error: not written: the link leads out of the folder, to {tmp_path}/out/other.txt\n"
     )
     assert capsys.readouterr().err == expected
     assert (tmp_path / "in/kept.txt").read_text() == AFTER
@@ -323,6 +323,6 @@ def test_a_read_only_file_is_an_error_and_the_others_are_fixed(run_tonumpy: RunT
     assert run_tonumpy("fix")[:3] == (
         2,
         "1 file could not be processed.\nFixed 1 finding in 1 file.\n",
-        "a.py: error: is read-only, so it is not written\n",
+        "a.py: error: not written: the file is read-only\n",
     )
     assert [(tmp_path / name).read_text() for name in ("a.py", "b.py")] == [BEFORE, AFTER]

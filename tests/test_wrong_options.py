@@ -30,13 +30,13 @@ WRONG = {
     "baseline": "the following arguments are required: action, PATH; `tonumpy baseline --help` shows how",
     "explain": "the following arguments are required: CODE; `tonumpy explain --help` shows how",
     "check --select TNP1001": "--select: no rule has the code `TNP1001`; did you mean `TNP101`?",
-    "check --output-format jsn": "--output-format: there is no format `jsn`",
+    "check --output-format jsn": "--output-format: unknown format `jsn`",
     "check -j many": "-j/--jobs: expected a number of processes",
     "check --config": "--config: expected one argument",
     "check -q -v": "-v/--verbose: not allowed with argument -q/--quiet",
     "sweep a b --workers 0": "--workers: expected a number above 0, found `0`",
     "sweep a b -- --confidence lo": "--confidence: expected high, medium or low, found `lo`",
-    "--print-completion dash": "--print-completion: there is no `dash`, but bash, zsh, tcsh",
+    "--print-completion dash": "--print-completion: unknown shell `dash`; known are bash, zsh, tcsh",
 }
 
 
@@ -65,7 +65,7 @@ CALLS: dict[str, Callable[[], object]] = {
     'style: expected "links" or "force", found "hi"': lambda: fix_source(SAFE, style="hi"),  # type: ignore[call-overload]
     'style: expected "links" or "force", found "ho"': lambda: check_source(SAFE, style="ho"),  # type: ignore[arg-type]
     'confidence: expected "high", "medium" or "low", found "lo"': lambda: check_paths(["."], confidence="lo"),  # type: ignore[arg-type]
-    "disable-habits: there is no habit `label`; did you mean": lambda: check_source(SAFE, disable_habits=["label"]),
+    "disable-habits: unknown habit `label`; did you mean": lambda: check_source(SAFE, disable_habits=["label"]),
     'strict: expected true or false, found "yes"': lambda: check_source(SAFE, strict="yes"),  # type: ignore[arg-type]
     "jobs: expected a number of processes": lambda: check_paths(["."], jobs=-1),
     "select: no rule has the code `TNP1001`": lambda: check_source(SAFE, select=["TNP1001"]),

@@ -280,7 +280,7 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: expected the path of a file, found {_shown(extended)}")
     here = os.path.realpath(path)
     if here in read_for:
-        raise ConfigError(f"{path}: [tool.tonumpy] extend: the file extends itself, by way of others")
+        raise ConfigError(f"{path}: [tool.tonumpy] extend: the files extend each other in a circle")
     if len(read_for) == _MAX_EXTENDED:
         raise ConfigError(
             f"{path}: [tool.tonumpy] extend: more than {_MAX_EXTENDED} files, each by way of the one before"
@@ -478,7 +478,7 @@ def _read_habits(value: object, _root: str) -> tuple[str, ...]:
         known = habit_ids()
         for habit in habits:
             if habit not in known:
-                raise ValueError(f"there is no habit `{habit}`{_suggestion(habit, known)}")
+                raise ValueError(f"unknown habit `{habit}`{_suggestion(habit, known)}")
     return habits
 
 

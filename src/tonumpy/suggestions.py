@@ -16,7 +16,7 @@ def suggestion(word: str, known: Sequence[str]) -> str:
     close = get_close_matches(word.lower(), matches, n=1)
     if close:
         return f"; did you mean `{matches[close[0]]}`?"
-    return f"; there are {', '.join(f'`{name}`' for name in known)}"
+    return f"; known are {', '.join(f'`{name}`' for name in known)}"
 
 
 def either(words: Sequence[str]) -> str:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """\
 exit codes:
-  0  nothing found, or everything found was fixed
+  0  no findings, or all of them were fixed
   1  findings are left
-  2  a file could not be read, parsed or written, or the command or a configuration file is wrong"""
+  2  a file could not be read, parsed or written, or an option or the configuration is wrong"""
 
 # Python has no translations of argparse's words. To find none, gettext imports locale and looks for files at each word:
 # 0.6 ms of 29 at start-up.
-vars(argparse)["_"] = str
+vars(argparse)["_"] = lambda text: text
 
 
 class _WhileBuilt(argparse.RawDescriptionHelpFormatter):
@@ -67,7 +67,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         formatter_class=_WhileBuilt,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    completion = "write what bash, zsh or fish completes with"
+    completion = "print the completion script of a shell: bash, zsh, fish, ..."
     parser.add_argument("--print-completion", action=_Completion, metavar="SHELL", help=completion)
     # Left to find out `prog` by itself, argparse formats a usage message at every start.
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="tonumpy", dest="command")
@@ -120,15 +120,15 @@ def _unknown_command(word: str) -> str:
     meant = _OF_OTHER_TOOLS.get(word) or (close[0] if close else "")
     if not meant and os.path.exists(word):
         meant = f"check {word}"
-    rest = f"did you mean `tonumpy {meant}`?" if meant else f"there are {', '.join(f'`{each}`' for each in _COMMANDS)}"
-    return f"there is no command `{word}`; {rest}"
+    rest = f"did you mean `tonumpy {meant}`?" if meant else f"known are {', '.join(f'`{each}`' for each in _COMMANDS)}"
+    return f"unknown command `{word}`; {rest}"
 
 
 def _unknown_option(command: str, word: str) -> str:
     from difflib import get_close_matches
 
     if word in ("--fix", "--fix-only"):
-        return f"`tonumpy {command}` has no option `{word}`; it is `tonumpy fix` that repairs"
+        return f"`tonumpy {command}` has no option `{word}`; use `tonumpy fix`"
     ours = _options_of(command)
     for other in _COMMANDS:
         if word in _options_of(other) and word.startswith("--"):
@@ -148,35 +148,37 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     _add_files(parser)
     _add_selection(parser)
     _add_output(parser)
-    parser.add_argument("--show-evidence", action="store_true", help="show under each finding what it rests on")
-    parser.add_argument("--statistics", action="store_true", help="show only how many findings each code has")
+    parser.add_argument("--show-evidence", action="store_true", help="show the evidence for each finding")
+    parser.add_argument("--statistics", action="store_true", help="show only the number of findings per code")
     parser.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
-    parser.add_argument("--add-noqa", action="store_true", help="write a `# noqa` comment beside every finding")
-    parser.add_argument("--show-files", action="store_true", help="list the files that would be checked, and end")
-    parser.add_argument("--show-settings", action="store_true", help="show the settings of each file, and end")
+    parser.add_argument("--add-noqa", action="store_true", help="add a `# noqa` comment to every finding")
+    parser.add_argument("--show-files", action="store_true", help="list the files to check, and exit")
+    parser.add_argument("--show-settings", action="store_true", help="show the settings of each file, and exit")
     _add_run(parser)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-format", type=_format, metavar="FORMAT", help=_formats())
-    parser.add_argument("-o", "--output-file", metavar="FILE", help="write the report there, not to standard output")
+    parser.add_argument("-o", "--output-file", metavar="FILE", help="write the report to FILE, not to standard output")
 
 
 def _add_fix(parser: argparse.ArgumentParser) -> None:
     _add_files(parser)
     _add_selection(parser)
     parser.add_argument(
-        "--diff", action="store_true", help="write nothing, show what would change; exit with 1 if anything"
+        "--diff", action="store_true", help="show the changes as a diff and write nothing; exit with 1 if there are any"
     )
     parser.add_argument("--unsafe-fixes", action=argparse.BooleanOptionalAction, help=_UNSAFE)
-    parser.add_argument("--style", choices=STYLES, help="write .detach().cpu() or .numpy(force=True)")
+    parser.add_argument(
+        "--style", choices=STYLES, help="how to repair: links (.detach().cpu()) or force (.numpy(force=True))"
+    )
     _add_output(parser)
-    parser.add_argument("--show-fixes", action="store_true", help="list what was repaired, and where")
+    parser.add_argument("--show-fixes", action="store_true", help="list every repair and its place")
     _add_run(parser)
 
 
 def _add_baseline(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("write",), help="write the findings that there are to the baseline")
+    parser.add_argument("action", choices=("write",), help="write the current findings to the baseline file")
     _add_files(parser)
     _add_selection(parser)
     _add_run(parser)
@@ -188,7 +190,9 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("place", metavar="FILE:ROW[:COLUMN]", help="where it stands; in a notebook FILE:cell N:ROW")
+    parser.add_argument(
+        "place", metavar="FILE:ROW[:COLUMN]", help="the place of the conversion; in a notebook FILE:cell N:ROW"
+    )
     _add_selection(parser)
     _add_configuration(parser)
     _add_colour(parser)
@@ -196,13 +200,13 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
 
 def _add_clean(parser: argparse.ArgumentParser) -> None:
     group = _add_configuration(parser)
-    group.add_argument("--cache-dir", metavar="FOLDER", help="the folder that is removed (default: .tonumpy_cache)")
+    group.add_argument("--cache-dir", metavar="FOLDER", help="the folder to remove (default: .tonumpy_cache)")
     group.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
     # What many an editor gives to every server.
-    parser.add_argument("--stdio", action="store_true", help="talk on standard input and output, as it always does")
+    parser.add_argument("--stdio", action="store_true", help="use standard input and output (always on)")
 
 
 def _add_rules(parser: argparse.ArgumentParser) -> None:
@@ -217,19 +221,19 @@ def _add_sweep(parser: argparse.ArgumentParser) -> None:
 
 _COMMANDS = {
     "check": ("report findings", _add_check),
-    "fix": ("repair findings in place; from standard input (-) to standard output", _add_fix),
-    "sweep": ("report the findings of many repositories, read at commits", _add_sweep),
-    "baseline": ("write the findings that are left out of the reports from now on", _add_baseline),
-    "explain": ("show the page of a rule", _add_explain),
+    "fix": ("repair findings in place (with -, standard input to standard output)", _add_fix),
+    "sweep": ("report findings of many repositories, each at a commit", _add_sweep),
+    "baseline": ("record the current findings; later runs report only new ones", _add_baseline),
+    "explain": ("show the page of a rule or habit", _add_explain),
     "rules": ("list all rules", _add_rules),
-    "habits": ("list the habits of the field that are believed where nothing is proved", _add_rules),
-    "why": ("say of one conversion, reported or not, what is known of it and what that rests on", _add_why),
-    "clean": ("remove what was kept of former runs", _add_clean),
-    "server": ("answer an editor by the Language Server Protocol", _add_server),
+    "habits": ("list the naming and usage habits that count where nothing is proved", _add_rules),
+    "why": ("say why a conversion is reported, or why it is not", _add_why),
+    "clean": ("remove the cache", _add_clean),
+    "server": ("start the language server for editors", _add_server),
 }
 
-_CONFIDENCE = "report only what is as sure as this: high, medium (the default) or low, which is all there is"
-_UNSAFE = "also repair where nothing is known of the value but that torch is the only array framework in the file"
+_CONFIDENCE = "minimum confidence to report (default: medium)"
+_UNSAFE = "also apply unsafe fixes, such as those on values of unknown type"
 
 
 def _formats() -> str:
@@ -249,49 +253,51 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXIT_CODES
     group = parser.add_argument_group("files")
     globs: dict[str, Any] = {"action": "extend", "type": _globs, "metavar": "GLOB"}
-    group.add_argument("--exclude", help="leave out what matches, in place of the configured `exclude`", **globs)
-    group.add_argument("--extend-exclude", help="leave out what matches, too", **globs)
-    group.add_argument("--force-exclude", action=argparse.BooleanOptionalAction, help="leave out even files named here")
-    group.add_argument("--stdin-filename", metavar="PATH", help="the name of what is read from standard input")
+    group.add_argument("--exclude", help="skip matching paths (replaces the configured `exclude`)", **globs)
+    group.add_argument("--extend-exclude", help="skip these paths too", **globs)
+    group.add_argument(
+        "--force-exclude", action=argparse.BooleanOptionalAction, help="apply the excludes to paths named here as well"
+    )
+    group.add_argument("--stdin-filename", metavar="PATH", help="the file name to use for standard input")
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("rules")
     codes: dict[str, Any] = {"action": "extend", "type": _codes, "metavar": "CODE"}
-    group.add_argument("--select", help="only these codes or beginnings of codes, separated by commas", **codes)
-    group.add_argument("--extend-select", help="these, too", **codes)
-    group.add_argument("--ignore", help="all but these", **codes)
+    group.add_argument("--select", help="check only these codes or prefixes, separated by commas", **codes)
+    group.add_argument("--extend-select", help="check these codes too", **codes)
+    group.add_argument("--ignore", help="skip these codes", **codes)
     group.add_argument("--confidence", choices=CONFIDENCES, help=_CONFIDENCE)
     group.add_argument(
         "--per-file-ignores",
         action="extend",
         type=_file_ignores,
         metavar="GLOB:CODE",
-        help="all but these codes in the files that match, in place of the configured `per-file-ignores`",
+        help="skip these codes in matching files (replaces the configured `per-file-ignores`)",
     )
-    group.add_argument("--strict", action=argparse.BooleanOptionalAction, help="ask for both links always (TNP300)")
+    group.add_argument(
+        "--strict", action=argparse.BooleanOptionalAction, help="require both links on every conversion (TNP300)"
+    )
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     group = _add_configuration(parser)
-    group.add_argument("--baseline", metavar="FILE", help="leave out the findings that this file has")
+    group.add_argument("--baseline", metavar="FILE", help="leave out the findings recorded in FILE")
     group.add_argument(
-        "-j", "--jobs", type=_jobs, metavar="N", help="how many processes (default: auto, one for each core)"
+        "-j", "--jobs", type=_jobs, metavar="N", help="number of processes (default: auto, one per core)"
     )
-    group.add_argument("--no-cache", action="store_true", help="neither use nor keep what former runs have found")
-    group.add_argument("--cache-dir", metavar="FOLDER", help="where that is kept (default: .tonumpy_cache)")
+    group.add_argument("--no-cache", action="store_true", help="do not read or write the cache")
+    group.add_argument("--cache-dir", metavar="FOLDER", help="the cache folder (default: .tonumpy_cache)")
     volume = group.add_mutually_exclusive_group()
     volume.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
-    volume.add_argument("-v", "--verbose", action="store_true", help="say on standard error what is done")
+    volume.add_argument("-v", "--verbose", action="store_true", help="print the steps of the run to standard error")
     _add_colour(parser)
 
 
 def _add_configuration(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("run")
-    group.add_argument(
-        "--config", metavar="FILE", help="a TOML file with the [tool.tonumpy] table to use for all files"
-    )
-    group.add_argument("--isolated", action="store_true", help="read no configuration file")
+    group.add_argument("--config", metavar="FILE", help="use the [tool.tonumpy] table of this TOML file for all files")
+    group.add_argument("--isolated", action="store_true", help="ignore all configuration files")
     return group
 
 
@@ -320,9 +326,9 @@ class _Completion(argparse.Action):
         try:
             import shtab
         except ImportError:
-            parser.error("--print-completion needs shtab: pip install 'tonumpy[completion]'")
+            parser.error("--print-completion needs shtab: in a clone of tonumpy, run `pip install '.[completion]'`")
         if shell not in shtab.SUPPORTED_SHELLS:
-            parser.error(f"--print-completion: there is no `{shell}`, but {', '.join(shtab.SUPPORTED_SHELLS)}")
+            parser.error(f"--print-completion: unknown shell `{shell}`; known are {', '.join(shtab.SUPPORTED_SHELLS)}")
         write(shtab.complete(parser, str(shell)) + "\n", sys.stdout)
         parser.exit()
 
@@ -366,7 +372,7 @@ def _jobs(text: str) -> int:
 
 def _format(text: str) -> str:
     if text not in format_names():
-        raise argparse.ArgumentTypeError(f"there is no format `{text}`, but {', '.join(format_names())}")
+        raise argparse.ArgumentTypeError(f"unknown format `{text}`; known are {', '.join(format_names())}")
     return text
 
 

@@ -80,7 +80,7 @@ def _check(arguments: argparse.Namespace) -> int:
     form = _format(arguments, sys.stdout)
     render = getattr(form, "render_statistics", None) if arguments.statistics else form.render
     if render is None:
-        raise ConfigError(f"--statistics cannot be given as {arguments.output_format}")
+        raise ConfigError(f"--statistics is not available in the format {arguments.output_format}")
     if arguments.show_files or arguments.show_settings:
         return _show(arguments)
     if arguments.add_noqa:
@@ -138,7 +138,7 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
     from tonumpy.report.parts.summary import summary_of_silence  # only here: start-up
 
     if _reads_stdin(arguments):
-        raise ConfigError("--add-noqa writes files, not standard input")
+        raise ConfigError("--add-noqa cannot be used with standard input")
     run = process_files(arguments, "add-noqa").written(arguments.paths)
     _write_errors(run.report().errors)
     if not arguments.quiet:
@@ -158,8 +158,8 @@ def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, 
     scope = baseline.Scope(arguments.paths or [os.curdir], run.looked_at, configuration.settings_of)
     kept = baseline.without(path, report, scope)
     for key in kept.stale:
-        text = _visible(f"{path} has {key.code} in {key.path} for nothing: `{key.line}`")
-        _write(f"tonumpy: warning: {text}; `tonumpy baseline write` renews it\n", sys.stderr)
+        text = _visible(f"{path}: stale baseline entry: {key.code} in {key.path}: `{key.line}`")
+        _write(f"tonumpy: warning: {text}; `tonumpy baseline write` removes it\n", sys.stderr)
     return kept.report, kept.hidden
 
 
@@ -167,19 +167,19 @@ def _baseline(arguments: argparse.Namespace) -> int:
     from tonumpy.frontends import baseline  # only here: start-up
 
     if _reads_stdin(arguments):
-        raise ConfigError("a baseline is of files, not of standard input")
+        raise ConfigError("baseline cannot be used with standard input")
     configuration = configuration_of(arguments)
     path = configuration.settings_in("").baseline or baseline.DEFAULT
     run = process_files(arguments, "check")
     report = run.report()
     _write_errors(report.errors)
     if report.errors:
-        _write(f"tonumpy: {path} is not written\n", sys.stderr)
+        _write(f"tonumpy: {path}: not written because of these errors\n", sys.stderr)
         return ERRORS
     scope = baseline.Scope(arguments.paths or [os.curdir], run.looked_at, configuration.settings_of)
     count = baseline.write(path, report, scope)
     if not arguments.quiet:
-        _write(f"Wrote {path}: findings in it: {count}.\n", sys.stdout)
+        _write(f"Wrote {path} ({count} finding{'s' * (count != 1)}).\n", sys.stdout)
     return CLEAN
 
 
@@ -217,7 +217,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
     checked = parse_arguments(["check", *arguments.check_options])
     if checked.paths or checked.stdin_filename is not None:
-        raise ConfigError("sweep takes options of `tonumpy check` behind `--`, but no paths")
+        raise ConfigError("sweep takes only options of `tonumpy check` after `--`, no paths")
     return sweep(arguments, checked)
 
 
@@ -270,7 +270,7 @@ def _why(arguments: argparse.Namespace) -> int:
     if column is not None:
         found = [each for each in found if each.start.column == column] or found
     if not found:
-        raise ConfigError(f"{arguments.place}: there is no conversion in this row")
+        raise ConfigError(f"{arguments.place}: no conversion on this line")
     colour = _has_colour(sys.stdout, arguments)
     _write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
     return CLEAN
@@ -289,7 +289,8 @@ def _server(_: argparse.Namespace) -> int:
     try:
         from tonumpy.frontends.language_server import serve  # with libraries that cost more than the rest at start-up
     except ModuleNotFoundError as error:
-        raise ConfigError(f"the server needs {error.name}: pip install 'tonumpy[server]'") from error
+        remedy = "in a clone of tonumpy, run `pip install '.[server]'`"
+        raise ConfigError(f"the server needs {error.name}: {remedy}") from error
     return CLEAN if serve() else 1  # the protocol's codes
 
 
@@ -315,7 +316,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
         outcomes = list(_told_of(_with_progress(done, len(tasks), arguments), arguments))
         errors += [error for outcome in outcomes for error in outcome.errors]
     if keeper is not None:
-        _tell(arguments, f"files that have not changed since a former run: {keeper.taken}")
+        _tell(arguments, f"files unchanged since an earlier run: {keeper.taken}")
         keeper.save()
     return Run(outcomes, errors, stdin, files)
 
@@ -344,9 +345,9 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
 
         errors += remove_leftovers({os.path.dirname(path) for path in map(_target, found.files)})
     if arguments.verbose:
-        _tell(arguments, f"files to look into: {len(found.files)}")
+        _tell(arguments, f"files to check: {len(found.files)}")
         for origin in sorted({configuration.governed(os.path.dirname(path))[1] or "" for path in found.files}):
-            _tell(arguments, f"settings are from {origin or 'no file'}")
+            _tell(arguments, f"settings from {origin or 'no file'}")
     return found.files
 
 
@@ -407,9 +408,9 @@ def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespac
 
 def _reads_stdin(arguments: argparse.Namespace) -> bool:
     if "-" in arguments.paths and len(arguments.paths) > 1:
-        raise ConfigError("`-` (standard input) cannot be given together with other paths")
+        raise ConfigError("`-` (standard input) cannot be combined with other paths")
     if arguments.stdin_filename is not None and arguments.paths not in ([], ["-"]):
-        raise ConfigError("--stdin-filename names what is read from standard input (`-`), and there are other paths")
+        raise ConfigError("--stdin-filename needs standard input (`-`) as the only path")
     return arguments.paths == ["-"] or arguments.stdin_filename is not None
 
 

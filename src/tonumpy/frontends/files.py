@@ -44,7 +44,7 @@ class Found(NamedTuple):
         if as_warning or self.leaves_out or all(os.path.realpath(path) == os.path.realpath("") for path in paths):
             why = ", all of them are excluded" if self.leaves_out else ""
             return self._replace(warnings=[*self.warnings, f"no Python files found under the given paths{why}"])
-        errors = [SourceError(path, "no Python files found here, nothing was checked") for path in paths]
+        errors = [SourceError(path, "no Python files found, nothing checked") for path in paths]
         return self._replace(errors=errors)
 
 
@@ -95,7 +95,7 @@ class _Search:
             else:
                 self.errors.append(unread)
         else:
-            self.errors.append(SourceError(path, "is not checked: by its suffix it is neither Python nor a notebook"))
+            self.errors.append(SourceError(path, "not checked: the suffix is neither that of Python nor of a notebook"))
 
     def folder(self, path: str) -> None:
         """And the repositories in it, and in these: however deep, they are no calls of one another."""

@@ -49,7 +49,7 @@ class Plugin:
             choices=("high", "medium", "low"),
             default=None,
             parse_from_config=True,
-            help="Report only what is as sure as this: high, medium (the default) or low, which is all there is.",
+            help="Minimum confidence to report: high, medium (the default) or low.",
         )
 
     @classmethod

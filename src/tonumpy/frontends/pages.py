@@ -18,14 +18,14 @@ def page_asked_for(word: str) -> str:
         if word.upper() == rule.code or word.lower() == rule.name:
             return rule.page
     known = [word for rule in all_rules() for word in (rule.code, rule.name)]
-    raise ConfigError(f"no rule has the code or the name `{word}`{suggestion(word, known)}")
+    raise ConfigError(f"no rule has the code or name `{word}`{suggestion(word, known)}")
 
 
 def _page_of_habit(word: str) -> str:
     for habit in all_habits():
         if word == habit.id:
             return habit.page
-    raise ConfigError(f"there is no habit `{word}`{suggestion(word, [habit.id for habit in all_habits()])}")
+    raise ConfigError(f"unknown habit `{word}`{suggestion(word, [habit.id for habit in all_habits()])}")
 
 
 def list_of_rules(*, as_json: bool) -> str:

@@ -61,7 +61,7 @@ def _fix(task: Task, session: Session) -> Outcome:
     change = Change(old, source.encode(fixed.text)) if fixed.applied else None
     unsettled = None
     if not fixed.is_settled:  # what was repaired is right, and is written
-        reason = f"has more to repair after {pipeline.MAX_PASSES} rounds, a defect of tonumpy (please report it)"
+        reason = f"not fully repaired after {pipeline.MAX_PASSES} passes: a bug in tonumpy, please report it"
         unsettled = SourceError(task.filename, reason, Position(1, 1))
     basis = reading.basis() if change is None and unsettled is None else None
     return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped, basis)
@@ -83,8 +83,8 @@ def _add_noqa(task: Task, session: Session) -> Outcome:
     loud = [finding for finding in left if finding.code not in of_comments]
     if loud:
         (first, *_) = after.placed(loud)
-        where = f"{f'cell {first.cell.number}, ' if first.cell else ''}row {first.start.row}"
-        raise SourceError(task.filename, f"no comments are added: one in {where} would have no effect")
+        where = f"{f'cell {first.cell.number}, ' if first.cell else ''}line {first.start.row}"
+        raise SourceError(task.filename, f"no comments added: one in {where} would have no effect")
     change = Change(old, source.encode(after.document))
     return Outcome(task, change, after.placed(left), source.placed(silenced), None, source.skipped)
 

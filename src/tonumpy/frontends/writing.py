@@ -84,7 +84,7 @@ def _refuse_out_of_tree(path: str, arguments: Sequence[str]) -> None:
             allowed = root_of(allowed) or allowed
         if target == allowed or target.startswith(os.path.join(allowed, "")):
             return
-    raise SourceError(path, f"is a link that leads out of the folder, to {target}, so it is not written")
+    raise SourceError(path, f"not written: the link leads out of the folder, to {target}")
 
 
 def write(path: str, old: bytes, new: bytes) -> None:
@@ -113,7 +113,7 @@ def write(path: str, old: bytes, new: bytes) -> None:
                     _remove_unless_saved(temporary)
                 raise
     except _ChangedError as error:
-        raise SourceError(path, "was changed by somebody else meanwhile, so it is not written") from error
+        raise SourceError(path, "not written: the file changed during the run") from error
     except OSError as error:
         raise os_error(path, error) from error
 
@@ -168,9 +168,9 @@ class _ChangedError(Exception):
 def _refuse_protected(target: str, before: os.stat_result) -> None:
     """The rights of root would do for a read-only file, but its mode says what its owner wants."""
     if not os.access(target, os.W_OK) or not before.st_mode & 0o222:
-        raise PermissionError(errno.EACCES, "is read-only, so it is not written")
+        raise PermissionError(errno.EACCES, "not written: the file is read-only")
     if before.st_nlink > 1:
-        raise OSError(errno.EMLINK, f"has {before.st_nlink} names (hard links), so it is not written")
+        raise OSError(errno.EMLINK, f"not written: the file has {before.st_nlink} names (hard links)")
 
 
 def _write_like(temporary: str, data: bytes, target: str, before: os.stat_result) -> None:
@@ -186,7 +186,7 @@ def _write_like(temporary: str, data: bytes, target: str, before: os.stat_result
                 try:
                     os.fchown(descriptor, before.st_uid, before.st_gid)
                 except OSError as error:
-                    reason = "belongs to another user or group, which the new file could not, so it is not written"
+                    reason = "not written: the new file could not keep its owner or group"
                     raise PermissionError(errno.EPERM, reason) from error
         _copy_attributes(target, temporary)
         os.chmod(temporary, stat.S_IMODE(before.st_mode))
@@ -206,7 +206,7 @@ def _copy_attributes(source: str, to: str) -> None:
         except OSError as error:
             if name.startswith("security."):
                 continue  # the system gives the new file its own
-            raise OSError(error.errno, f"its attribute {name} cannot be kept, so it is not written") from error
+            raise OSError(error.errno, f"not written: its attribute {name} cannot be kept") from error
 
 
 def _put_in_place(temporary: str, target: str, before: int, old: bytes, new: bytes) -> None:

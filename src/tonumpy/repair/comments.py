@@ -23,7 +23,7 @@ def with_noqa(source: Source, findings: Sequence[Finding]) -> Source:
     """
     lines = lines_of(source)
     if lines is None:
-        raise SourceError(source.filename, "no comments are added: Python cannot tokenize it")
+        raise SourceError(source.filename, "no comments added: Python cannot tokenize the file")
     edits = []
     for line in lines:
         first, last = line.rows

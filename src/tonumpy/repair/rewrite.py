@@ -29,7 +29,7 @@ class RewriteError(SourceError):
     """A rewrite that failed its verification; nothing of it may be written."""
 
     def __init__(self, filename: str, reason: str) -> None:
-        super().__init__(filename, f"not rewritten, a defect of tonumpy (please report it): {reason}")
+        super().__init__(filename, f"not rewritten because of a bug in tonumpy, please report it: {reason}")
 
 
 class Repair(NamedTuple):
@@ -47,7 +47,7 @@ def rewrite(source: Source, repairs: Sequence[Repair]) -> str:
     edits stays as it is.
     """
     if not source.survives_encoding:
-        raise SourceError(source.filename, f"cannot be rewritten: {source.encoding} does not give the same bytes back")
+        raise SourceError(source.filename, f"cannot be rewritten: {source.encoding} does not give back the same bytes")
     parse(source.text, source.filename)  # the whole of it: nothing may have looked into some functions yet
     edits = sorted({edit for repair in repairs for edit in repair.edits})
     text = apply_edits(source, edits)

@@ -39,7 +39,7 @@ def sweep(arguments: argparse.Namespace, checked: argparse.Namespace) -> int:
     """`checked` is what the options for `tonumpy check` mean."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise ConfigError(f"sweep needs {', '.join(missing)}: pip install 'tonumpy[sweep]'")
+        raise ConfigError(f"sweep needs {', '.join(missing)}: in a clone of tonumpy, run `pip install '.[sweep]'`")
     if not hasattr(os, "fork"):
         raise ConfigError("sweep needs an operating system that can fork processes")
     from tonumpy.sweep.store import Store, StoreError  # saves start-up: the libraries may be missing

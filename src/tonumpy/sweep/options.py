@@ -7,7 +7,7 @@ import re
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _EPILOG = """\
-What stands behind `--` are options of `tonumpy check` that hold for every repository:
+Options after `--` go to `tonumpy check` in every repository:
   tonumpy sweep repositories.txt out -- --select TNP1 --strict
 
 exit codes:
@@ -24,19 +24,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="REPOSITORIES",
         help="a manifest (text or .csv: clone URL or path, revision, folder), or a folder of repositories",
     )
-    parser.add_argument("output", metavar="OUT", help="the folder of the Parquet data set, new or of an earlier run")
+    parser.add_argument("output", metavar="OUT", help="the folder for the Parquet data set, new or from an earlier run")
     group = parser.add_argument_group("engine")
-    group.add_argument("--workers", type=_count, metavar="N", help="how many processes (default: one for each core)")
-    group.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster at tcp://... instead of an own one")
-    group.add_argument("--task-timeout", type=_seconds, default=900.0, metavar="SECONDS", help="for a task: 900")
-    group.add_argument("--task-memory", type=_size, default=4 * 2**30, metavar="SIZE", help="for a task: 4G")
+    group.add_argument("--workers", type=_count, metavar="N", help="number of processes (default: one per core)")
     group.add_argument(
-        "--split", type=_count, default=150, metavar="N", help="split repositories with more candidate files: 150"
+        "--scheduler", metavar="ADDRESS", help="use the Dask cluster at tcp://... instead of starting one"
+    )
+    group.add_argument(
+        "--task-timeout", type=_seconds, default=900.0, metavar="SECONDS", help="time limit of a task (default: 900)"
+    )
+    group.add_argument(
+        "--task-memory", type=_size, default=4 * 2**30, metavar="SIZE", help="memory limit of a task (default: 4G)"
+    )
+    group.add_argument(
+        "--split",
+        type=_count,
+        default=150,
+        metavar="N",
+        help="split repositories with more candidate files (default: 150)",
     )
     group = parser.add_argument_group("results")
-    group.add_argument("--patches", metavar="DIR", help="write a patch for `git am` for each repository, safe fixes")
-    group.add_argument("--unsafe-fixes", action="store_true", help="unsafe fixes in the patches, too")
-    group.add_argument("--html", metavar="FILE", help="write the page of `check --output-format html` over all of them")
+    group.add_argument(
+        "--patches", metavar="DIR", help="write the safe fixes of each repository as a patch for `git am`"
+    )
+    group.add_argument("--unsafe-fixes", action="store_true", help="include unsafe fixes in the patches")
+    group.add_argument("--html", metavar="FILE", help="write one HTML report over all repositories")
     group.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     group.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
 

@@ -122,7 +122,7 @@ class Notebook(Source):
             self.text = "".join(f"{part.text if error is None else _blank(part.text)}\n" for part, error in kept)
             tree = self._whole_tree()
         if tree is None:
-            raise SourceError(self.filename, "cannot be parsed: its cells are no module together")
+            raise SourceError(self.filename, "cannot be parsed: its cells do not form one module")
         return tree
 
     def _whole_tree(self) -> ast.Module | None:
@@ -227,10 +227,10 @@ class Notebook(Source):
 
     def row_of(self, cell: int | None, row: int) -> int:
         if cell is None:
-            raise ValueError("a row of a notebook is one of a cell: FILE:cell NUMBER:ROW")
+            raise ValueError("name a cell of the notebook: FILE:cell NUMBER:ROW")
         part = next((part for part in self._parts if part.cell.number == cell), None)
         if part is None:
-            raise ValueError(f"cell {cell} is none of code")
+            raise ValueError(f"cell {cell} is not a code cell")
         if not 1 <= row <= len(_NEWLINE.findall(part.cell.source)) + 1:
             raise ValueError(f"cell {cell} has no row {row}")
         return part.row + row - 1
@@ -255,7 +255,7 @@ class Notebook(Source):
         after.tree  # noqa: B018 which blanks the cells that cannot be parsed
         if after.text != text or _without_sources(document) != _without_sources(self._document):
             reason = "the notebook does not hold the new code"
-            raise SourceError(self.filename, f"not rewritten, a defect of tonumpy (please report it): {reason}")
+            raise SourceError(self.filename, f"not rewritten because of a bug in tonumpy, please report it: {reason}")
         return after
 
     def _span_in_document(self, part: _Part, source: Pieces, edit: Edit) -> tuple[int, int]:

@@ -20,11 +20,11 @@ def summary_of_check(report: Report, hidden: int = 0, *, of_nothing: bool = Fals
     lines = _unchecked(report)
     if report.findings:
         files = len({finding.filename for finding in report.findings})
-        more = f", and {hidden} of the baseline" if hidden else ""
+        more = f", and {hidden} in the baseline" if hidden else ""
         lines.append(f"Found {_count(len(report.findings), 'finding')} in {_count(files, 'file')}{more}.")
         lines += _offer(report)
     elif hidden:
-        lines.append(f"Found {_count(hidden, 'finding')} of the baseline and no others.")
+        lines.append(f"No new findings, {hidden} in the baseline.")
     elif not report.errors:
         lines.append(_all_well(of_nothing))
     return "".join(f"{line}\n" for line in lines)
@@ -52,7 +52,7 @@ def _all_well(of_nothing: bool) -> str:
 def summary_of_silence(silenced: Sequence[Finding]) -> str:
     """The closing words of `tonumpy check --add-noqa`."""
     if not silenced:
-        return "There is nothing to silence.\n"
+        return "No findings to silence.\n"
     files = len({finding.filename for finding in silenced})
     return f"Silenced {_count(len(silenced), 'finding')} in {_count(files, 'file')}.\n"
 
