@@ -90,7 +90,7 @@ def test_a_comment_in_a_cell_that_would_have_no_effect_is_not_written(run_tonump
     text = notebook("y = 1", f"{FLAGGED}, '# noqa: E501'")
     (tmp_path / "a.ipynb").write_text(text)
     result = run_tonumpy("check", "--add-noqa")
-    told = "a.ipynb: error: no comments are added: one in cell 3, row 1 would have no effect\n"
+    told = "a.ipynb: error: no comments added: one in cell 3, line 1 would have no effect\n"
     assert (result.code, result.err, (tmp_path / "a.ipynb").read_text()) == (2, told, text)
 
 
