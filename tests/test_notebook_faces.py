@@ -75,7 +75,7 @@ def test_a_comment_is_written_into_the_cell(
     assert path.read_bytes().decode() == notebook(commented, "z = 1")
     assert run_tonumpy("check")[:3] == (0, "All checks passed!\n", "")
     assert run_tonumpy("check", "--select", "TNP901").code == 0
-    assert run_tonumpy("check", "--add-noqa").out == "There is nothing to silence.\n"
+    assert run_tonumpy("check", "--add-noqa").out == "No findings to silence.\n"
 
 
 def test_a_comment_is_written_where_another_cell_cannot_be_parsed(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
