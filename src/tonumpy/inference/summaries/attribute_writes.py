@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import FunctionNode, names_in
+from tonumpy.inference.index.bindings import FunctionNode, names_in, parameter_names
 from tonumpy.inference.index.class_bodies import is_super_init, owner_name
 from tonumpy.inference.index.constructors import stored_parameters
 from tonumpy.inference.index.slices import Slice, Slicer
@@ -95,14 +95,17 @@ class AttributeWrites:
         analysis = self._analysis
         function = Function(writer, owner.module, owner, owner.closure)
         arguments = self._constructor_arguments(instance, owner) if writer.name == "__init__" else None
-        parameters, grad_mode, _, evidence, _ = (
-            analysis.entries.state(owner.module, (owner.module.tree, owner.node, writer))
-            if arguments is None
-            else Entry(analysis.parameters.bind_arguments(function, instance, arguments), None)
-        )
-        first = next(iter(parameters), "self")
+        first, *others = parameter_names(writer.args) or ("self",)
         slicer = owner.module.derived(Slicer, writer)
         path = f"{first}.{name}"
+        scopes = (owner.module.tree, owner.node, writer)
+        if arguments is not None:
+            entry = Entry(analysis.parameters.bind_arguments(function, instance, arguments), None)
+        elif is_constructor and slicer.at_end((path,)).names.isdisjoint(others):
+            entry = analysis.entries.alone(owner.module, scopes)  # whoever makes it
+        else:
+            entry = analysis.entries.state(owner.module, scopes)
+        parameters, grad_mode, _, evidence, _ = entry
         runs = self._constructors.setdefault((id(writer), instance), []) if is_constructor else []
         if runs and runs[-1].relevant is None:
             analysis.unfinished.use(self._constructors, (id(writer), instance))

@@ -7,6 +7,7 @@ import sys
 
 from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import Import, decorator_names, names_read, parameter_names
+from tonumpy.inference.index.constructions import constructed_in, constructions_of, may_give_trouble
 from tonumpy.inference.index.references import (
     class_around,
     is_nested,
@@ -68,6 +69,8 @@ MAX_PLACES = 8  # of calls that are named as evidence
 
 OUT_OF_SIGHT = Entry({}, None)
 
+_SWITCHED_OFF = (NONE, Constant(False))
+
 
 def _left_out(module: Module, node: FunctionNode, bound: str, what: str) -> Entry:
     """What is known of a function whose callers are not followed, though some are in sight."""
@@ -111,6 +114,9 @@ class Callers:
             what = f"callers of `{node.name}` are not followed beyond {most} levels"
             return _left_out(module, node, "depth", what) if references_to(module, scopes) else OUT_OF_SIGHT
         are_all_in_sight = all_calls_are_in_sight(module, scopes)
+        made = constructed_in(scopes)
+        if made is not None:
+            return self._of_constructor(module, made, function, are_all=are_all_in_sight)
         if self._analysis.looks_everywhere and not are_all_in_sight:
             entry = self._in_repository(module, scopes, function)
             if entry is not None:
@@ -130,6 +136,20 @@ class Callers:
         if are_all_in_sight:
             return entry
         return _only_what_is_detached(entry, _is_free if owner else _is_detached, speaking_for_others(module, scopes))
+
+    def _of_constructor(self, module: Module, made: ast.ClassDef, function: Function, *, are_all: bool) -> Entry:
+        """What the calls give that make an object in its module; where others may make some, what is in trouble."""
+        calls = [each for each in constructions_of(module, made).calls if function.node not in each.scopes]
+        if not are_all:
+            calls = [each for each in calls if may_give_trouble(module, each)]
+        if not calls or len(calls) > MAX_CALLS or (not are_all and self._depth > 1):
+            return OUT_OF_SIGHT
+        entry = self._join(function, [(module, each) for each in calls])
+        if not are_all:
+            return _only_what_is_detached(entry, _is_detached, None)
+        # A switch that nobody turns on is there for somebody.
+        given = {name: each for name, each in entry.arguments.items() if each not in _SWITCHED_OFF}
+        return entry._replace(arguments=given)
 
     def _in_repository(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
         """The join of the calls in all files of the repository; None where one may be out of sight."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import parameter_names
+from tonumpy.inference.index.constructions import constructed_in, constructions_of
 from tonumpy.inference.index.references import (
     class_around,
     is_called_on_self_alone,
@@ -48,6 +49,8 @@ def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
     if any(not keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
         return False
     owner = class_around(scopes)
+    if owner is not None and is_special(node.name):
+        return _are_all_made_in_sight(module, scopes)
     if node.name.startswith("_") and not node.name.endswith("__"):
         # A base in another file may call it: who else would, where nobody in its module does?
         return owner is None or not owner.bases or bool(references_to(module, scopes))
@@ -63,6 +66,20 @@ def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
     top = scopes[1]
     assert isinstance(top, (ast.ClassDef, *FUNCTIONS))
     return takes_nothing or not may_be_imported(module, top.name)
+
+
+def is_special(name: str) -> bool:
+    """Whether a method is called without its name, as `__call__` is; `super().__init__()` names that of a base."""
+    return name.startswith("__") and name.endswith("__")
+
+
+def _are_all_made_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether a method is the constructor of a class of which nobody else makes an object."""
+    owner = constructed_in(scopes)
+    if owner is None or not constructions_of(module, owner).are_all:
+        return False
+    is_own = module.use.is_script and not is_for_others(module, scopes) and not may_be_imported(module, owner.name)
+    return is_own or owner.name.startswith("_")
 
 
 def is_called_in_its_module(module: Module, node: FunctionNode) -> bool:

@@ -185,7 +185,7 @@ def sent_there(device: Value | None) -> Sent:
     if isinstance(device, Device):
         return device.sent
     if isinstance(device, Plain):
-        # `sys.argv[1]`; a mere text is what an annotation allows, and an attribute may be a dtype.
-        is_asked = not _is_no_device(device) and device.what not in ("str", "attribute")
+        # `sys.argv[1]`, and what is annotated as a text; an attribute may be a dtype.
+        is_asked = not _is_no_device(device) and device.what != "attribute"
         return Sent.AS_TOLD if is_asked else Sent.NOWHERE
     return Sent.AS_TOLD if isinstance(device, Unknown) and device.reason is Reason.DEVICE_ATTRIBUTE else Sent.NOWHERE

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
+from tonumpy.inference.index.accelerators import tells_cpu_from_all
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.lattice.environment import NO_ACCELERATOR
 from tonumpy.inference.lattice.values import Constant, Plain, with_facts
@@ -31,13 +32,19 @@ def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
     """True where a condition holds if an accelerator is in use, False where it holds if none is, else None.
 
     `torch.cuda.is_available()` and a variable that holds its answer, `use_cuda`, `args.gpu > 0`, `device != "cpu"`.
+    None where it asks for some, and the module may choose others.
     """
+    answer = _asks(frame, test)
+    return answer if answer is None or tells_cpu_from_all(frame.module, lambda: ast.unparse(test)) else None
+
+
+def _asks(frame: Frame, test: ast.expr) -> Fact:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        opposite = asks_for_accelerator(frame, test.operand)
+        opposite = _asks(frame, test.operand)
         return None if opposite is None else not opposite
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         parts = [part for part in test.values if not _asks_for_tensor(part)]  # what is no tensor is on no device
-        return True if len(parts) == 1 and asks_for_accelerator(frame, parts[0]) else None
+        return True if len(parts) == 1 and _asks(frame, parts[0]) else None
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compares_with_accelerator(test.left, test.ops[0], test.comparators[0])
     if isinstance(test, ast.Call):

@@ -6,6 +6,7 @@ import ast
 import builtins
 import operator
 
+from tonumpy.inference.index.accelerators import tells_cpu_from_all
 from tonumpy.inference.index.bindings import asks_for_class, element_path, key_path, path_of
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_integral
@@ -313,7 +314,7 @@ def _narrow_by_attribute(frame: Frame, test: ast.Attribute, holds: bool) -> None
             frame.refine(path, with_facts(value, requires_grad=holds))
         elif test.attr == "is_cpu":
             frame.refine(path, with_facts(value, on_cpu=holds))
-        elif not (test.attr == "is_mps" and not holds):
+        elif holds or (test.attr == "is_cuda" and tells_cpu_from_all(frame.module, lambda: "cuda")):
             frame.refine(path, with_facts(value, on_cpu=not holds))
     elif test.attr == "is_floating_point" and isinstance(test.value, ast.Attribute) and test.value.attr == "dtype":
         if not holds:
@@ -385,9 +386,10 @@ def narrow_by_one_of(frame: Frame, left: ast.expr, choices: list[ast.expr], is_o
     (is_cpu,) = kinds
     if not is_one and is_cpu is False:
         # Not on this accelerator says nothing, as it may be another one; but where it may be on the CPU, nobody thinks
-        # of others than "cuda".
-        is_cuda = any(isinstance(each, ast.Constant) and each.value == "cuda" for each in choices)
-        if not is_cuda or tensor_facts(current[1])[0] is False:
+        # of others than "cuda", unless the module does.
+        named = [each.value for each in choices if isinstance(each, ast.Constant)]
+        tells = "cuda" in named and tells_cpu_from_all(frame.module, lambda: " ".join(map(str, named)))
+        if not tells or tensor_facts(current[1])[0] is False:
             return
     if is_cpu is not None:
         _refine_device(frame, current, on_cpu=is_cpu is is_one)

@@ -1,0 +1,65 @@
+"""The places of a module that make an object of one of its classes: who calls its `__init__`, which nobody names."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tonumpy.inference.index.bindings import arguments_of, names_in
+from tonumpy.inference.index.references import class_around, places_that_name
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Items
+
+    from tonumpy.inference.index.module import Module
+    from tonumpy.inference.index.references import Reference
+
+_TROUBLE = r"Parameter\(|requires_grad\b|\.(?:to|cuda)\(|device=|\b(?:model|net|network)\("
+_ASKING = frozenset(("isinstance", "issubclass"))
+
+
+class Constructions(NamedTuple):
+    """The calls that make an object; `are_all`: nothing else is done with the class, so that nobody else makes one."""
+
+    calls: tuple[Reference, ...]
+    are_all: bool
+
+
+def constructed_in(scopes: Items[ast.AST]) -> ast.ClassDef | None:
+    """The class whose constructor the innermost scope is; None of a class within a function."""
+    node = scopes[-1]
+    is_constructor = len(scopes) == 3 and isinstance(node, ast.FunctionDef) and node.name == "__init__"
+    return class_around(scopes) if is_constructor else None
+
+
+def constructions_of(module: Module, owner: ast.ClassDef) -> Constructions:
+    return module.derived_of(_constructions, owner.name)
+
+
+def _constructions(module: Module, name: str) -> Constructions:
+    calls: list[Reference] = []
+    are_all = True
+    for place in places_that_name(module, name):
+        if place.call is not None and not place.is_attribute and not place.is_submitted:
+            calls.append(place._replace(is_attribute=True))  # the object itself does not stand between the brackets
+        elif place.passed_to is None or last_name(place.passed_to.func) not in _ASKING:
+            are_all = False
+    return Constructions(tuple(calls), are_all)
+
+
+def may_give_trouble(module: Module, place: Reference) -> bool:
+    """Whether something gets into an object that may require grad or lie on an accelerator, by the words of the lines
+    that name it."""
+    assert place.call is not None
+    given = arguments_of(place.call)
+    if all(isinstance(each, ast.Constant) for each in given):
+        return False
+    scope = place.scopes[-1]
+    assert isinstance(scope, (ast.Module, *SCOPES))
+    text = module.source.text if isinstance(scope, ast.Module) else module.text.of(scope)
+    names = sorted({name for each in given for name in names_in(each)})
+    lines = re.findall(rf"^.*\b(?:{'|'.join(names)})\b.*$", text, re.MULTILINE) if names else []
+    return any(re.search(_TROUBLE, line) for line in (*lines, ast.unparse(place.call)))
