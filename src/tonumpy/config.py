@@ -8,7 +8,7 @@ import sys
 from functools import partial
 
 from tonumpy.boundary import limits
-from tonumpy.boundary.paths import configured_path, root_of
+from tonumpy.boundary.paths import configured_path, real_path, root_of
 from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.globs import Exclude, excludes, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -242,11 +242,20 @@ class Configuration:
         if self._everywhere is not None:
             return self._everywhere
         found = self._folders.get(folder)
-        if found is None:
-            found = self._folders[folder] = self._nearest(os.path.abspath(folder))
+        if found is not None:
+            return found
+        here, passed = os.path.abspath(folder), [folder]
+        while found is None:
+            found = self._folders.get(here) or self._own(here)
+            passed.append(here)
+            here, below = os.path.dirname(here), here
+            if found is None and here == below:
+                found = (combine(_SILENT, self._line), None)
+        self._folders.update(dict.fromkeys(passed, found))
         return found
 
-    def _nearest(self, folder: str) -> tuple[Settings, str | None]:
+    def _own(self, folder: str) -> tuple[Settings, str | None] | None:
+        """What its own file says, if one does."""
         path = os.path.join(folder, "pyproject.toml")
         if os.path.islink(path):
             try:
@@ -254,10 +263,7 @@ class Configuration:
             except ValueError as error:
                 raise ConfigError(f"{path}: {error}") from error
         choices = _read(path) if os.path.isfile(path) else None
-        if choices is not None:
-            return (combine(choices, self._line), path)
-        parent = os.path.dirname(folder)
-        return (combine(_SILENT, self._line), None) if parent == folder else self.governed(parent)
+        return None if choices is None else (combine(choices, self._line), path)
 
 
 def _read_named(path: str, read_for: tuple[str, ...] = ()) -> Choices:
@@ -278,7 +284,7 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
     extended = table.pop("extend")
     if not isinstance(extended, str):
         raise ConfigError(f"{path}: [tool.tonumpy] extend: expected the path of a file, found {_shown(extended)}")
-    here = os.path.realpath(path)
+    here = real_path(path)
     if here in read_for:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: the files extend each other in a circle")
     if len(read_for) == _MAX_EXTENDED:

@@ -6,6 +6,7 @@ import os
 import sys
 from functools import partial
 
+from tonumpy.boundary.paths import real_path
 from tonumpy.config import Choices, ConfigError, Configuration, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
@@ -353,7 +354,7 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
 
 def _target(path: str) -> str:
     """Where a link leads, beside which its new content is written."""
-    return os.path.realpath(path) if os.path.islink(path) else path
+    return real_path(path) if os.path.islink(path) else path
 
 
 def _told_of(outcomes: Iterable[Outcome], arguments: argparse.Namespace) -> Iterator[Outcome]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tonumpy.sweep.store import Kept
 
 _LENGTH = 12  # digits of a commit that are shown
+_DEEPEST = 200  # folders in one another
 
 
 def check_that_there_is_a_page() -> None:
@@ -53,7 +54,8 @@ def page(kept: Iterable[Kept]) -> str:
 
 def _write(name: str, lines: dict[int, str]) -> None:
     """A file that holds these lines in their rows. What cannot be written is shown without its lines."""
-    if os.path.isabs(name) or ".." in name.split("/"):
+    parts = name.split("/")
+    if os.path.isabs(name) or ".." in parts or len(parts) > _DEEPEST:
         return
     try:
         os.makedirs(os.path.dirname(name), exist_ok=True)

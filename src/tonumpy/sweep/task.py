@@ -7,10 +7,9 @@ import hashlib
 import json
 import os
 import resource
-import shutil
 import time
 
-from tonumpy.boundary.output import write_own
+from tonumpy.boundary.output import remove_own, write_own
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.frontends import cli
@@ -125,7 +124,7 @@ def _share(work: str, folder: str) -> None:
         os.rename(work, folder)
     if not os.path.isdir(folder):
         raise RepositoryError(f"{folder}: cannot be made")
-    shutil.rmtree(work, ignore_errors=True)
+    remove_own(work)
 
 
 def _pieces(paths: list[str], size: int) -> Iterable[tuple[str, ...]]:
