@@ -21,7 +21,7 @@ from tonumpy.config import ConfigError, Configuration
 from tonumpy.frontends import cli
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from conftest import RunTonumpy
 
@@ -449,6 +449,15 @@ def test_a_glob_has_no_warning(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
 DEPTH = 1_010
 
 
+@pytest.fixture
+def _removed(tmp_path: Path) -> Iterator[None]:
+    """What pytest would fail to remove."""
+    yield
+    for each in tmp_path.iterdir():
+        if each.is_dir() and not each.is_symlink():
+            remove_own(str(each))
+
+
 def _deep(folder: Path, *, files: bool = False) -> str:
     """Folders in one another, the last of them with a module, or each; the path of the last module."""
     before = os.open(".", os.O_RDONLY)
@@ -467,6 +476,7 @@ def _deep(folder: Path, *, files: bool = False) -> str:
 
 
 @ON_POSIX
+@pytest.mark.usefixtures("_removed")
 @pytest.mark.parametrize("is_repository", [True, False])
 def test_folders_in_one_another_end_no_run(is_repository: bool, tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
     if is_repository:
@@ -484,6 +494,7 @@ def test_folders_in_one_another_end_no_run(is_repository: bool, tmp_path: Path, 
 
 
 @ON_POSIX
+@pytest.mark.usefixtures("_removed")
 def test_the_time_for_folders_in_one_another_does_not_grow_with_their_square(tmp_path: Path) -> None:
     git("init", "-q", ".", folder=tmp_path)
     _deep(tmp_path, files=True)
@@ -515,6 +526,7 @@ def test_links_one_after_the_other_end_no_run(is_repository: bool, tmp_path: Pat
 
 
 @ON_POSIX
+@pytest.mark.usefixtures("_removed")
 def test_folders_of_our_own_are_removed_however_deep(tmp_path: Path) -> None:
     (tmp_path / "kept.txt").write_bytes(PRECIOUS)
     own = tmp_path / "own"
