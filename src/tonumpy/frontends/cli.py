@@ -6,7 +6,6 @@ import os
 import sys
 from functools import partial
 
-from tonumpy.boundary.paths import real_path
 from tonumpy.config import Choices, ConfigError, Configuration, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
@@ -342,19 +341,14 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
     errors += found.errors
     _write("".join(f"tonumpy: warning: {_visible(warning)}\n" for warning in found.warnings), sys.stderr)
     if arguments.command == "fix" and not arguments.diff:
-        from tonumpy.frontends.writing import remove_leftovers  # here for a quick start-up of check
+        from tonumpy.frontends.writing import folder_of_target, remove_leftovers  # here for a quick start-up of check
 
-        errors += remove_leftovers({os.path.dirname(path) for path in map(_target, found.files)})
+        errors += remove_leftovers(set(map(folder_of_target, found.files)))
     if arguments.verbose:
         _tell(arguments, f"files to check: {len(found.files)}")
         for origin in sorted({configuration.governed(os.path.dirname(path))[1] or "" for path in found.files}):
             _tell(arguments, f"settings from {origin or 'no file'}")
     return found.files
-
-
-def _target(path: str) -> str:
-    """Where a link leads, beside which its new content is written."""
-    return real_path(path) if os.path.islink(path) else path
 
 
 def _told_of(outcomes: Iterable[Outcome], arguments: argparse.Namespace) -> Iterator[Outcome]:

@@ -118,6 +118,11 @@ def write(path: str, old: bytes, new: bytes) -> None:
         raise os_error(path, error) from error
 
 
+def folder_of_target(path: str) -> str:
+    """Of what a link leads to, beside which its new content is written."""
+    return os.path.dirname(real_path(path) if os.path.islink(path) else path)
+
+
 def remove_leftovers(folders: Iterable[str]) -> list[SourceError]:
     """Remove the temporary files of runs that were killed, which those that still run have locked.
 
