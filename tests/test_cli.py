@@ -486,6 +486,13 @@ def test_rules_lists_every_rule(run_tonumpy: RunTonumpy) -> None:
     assert [entry["code"] for entry in entries] == [rule.code for rule in all_rules()]
 
 
+@pytest.mark.parametrize("command", ["", *_COMMANDS])
+def test_help_has_no_empty_words(run_tonumpy: RunTonumpy, command: str) -> None:
+    result = run_tonumpy(*command.split(), "--help")
+    assert result.code == 0
+    assert "None" not in result.out  # which argparse prints for a description that is missing
+
+
 def test_without_a_command_there_is_help(run_tonumpy: RunTonumpy) -> None:
     result = run_tonumpy()
     assert result.code == 2

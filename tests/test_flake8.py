@@ -85,6 +85,43 @@ def test_strict_in_pyproject(folder: Path) -> None:
     assert codes(flake8(folder)) == ["TNP101", "TNP300"]
 
 
+LOW = "import torch\n\n\ndef f(labels):\n    return labels.cpu().numpy(), torch\n"
+OWN = "import mylib\nimport torch\n\n\ndef f(p):\n    return torch.stack(mylib.load(p)).numpy()\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "found"),
+    [
+        ("", FLAGGED, ["TNP101"]),
+        ("strict = true", PROVED, ["TNP300"]),
+        ('confidence = "high"', FLAGGED, []),
+        ('confidence = "low"', LOW, ["TNP102"]),
+        ('disable-habits = ["label-name"]', LOW, ["TNP102"]),
+        ("", OWN, ["TNP101"]),
+        (
+            '[[tool.tonumpy.promises]]\nfunction = "mylib.load"\nreturns = "sequence"\ndevice = "cpu"\ngrad = false',
+            OWN,
+            [],
+        ),
+        ('ignore = ["TNP101"]', FLAGGED, ["TNP101"]),
+        ('select = ["TNP300"]', FLAGGED, ["TNP101"]),
+        ('extend-select = ["TNP300"]', PROVED, []),
+        ('exclude = ["flagged.py"]', FLAGGED, ["TNP101"]),
+        ('per-file-ignores = { "flagged.py" = ["TNP101"] }', FLAGGED, ["TNP101"]),
+    ],
+)
+def test_what_counts_of_the_table(tmp_path: Path, table: str, text: str, found: list[str]) -> None:
+    """As docs/flake8.md has it."""
+    (tmp_path / "pyproject.toml").write_text(f"[tool.tonumpy]\n{table}\n")
+    (tmp_path / "flagged.py").write_text(text)
+    assert codes(flake8(tmp_path)) == found
+
+
+def test_the_option_counts_over_the_table(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text('[tool.tonumpy]\nconfidence = "high"\n')
+    assert codes(flake8(folder, "--tonumpy-confidence", "medium")) == ["TNP101"]
+
+
 def test_a_wrong_pyproject_ends_the_run_with_its_name(folder: Path) -> None:
     (folder / "pyproject.toml").write_text("[tool.tonumpy]\nstrikt = true\n")
     run = flake8(folder)

@@ -37,6 +37,8 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
         f"extend-select = {_list(settings.extend_select)}",
         f"ignore = {_list(settings.ignore)}",
         f"strict = {_bool(settings.strict)}",
+        f"confidence = {_string(settings.confidence)}",
+        f"disable-habits = {_list(settings.disable_habits)}",
         f"style = {_string(settings.style)}",
         f"exclude = {_list(map(_glob, settings.exclude))}",
         f"force-exclude = {_bool(settings.force_exclude)}",
