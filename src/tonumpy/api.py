@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
-    from tonumpy.findings import Confidence, Finding, Style
+    from tonumpy.findings import Confidence, Finding, Links, Style
     from tonumpy.text.source import Source
 
 
@@ -36,6 +36,7 @@ def check_source(
     ignore: Sequence[str] = (),
     strict: bool = False,
     style: Style = "links",
+    links: Links = "both",
     confidence: Confidence = "medium",
     disable_habits: Sequence[str] = (),
 ) -> list[Finding]:
@@ -52,6 +53,7 @@ def check_source(
         ignore=ignore,
         strict=strict,
         style=style,
+        links=links,
         confidence=confidence,
         disable_habits=disable_habits,
     )
@@ -118,6 +120,7 @@ def fix_source(
     ignore: Sequence[str] = ...,
     strict: bool = ...,
     style: Style = ...,
+    links: Links = ...,
     unsafe: bool = ...,
 ) -> str: ...
 @overload
@@ -129,6 +132,7 @@ def fix_source(
     ignore: Sequence[str] = ...,
     strict: bool = ...,
     style: Style = ...,
+    links: Links = ...,
     unsafe: bool = ...,
 ) -> bytes: ...
 def fix_source(
@@ -139,13 +143,14 @@ def fix_source(
     ignore: Sequence[str] = (),
     strict: bool = False,
     style: Style = "links",
+    links: Links = "both",
     unsafe: bool = False,
 ) -> str | bytes:
     """The repaired source, as the type that was given; `unsafe` applies unsafe fixes too.
 
     What is not repaired stays as it is, byte for byte. The other arguments and the errors are those of `check_source`.
     """
-    settings = _settings(select=select, ignore=ignore, strict=strict, style=style)
+    settings = _settings(select=select, ignore=ignore, strict=strict, style=style, links=links)
     module = source_of(source, filename)
     text = pipeline.fix(module, settings, Project(), unsafe=unsafe).text
     _warn_of_cells(module)

@@ -12,7 +12,7 @@ from libcst import Module, parse_module
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
 from tonumpy.config import Configuration, read_choices
-from tonumpy.findings import STYLES, SourceError
+from tonumpy.findings import LINKS, STYLES, SourceError
 from tonumpy.globs import excludes
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from tonumpy.text.source import Source
 if TYPE_CHECKING:
     import argparse
 
-    from tonumpy.findings import Style
+    from tonumpy.findings import Links, Style
 
 
 class FixNumpyConversionsCommand(CodemodCommand):
@@ -46,12 +46,23 @@ class FixNumpyConversionsCommand(CodemodCommand):
             help="how to repair: links (.detach().cpu(), the default) or force (.numpy(force=True))",
         )
 
+        arg_parser.add_argument(
+            "--links",
+            choices=LINKS,
+            help="add both links (the default), or only those that are not proved needless",
+        )
+
     def __init__(
-        self, context: CodemodContext, strict: bool = False, unsafe_fixes: bool = False, style: Style | None = None
+        self,
+        context: CodemodContext,
+        strict: bool = False,
+        unsafe_fixes: bool = False,
+        style: Style | None = None,
+        links: Links | None = None,
     ) -> None:
         """An option that is not given leaves the choice to the pyproject.toml that governs the file."""
         super().__init__(context)
-        choices = read_choices(strict=strict or None, unsafe_fixes=unsafe_fixes or None, style=style)
+        choices = read_choices(strict=strict or None, unsafe_fixes=unsafe_fixes or None, style=style, links=links)
         self.configuration = Configuration(choices)
 
     def transform_module_impl(self, tree: Module) -> Module:

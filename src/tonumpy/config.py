@@ -9,7 +9,7 @@ from functools import partial
 
 from tonumpy.boundary import limits
 from tonumpy.boundary.paths import configured_path, real_path, root_of
-from tonumpy.findings import CONFIDENCES, STYLES
+from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.globs import Exclude, excludes, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import may_hold_candidates, may_hold_comments, may_hold_consumers, may_hold_sharers
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar
 
-    from tonumpy.findings import Confidence, Style
+    from tonumpy.findings import Confidence, Links, RepairStyle, Style
     from tonumpy.promises import OwnPromise
     from tonumpy.rules import Rule
 
@@ -74,6 +74,7 @@ class Settings(NamedTuple):
     ignored_here: tuple[str, ...] = ()
     strict: bool = False
     style: Style = "links"
+    links: Links = "both"
     exclude: tuple[Exclude, ...] = ()
     force_exclude: bool = False
     unsafe_fixes: bool = False
@@ -100,6 +101,11 @@ class Settings(NamedTuple):
         if rule.on_by_default and not self.select and not ignored:
             return True
         return selected > ignored
+
+    def repair_style(self, rules: Iterable[Rule]) -> RepairStyle:
+        """How these rules repair: strict asks for both links, whatever is needed."""
+        is_strict = any(rule.code == STRICT_CODE for rule in rules)
+        return "needed" if self.style == "links" and self.links == "needed" and not is_strict else self.style
 
     def in_file(self, path: str) -> Settings:
         """These settings as they hold for one of their files."""
@@ -147,6 +153,7 @@ class Choices(NamedTuple):
     per_file_ignores: tuple[FileIgnores, ...] | None = None
     strict: bool | None = None
     style: Style | None = None
+    links: Links | None = None
     exclude: tuple[Exclude, ...] | None = None
     extend_exclude: tuple[Exclude, ...] | None = None
     force_exclude: bool | None = None
@@ -201,6 +208,7 @@ def combine(file: Choices, line: Choices) -> Settings:
         per_file_ignores=said.per_file_ignores or (),
         strict=said.strict or False,
         style=said.style or "links",
+        links=said.links or "both",
         exclude=(*(said.exclude or ()), *(said.extend_exclude or ())),
         force_exclude=said.force_exclude or False,
         unsafe_fixes=said.unsafe_fixes or False,
@@ -507,6 +515,7 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "per-file-ignores": read_file_ignores,
     "strict": _read_bool,
     "style": partial(_read_one_of, STYLES),
+    "links": partial(_read_one_of, LINKS),
     "exclude": read_globs,
     "extend-exclude": read_globs,
     "force-exclude": _read_bool,

@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     Applicability = Literal["safe", "unsafe", "display-only"]
     Confidence = Literal["high", "medium", "low"]
     Style = Literal["links", "force"]
+    Links = Literal["both", "needed"]
+    RepairStyle = Literal["links", "needed", "force"]
 
 CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 STYLES: tuple[Style, ...] = ("links", "force")
+LINKS: tuple[Links, ...] = ("both", "needed")
 
 RULE_PAGES = "https://github.com/tonumpy/tonumpy/blob/main/docs/rules"
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from tonumpy.config import Settings
-    from tonumpy.findings import Applicability, Edit
+    from tonumpy.findings import Applicability, Edit, RepairStyle
     from tonumpy.inference.index.project import Project
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.repair.operations import Operation
@@ -44,11 +44,15 @@ MAX_PASSES = 10  # two are known to be needed
 
 
 class Judgement(NamedTuple):
-    """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree."""
+    """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree.
+
+    `style` is how that was asked for.
+    """
 
     finding: Finding
     conversion: Conversion | ImplicitConversion | None
     operations: tuple[Operation, ...]
+    style: RepairStyle = "links"
 
 
 class Fixed(NamedTuple):
@@ -123,7 +127,8 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
             repairs.append(Repair(None, (), judgement.finding.fix.edits))
     for together in asked.values():
         operations = compose(operation for judgement in together for operation in judgement.operations)
-        repairs.append(Repair(together[0].conversion, operations, plan_edits(operations, source)))
+        edits, of_needed = plan_edits(operations, source), together[0].style == "needed"
+        repairs.append(Repair(together[0].conversion, operations, edits, of_needed))
     return repairs
 
 
@@ -240,7 +245,7 @@ def _operations(module: Module, trouble: Trouble) -> list[ImplicitConversion]:
 def _judgements(
     conversions: Iterable[Conversion | ImplicitConversion], rules: list[Rule], source: Source, settings: Settings
 ) -> Iterator[Judgement]:
-    asked = CONFIDENCES.index(settings.confidence)
+    asked, style = CONFIDENCES.index(settings.confidence), settings.repair_style(rules)
     for found in conversions:
         conversion = as_believed(found, settings)
         reported = set[str]()
@@ -255,7 +260,7 @@ def _judgements(
             if message is not None and (rule.stands_in_for or CONFIDENCES.index(confidence) <= asked):
                 reported.add(rule.code)
                 is_unbound = isinstance(conversion, Conversion) and conversion.candidate.is_unbound
-                operations = () if is_unbound else compose(rule.repair(judged, settings.style))
+                operations = () if is_unbound else compose(rule.repair(judged, style))
                 fix = plan_fix(judged, operations, source)
                 is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
                 if fix and fix.applicability == "safe" and (rule.fix_is_unsafe or is_trained_on):
@@ -263,7 +268,7 @@ def _judgements(
                 span = span_of(conversion, source)
                 grounds = grounds_of(judged)
                 finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
-                yield Judgement(finding, conversion, operations)
+                yield Judgement(finding, conversion, operations, style)
 
 
 def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...]:

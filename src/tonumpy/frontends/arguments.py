@@ -7,7 +7,7 @@ import os
 import sys
 
 from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_jobs
-from tonumpy.findings import CONFIDENCES, STYLES
+from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.frontends.streams import write
 from tonumpy.globs import split_at_commas
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -268,6 +268,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--extend-select", help="check these codes too", **codes)
     group.add_argument("--ignore", help="skip these codes", **codes)
     group.add_argument("--confidence", choices=CONFIDENCES, help=_CONFIDENCE)
+    group.add_argument("--links", choices=LINKS, help="repair by both links, or by those not proved to be needless")
     group.add_argument(
         "--per-file-ignores",
         action="extend",

@@ -52,12 +52,24 @@ class Plugin:
             help="Minimum confidence to report: high, medium (the default) or low.",
         )
 
+        options.add_option(
+            "--tonumpy-links",
+            choices=("both", "needed"),
+            default=None,
+            parse_from_config=True,
+            help="Advise both links (the default), or those that are not proved to be needless.",
+        )
+
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
         from tonumpy.config import ConfigError, Configuration, read_choices  # not for `flake8 --version`: start-up
 
         try:  # flake8 looks at `choices` on the command line only
-            said = read_choices(strict=options.tonumpy_strict or None, confidence=options.tonumpy_confidence)
+            said = read_choices(
+                strict=options.tonumpy_strict or None,
+                confidence=options.tonumpy_confidence,
+                links=options.tonumpy_links,
+            )
         except ValueError as error:
             from flake8.exceptions import ExecutionError
 
@@ -93,6 +105,7 @@ class Plugin:
         from tonumpy.garbage import Sheltered  # start-up
         from tonumpy.inference.index.project import Project  # start-up
         from tonumpy.pipeline import check  # start-up
+        from tonumpy.report.concise import REPAIR  # start-up
         from tonumpy.text.source import Source  # start-up
 
         if Plugin.project is None:
@@ -107,7 +120,9 @@ class Plugin:
             return
         for finding in findings:
             # flake8 adds the 1 to the column itself.
-            yield finding.start.row, finding.start.column - 1, f"{finding.code} {finding.message}", type(self)
+            remedy = f" ({REPAIR[finding.fix.applicability]}: {finding.fix.message})" if finding.fix else ""
+            text = f"{finding.code} {finding.message}{remedy}"
+            yield finding.start.row, finding.start.column - 1, text, type(self)
 
 
 def _style_guides(options: Namespace) -> StyleGuideManager:

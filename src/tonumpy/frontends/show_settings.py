@@ -40,6 +40,7 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
         f"confidence = {_string(settings.confidence)}",
         f"disable-habits = {_list(settings.disable_habits)}",
         f"style = {_string(settings.style)}",
+        f"links = {_string(settings.links)}",
         f"exclude = {_list(map(_glob, settings.exclude))}",
         f"force-exclude = {_bool(settings.force_exclude)}",
         f"unsafe-fixes = {_bool(settings.unsafe_fixes)}",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Literal
 
-    from tonumpy.findings import Confidence, Style
+    from tonumpy.findings import Confidence, RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -39,7 +39,7 @@ class Rule(NamedTuple):
     on_by_default: bool
     judges: tuple[Literal["receivers", "arguments", "operations", "memory", "comments"], ...]
     check: Callable[[Any], str | None]
-    repair: Callable[[Any, Style], tuple[Operation, ...]]
+    repair: Callable[[Any, RepairStyle], tuple[Operation, ...]]
     fix_is_unsafe: bool
     confidence: Callable[[Any], Confidence]
     concerns: Callable[[Complete], Iterable[Candidate]]
