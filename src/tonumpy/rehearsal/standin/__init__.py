@@ -10,7 +10,17 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tonumpy.rehearsal.standin import autocast, cuda_module, guards, registration, storages
+from tonumpy.rehearsal.standin import (
+    autocast,
+    compilers,
+    device_module,
+    factories,
+    guards,
+    moves,
+    registration,
+    sparse,
+    storages,
+)
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.names import Names
@@ -38,9 +48,14 @@ def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[
         guards.set_guards(patches, device)
         names = Names(device)
         names.patch(patches)
+        names.patch_types(patches)
+        moves.patch(patches)
         storages.patch(patches, names)
         autocast.patch(patches, device)
-        cuda_module.patch(patches)
+        device_module.patch(patches, names)
+        factories.patch(patches, names)
+        compilers.patch(patches)
+        sparse.patch(patches, names.device, names.inner)
         registration.register(patches, device.upper(), Mixing(observer, stacks, stop=stop).refuse)
         Conversions(observer, stacks, names, stop=stop).patch(patches)
         yield
