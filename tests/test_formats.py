@@ -148,7 +148,7 @@ def test_azure(run_tonumpy: RunTonumpy, folder: Path) -> None:
     ours = read(run_tonumpy("check", "--output-format=azure", "b.py", "c.py", "o;d]d.py").out)
     assert {tuple(sorted(each)) for each in ours} == {tuple(sorted(theirs[0]))}
     assert ours[0] == {
-        "type": "error",
+        "type": "warning",
         "sourcepath": str(folder / "b.py"),
         "linenumber": "5",
         "columnnumber": "36",
@@ -164,8 +164,9 @@ def test_rdjson(run_tonumpy: RunTonumpy, folder: Path) -> None:
     ours = json.loads(run_tonumpy("check", "--output-format=rdjson").out)
     assert set(ours) == set(theirs)
     assert ours["source"]["name"] == "tonumpy"
-    assert shape(ours["diagnostics"][2]) == shape(theirs["diagnostics"][0])
-    assert shape(ours["diagnostics"][-1]) == shape(theirs["diagnostics"][-1])
+    more = {"severity": str}  # ruff has one for all
+    assert shape(ours["diagnostics"][2]) == shape(theirs["diagnostics"][0]) | more
+    assert shape(ours["diagnostics"][-1]) == shape(theirs["diagnostics"][-1]) | more
     # Applied as its readers do it, to lines of UTF-8, a suggestion is the repair.
     lines = SOURCE.encode().split(b"\n")
     (suggestion,) = ours["diagnostics"][2]["suggestions"]

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.parts.severity import severity
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     from tonumpy.findings import Finding, SourceError
     from tonumpy.report import Report
+
+
+_KINDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
@@ -27,17 +31,17 @@ def _finding(finding: Finding) -> str:
     if finding.fix is not None:
         text += f"\n  help: {visible(finding.fix.message)}"
     place = f"line={row},col={column},endLine={end_row},endColumn={end_column}"
-    return _command(f"tonumpy ({finding.code})", finding.filename, place, text)
+    return _command(_KINDS[severity(finding)], f"tonumpy ({finding.code})", finding.filename, place, text)
 
 
 def _error(error: SourceError) -> str:
     row, column = error.position if error.position and error.cell is None else (1, 1)
-    return _command("tonumpy", error.filename, f"line={row},col={column}", visible(str(error)))
+    return _command("error", "tonumpy", error.filename, f"line={row},col={column}", visible(str(error)))
 
 
-def _command(title: str, filename: str, place: str, text: str) -> str:
+def _command(kind: str, title: str, filename: str, place: str, text: str) -> str:
     file = visible(_property(os.path.abspath(filename)))
-    return f"::error title={_property(title)},file={file},{place}::{_data(text)}\n"
+    return f"::{kind} title={_property(title)},file={file},{place}::{_data(text)}\n"
 
 
 def _data(text: str) -> str:

@@ -8,12 +8,16 @@ from hashlib import sha256
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.parts.as_json import as_json
 from tonumpy.report.parts.entries import entries
+from tonumpy.report.parts.severity import severity
 from tonumpy.text.visible import without_surrogates
 
 if TYPE_CHECKING:
     from tonumpy.findings import Position
     from tonumpy.report import Report
     from tonumpy.report.parts.entries import Entry
+
+
+_SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
@@ -29,7 +33,7 @@ def _issue(entry: Entry, root: str, taken: set[str]) -> dict[str, object]:
     return {
         "check_name": entry.code,
         "description": f"{entry.code}: {entry.message}",
-        "severity": "major",
+        "severity": _SEVERITIES[severity(entry.finding)],
         "fingerprint": _fingerprint(f"{path}:{entry.code}:{entry.message}", taken),
         "location": {"path": path, "positions": {"begin": _place(entry.start), "end": _place(entry.end)}},
     }
