@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_analysed_is_a_report_of_that_file() -> None:
     """flake8 ends its whole run at an exception of a plugin. Only a defect can cause one, so it is planted here."""
     of_codes = dict.fromkeys(("select", "extend_select", "ignore", "extend_ignore", "per_file_ignores"))
     defaults = {"extended_default_select": ["TNP"], "extended_default_ignore": [], "per_file_ignores": ""}
-    own = {"tonumpy_strict": False, "tonumpy_confidence": None, "tonumpy_links": None}
+    own = {"tonumpy_strict": False, "tonumpy_preview": False, "tonumpy_confidence": None, "tonumpy_links": None}
     Plugin.parse_options(Namespace(**own, **of_codes | defaults))
     broken = Plugin(tree="not a tree", filename="broken.py", lines=["import torch\n", "x.numpy()\n"])  # type: ignore[arg-type]
     assert [(row, column, text.split()[0]) for row, column, text, _ in broken.run()] == [(1, 0, "TNP900")]

@@ -35,6 +35,7 @@ def check_source(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     strict: bool = False,
+    preview: bool = False,
     style: Style = "links",
     links: Links = "both",
     confidence: Confidence = "medium",
@@ -52,6 +53,7 @@ def check_source(
         select=select,
         ignore=ignore,
         strict=strict,
+        preview=preview,
         style=style,
         links=links,
         confidence=confidence,
@@ -82,6 +84,7 @@ def check_paths(
     select: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
     strict: bool | None = None,
+    preview: bool | None = None,
     confidence: Confidence | None = None,
     jobs: int = 1,
 ) -> Checked:
@@ -92,7 +95,9 @@ def check_paths(
     argument that is wrong; a file that cannot be read or parsed is among the errors, and the others are checked all the
     same. So is each path where none of them leads to a file of Python.
     """
-    choices = read_choices(select=select, ignore=ignore, strict=strict, confidence=confidence, jobs=jobs)
+    choices = read_choices(
+        select=select, ignore=ignore, strict=strict, preview=preview, confidence=confidence, jobs=jobs
+    )
     configuration = Configuration(choices, None if config is None else fspath(config), isolated)
     named = [fspath(path) for path in paths]
     found = find_files(named, configuration).with_nothing_told(named)
@@ -119,6 +124,7 @@ def fix_source(
     select: Sequence[str] = ...,
     ignore: Sequence[str] = ...,
     strict: bool = ...,
+    preview: bool = ...,
     style: Style = ...,
     links: Links = ...,
     unsafe: bool = ...,
@@ -131,6 +137,7 @@ def fix_source(
     select: Sequence[str] = ...,
     ignore: Sequence[str] = ...,
     strict: bool = ...,
+    preview: bool = ...,
     style: Style = ...,
     links: Links = ...,
     unsafe: bool = ...,
@@ -142,6 +149,7 @@ def fix_source(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     strict: bool = False,
+    preview: bool = False,
     style: Style = "links",
     links: Links = "both",
     unsafe: bool = False,
@@ -150,7 +158,7 @@ def fix_source(
 
     What is not repaired stays as it is, byte for byte. The other arguments and the errors are those of `check_source`.
     """
-    settings = _settings(select=select, ignore=ignore, strict=strict, style=style, links=links)
+    settings = _settings(select=select, ignore=ignore, strict=strict, preview=preview, style=style, links=links)
     module = source_of(source, filename)
     text = pipeline.fix(module, settings, Project(), unsafe=unsafe).text
     _warn_of_cells(module)

@@ -80,6 +80,7 @@ class Settings(NamedTuple):
     unsafe_fixes: bool = False
     jobs: int = 0
     confidence: Confidence = "medium"
+    preview: bool = False
     disable_habits: tuple[str, ...] = ()
     baseline: str | None = None
     promises: tuple[OwnPromise, ...] = ()
@@ -90,7 +91,7 @@ class Settings(NamedTuple):
 
         A rule that is off by default is turned on by ALL or by a beginning that has a digit, not by the bare "TNP".
         """
-        if _weight(rule.code, self.ignored_here):
+        if (rule.is_preview and not self.preview) or _weight(rule.code, self.ignored_here):
             return False
         asked = (*self.select, *self.extend_select)
         if not rule.on_by_default:
@@ -101,6 +102,15 @@ class Settings(NamedTuple):
         if rule.on_by_default and not self.select and not ignored:
             return True
         return selected > ignored
+
+    def selected_in_vain(self) -> list[str]:
+        """The codes of preview rules that are selected by their full codes, but not turned on by `preview`."""
+        asked = {*self.select, *self.extend_select}
+        if self.preview or not asked:
+            return []
+        from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
+
+        return [rule.code for rule in all_rules() if rule.is_preview and rule.code in asked]
 
     def repair_style(self, rules: Iterable[Rule]) -> RepairStyle:
         """How these rules repair: strict asks for both links, whatever is needed."""
@@ -160,6 +170,7 @@ class Choices(NamedTuple):
     unsafe_fixes: bool | None = None
     jobs: int | None = None
     confidence: Confidence | None = None
+    preview: bool | None = None
     disable_habits: tuple[str, ...] | None = None
     baseline: str | None = None
     promises: tuple[OwnPromise, ...] | None = None
@@ -216,6 +227,7 @@ def combine(file: Choices, line: Choices) -> Settings:
         baseline=said.baseline,
         promises=said.promises or (),
         confidence=said.confidence or "medium",
+        preview=said.preview or False,
         disable_habits=said.disable_habits or (),
         cache_dir=said.cache_dir,
     )
@@ -514,6 +526,7 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "ignore": read_codes,
     "per-file-ignores": read_file_ignores,
     "strict": _read_bool,
+    "preview": _read_bool,
     "style": partial(_read_one_of, STYLES),
     "links": partial(_read_one_of, LINKS),
     "exclude": read_globs,

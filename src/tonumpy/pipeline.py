@@ -183,7 +183,8 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
     from tonumpy.repair.comments import removal  # only where such a rule is selected: start-up
     from tonumpy.text.noqa_comments import lines_of  # the same: start-up
 
-    of_all = settings._replace(select=(EVERY_CODE,), ignore=tuple(rule.code for rule in rules), ignored_here=())
+    of_all = settings._replace(preview=True, select=(EVERY_CODE,), ignored_here=())
+    of_all = of_all._replace(ignore=tuple(rule.code for rule in rules))
     found = check(source, of_all, project)
     found += [
         each._replace(code=rule.code) for rule in all_rules() for each in found if each.code in rule.stands_in_for
@@ -257,6 +258,8 @@ def _judgements(
             if message is None and asked == CONFIDENCES.index("low"):
                 judged = conversion.without_habits()
                 message = None if judged is conversion else rule.check(judged)
+            if message is not None and not settings.preview and rule.is_preview_kind(judged):
+                continue
             if message is not None and (rule.stands_in_for or CONFIDENCES.index(confidence) <= asked):
                 reported.add(rule.code)
                 is_unbound = isinstance(conversion, Conversion) and conversion.candidate.is_unbound

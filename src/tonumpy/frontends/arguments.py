@@ -277,6 +277,9 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         help="skip these codes in matching files (replaces the configured `per-file-ignores`)",
     )
     group.add_argument(
+        "--preview", action=argparse.BooleanOptionalAction, help="also report what new preview rules find"
+    )
+    group.add_argument(
         "--strict", action=argparse.BooleanOptionalAction, help="require both links on every conversion (TNP300)"
     )
 

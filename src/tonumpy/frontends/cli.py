@@ -297,6 +297,8 @@ def _server(_: argparse.Namespace) -> int:
 def process_files(arguments: argparse.Namespace, command: str) -> Run:
     """Read every file, and hand those that may hold a candidate to the analysis, which else is not even imported."""
     configuration = configuration_of(arguments)
+    for code in configuration.settings_in("").selected_in_vain():
+        _write(f"tonumpy: warning: {code} is a preview rule: it needs `--preview`\n", sys.stderr)
     errors: list[SourceError] = []
     stdin = keeper = None
     known: dict[str, Outcome] = {}

@@ -45,6 +45,14 @@ class Plugin:
         )
 
         options.add_option(
+            "--tonumpy-preview",
+            action="store_true",
+            default=False,
+            parse_from_config=True,
+            help="Also report what new preview rules find.",
+        )
+
+        options.add_option(
             "--tonumpy-confidence",
             choices=("high", "medium", "low"),
             default=None,
@@ -67,6 +75,7 @@ class Plugin:
         try:  # flake8 looks at `choices` on the command line only
             said = read_choices(
                 strict=options.tonumpy_strict or None,
+                preview=options.tonumpy_preview or None,
                 confidence=options.tonumpy_confidence,
                 links=options.tonumpy_links,
             )

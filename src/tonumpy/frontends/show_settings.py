@@ -37,6 +37,7 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
         f"extend-select = {_list(settings.extend_select)}",
         f"ignore = {_list(settings.ignore)}",
         f"strict = {_bool(settings.strict)}",
+        f"preview = {_bool(settings.preview)}",
         f"confidence = {_string(settings.confidence)}",
         f"disable-habits = {_list(settings.disable_habits)}",
         f"style = {_string(settings.style)}",

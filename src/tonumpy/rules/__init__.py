@@ -32,6 +32,9 @@ class Rule(NamedTuple):
     `stands_in_for` are codes: where none of them is reported of a conversion, for it is not selected or not as sure as
     is asked for, this rule speaks of it, however sure that is.
     `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
+
+    An `is_preview` rule is off without `preview`, whatever selects it; so are findings of which `is_preview_kind` says
+    that they are of a new kind (docs/stability.md).
     """
 
     code: str
@@ -44,6 +47,8 @@ class Rule(NamedTuple):
     confidence: Callable[[Any], Confidence]
     concerns: Callable[[Complete], Iterable[Candidate]]
     stands_in_for: tuple[str, ...]
+    is_preview: bool
+    is_preview_kind: Callable[[Any], bool]
     page: str
 
     @property
@@ -54,6 +59,10 @@ class Rule(NamedTuple):
 
 def _no_complete_chain(complete: Complete) -> Iterable[Candidate]:  # noqa: ARG001
     return ()
+
+
+def _is_old_kind(judged: object) -> bool:  # noqa: ARG001
+    return False
 
 
 @cache
@@ -74,6 +83,8 @@ def all_rules() -> tuple[Rule, ...]:
             getattr(module, "confidence", attrgetter("confidence")),
             getattr(module, "concerns", _no_complete_chain),
             getattr(module, "STANDS_IN_FOR", ()),
+            getattr(module, "PREVIEW", False),
+            getattr(module, "is_preview_kind", _is_old_kind),
             (module.__doc__ or "").strip(),
         )
         for name, module in modules.items()
