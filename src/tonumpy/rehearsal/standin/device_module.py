@@ -135,11 +135,14 @@ def answers(names: Names) -> dict[str, Any]:
             warp_size=32,
             is_integrated=0,
             is_multi_gpu_board=0,
+            has_fp16=True,
+            has_fp64=True,
         ),
         "current_stream": stream,
         "default_stream": stream,
     }
     found.update({name: _constant(name, value) for name, value in values.items()})
+    found["get_amp_supported_dtype"] = lambda: [torch.float16, torch.bfloat16]
     found["get_rng_state"] = lambda device=names.device: torch.get_rng_state()  # noqa: ARG005
     found["get_rng_state_all"] = lambda: [torch.get_rng_state()]
     found |= {"Stream": Stream, "Event": Event, "device": _Context, "device_of": _Context, "stream": _Context}
