@@ -15,8 +15,8 @@ SOURCE = Path(__file__).parents[1] / "src"
 STOREYS = """
 lazy_typing facts promises garbage findings globs suggestions toml_places text boundary inference.index
 inference.lattice inference.knowledge inference.habits inference.transfer inference.summaries inference.memory
-conversions inference sinks repair phrases rules config report pipeline why rehearsal.events rehearsal.standin
-rehearsal
+conversions inference sinks repair phrases rules config report observed pipeline why rehearsal.events
+rehearsal.standin rehearsal
 """.split()
 
 

@@ -85,6 +85,7 @@ class Settings(NamedTuple):
     baseline: str | None = None
     promises: tuple[OwnPromise, ...] = ()
     cache_dir: str | None = None
+    observed: str | None = None
 
     def selects(self, rule: Rule) -> bool:
         """The longest beginning of the rule's code wins, and `ignore` wins over a selection of the same length.
@@ -175,6 +176,7 @@ class Choices(NamedTuple):
     baseline: str | None = None
     promises: tuple[OwnPromise, ...] | None = None
     cache_dir: str | None = None
+    observed: str | None = None
 
 
 _SILENT = Choices()
@@ -230,6 +232,7 @@ def combine(file: Choices, line: Choices) -> Settings:
         preview=said.preview or False,
         disable_habits=said.disable_habits or (),
         cache_dir=said.cache_dir,
+        observed=said.observed,
     )
 
 
@@ -537,6 +540,7 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "confidence": partial(_read_one_of, CONFIDENCES),
     "disable-habits": _read_habits,
     "baseline": partial(_read_path, "file", "`--baseline`"),
+    "observed": partial(_read_path, "file", "`--observed`"),
     "promises": _read_promises,
     "cache-dir": partial(_read_path, "folder", "`--cache-dir` and TONUMPY_CACHE_DIR"),
 }

@@ -24,13 +24,15 @@ from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers, may_hold_sharers
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable, Iterable, Iterator
     from typing import TypeVar
 
     from tonumpy.config import Settings
-    from tonumpy.findings import Applicability, Edit, RepairStyle
+    from tonumpy.findings import Applicability, Edit, RepairStyle, Sureness
     from tonumpy.inference.index.project import Project
     from tonumpy.inference.memory.sharing import Sharing
+    from tonumpy.observed.conversions import Seen
     from tonumpy.repair.operations import Operation
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
@@ -173,6 +175,8 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     of_comments = [rule for rule in rules if "comments" in rule.judges]
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
+    if settings.observed:
+        found = _with_evidence(module, found, settings, settings.observed)
     found.sort(key=lambda judgement: judgement.finding.start)
     project.at_hand.clear()  # a project keeps the trees of others only
     return found
@@ -241,6 +245,73 @@ def _operations(module: Module, trouble: Trouble) -> list[ImplicitConversion]:
 
     sites = [site for site in find_operations(module.source, trouble) if not is_shown_to_raise(site)]
     return infer_mixtures(module, sites) if sites else []
+
+
+def judge_seen(
+    source: Source, settings: Settings, seen: Iterable[Seen], confidence: Sureness = "observed"
+) -> list[Judgement]:
+    """The judgements of what a run has seen in a file, by the rules that are selected, in the order of the text; `noqa`
+    comments are not considered."""
+    rules = [rule for rule in all_rules() if settings.selects(rule)]
+    of_seen = {rule.code: rule for rule in rules if rule.code.startswith("TNP10")}
+    found = []
+    for each in seen:
+        told = list(_told_of_seen(each, of_seen, settings)) if each.is_ruled else []
+        if not told and each.message and any(rule.code == each.code for rule in rules):
+            told = [(each.code, each.message, each.operations)]
+        for code, message, operations in told:
+            conversion = each.conversion
+            span = each.span if conversion is None or code[3] == "2" else span_of(conversion, source)
+            fix = None if conversion is None else plan_fix(conversion, operations, source)
+            is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
+            if fix and fix.applicability == "safe" and (code[3] == "2" or is_trained_on):
+                fix = fix._replace(applicability="unsafe")
+            finding = Finding(source.filename, code, message, *span, fix, confidence, observed=each.observed)
+            found.append(Judgement(finding, conversion, operations))
+    found.sort(key=lambda judgement: judgement.finding.start)
+    return found
+
+
+def _with_evidence(module: Module, judgements: list[Judgement], settings: Settings, path: str) -> list[Judgement]:
+    """With what former runs have seen: what was seen to fail is found with high confidence, whatever else is known of
+    it, and what was seen to work is told with what is found."""
+    from tonumpy.observed.conversions import seen_in  # only where there are observations: start-up
+    from tonumpy.observed.evidence import ground_of, told_of  # the same: start-up
+
+    source, told = module.source, told_of(module.source, path)
+    failed = judge_seen(source, settings, seen_in(module, [each for each in told.sightings if each.is_refused]), "high")
+
+    def grounded(judgement: Judgement) -> Judgement:
+        node = None if judgement.conversion is None else _node_of(judgement.conversion)
+        sighting = None if node is None else told.at.get(node)
+        if sighting is None:
+            return judgement
+        ground = ground_of(sighting, source.filename, judgement.finding.start.row)
+        evidence = (ground, *judgement.finding.evidence)
+        return judgement._replace(finding=judgement.finding._replace(evidence=evidence, observed=None))
+
+    known = {(each.finding.start, each.finding.code) for each in failed}
+    rest = [each for each in judgements if (each.finding.start, each.finding.code) not in known]
+    return [grounded(each) for each in (*failed, *rest)]
+
+
+def _node_of(conversion: Conversion | ImplicitConversion) -> ast.AST:
+    return conversion.candidate.call if isinstance(conversion, Conversion) else conversion.site.call
+
+
+def _told_of_seen(
+    seen: Seen, rules: dict[str, Rule], settings: Settings
+) -> Iterator[tuple[str, str, tuple[Operation, ...]]]:
+    conversion = seen.conversion
+    if isinstance(conversion, Conversion):
+        kind, is_unbound = "receivers", conversion.candidate.is_unbound
+    else:
+        kind = "arguments" if conversion is None or conversion.mixture is None else "operations"
+        is_unbound = False
+    for rule in rules.values():
+        message = rule.check(conversion) if kind in rule.judges else None
+        if message is not None:
+            yield rule.code, message, () if is_unbound else compose(rule.repair(conversion, settings.style))
 
 
 def _judgements(

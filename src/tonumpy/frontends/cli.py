@@ -10,23 +10,29 @@ from tonumpy.config import Choices, ConfigError, Configuration, may_have_finding
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.arguments import parse_arguments, read_cell, read_place
-from tonumpy.frontends.disk import read, write_text
+from tonumpy.frontends.disk import read
 from tonumpy.frontends.files import find_files
 from tonumpy.frontends.streams import StreamError
+from tonumpy.frontends.streams import format_of as _format
+from tonumpy.frontends.streams import has_colour as _has_colour
+from tonumpy.frontends.streams import is_for_people as _is_for_people
+from tonumpy.frontends.streams import publish as _publish
+from tonumpy.frontends.streams import visible as _visible
 from tonumpy.frontends.streams import write as _write
 from tonumpy.frontends.streams import write_bytes as _write_bytes
+from tonumpy.frontends.streams import write_diff as _write_diff
+from tonumpy.frontends.streams import write_errors as _write_errors
 from tonumpy.frontends.work import Run, in_order
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report import format_named
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, TextIO, TypeVar
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, TypeVar
 
     from tonumpy.frontends.keeping import Keeper
-    from tonumpy.frontends.outcomes import Change, Outcome
-    from tonumpy.report import Format, Report
+    from tonumpy.frontends.outcomes import Outcome
+    from tonumpy.report import Report
 
     _T = TypeVar("_T")
 
@@ -66,6 +72,7 @@ def _main(argv: Sequence[str] | None) -> int:
         "fix": _fix,
         "baseline": _baseline,
         "sweep": _sweep,
+        "rehearse": _rehearse,
         "why": _why,
         "clean": _clean,
         "explain": _explain,
@@ -97,23 +104,6 @@ def _check(arguments: argparse.Namespace) -> int:
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
-
-
-def _format(arguments: argparse.Namespace, stream: TextIO) -> Format:
-    """The format that is asked for, or else the one for a person or for what is no terminal."""
-    watched = arguments.output_file is None and stream.isatty()
-    return format_named(arguments.output_format or ("full" if watched else "concise"))
-
-
-def _is_for_people(form: Format) -> bool:
-    return bool(getattr(form, "FOR_PEOPLE", False))
-
-
-def _publish(render: Callable[..., str], report: Report, stream: TextIO, arguments: argparse.Namespace) -> None:
-    if arguments.output_file is None:
-        _write(render(report, colour=_has_colour(stream, arguments)), stream)
-        return
-    write_text(arguments.output_file, render(report, colour=arguments.color == "always"), kind="report")
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -221,6 +211,12 @@ def _sweep(arguments: argparse.Namespace) -> int:
     return sweep(arguments, checked)
 
 
+def _rehearse(arguments: argparse.Namespace) -> int:
+    from tonumpy.frontends.rehearse import rehearse  # with what no other command needs: start-up
+
+    return rehearse(arguments, configuration_of(arguments))
+
+
 def _explain(arguments: argparse.Namespace) -> int:
     from tonumpy.frontends.pages import page_asked_for  # only here: start-up
 
@@ -299,6 +295,11 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
     configuration = configuration_of(arguments)
     for code in configuration.settings_in("").selected_in_vain():
         _write(f"tonumpy: warning: {code} is a preview rule: it needs `--preview`\n", sys.stderr)
+    observed = configuration.settings_in("").observed
+    if observed:
+        from tonumpy.observed.record import read_record  # only where there is one: start-up
+
+        read_record(observed)  # to complain of it once, and not of each file
     errors: list[SourceError] = []
     stdin = keeper = None
     known: dict[str, Outcome] = {}
@@ -326,6 +327,8 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
 def _keeper(arguments: argparse.Namespace, configuration: Configuration, command: str) -> Keeper | None:
     """What former runs have found, where it is wanted."""
     if arguments.no_cache or os.environ.get("TONUMPY_NO_CACHE") or command == "add-noqa":
+        return None
+    if configuration.settings_in("").observed:  # the next run may have seen more
         return None
     from tonumpy.frontends.keeping import open_keeper  # not for a few files: start-up
 
@@ -373,6 +376,7 @@ def candidate_files(
     known: dict[str, Outcome] | None = None,
 ) -> Iterator[str]:
     """Those that may hold a candidate; the outcomes that `keeper` has of them go to `known`."""
+    has_observations = bool(configuration.settings_in("").observed)  # which may be of any file
     for path in _with_progress(files, len(files), arguments):
         stamp = None
         if keeper is not None and known is not None:
@@ -389,7 +393,7 @@ def candidate_files(
         except SourceError as error:
             errors.append(error)
             continue
-        if may_have_findings(data, partial(configuration.settings_of, path)):
+        if has_observations or may_have_findings(data, partial(configuration.settings_of, path)):
             yield path
         elif keeper is not None:
             keeper.keep_nothing(path, settings, stamp)
@@ -418,30 +422,3 @@ def _choices(arguments: argparse.Namespace) -> Choices:
         if name in Choices._fields:
             said[name] = tuple(value) if isinstance(value, list) else value
     return Choices(**said)
-
-
-def _visible(text: str) -> str:
-    from tonumpy.text.visible import visible_path  # only where there is something to complain of: start-up
-
-    return visible_path(text)
-
-
-def _write_errors(errors: Iterable[SourceError]) -> None:
-    _write("".join(f"{_visible(f'{error.place}: error: {error.reason}')}\n" for error in errors), sys.stderr)
-
-
-def _write_diff(changes: Iterable[tuple[str, Change]], *, colour: bool) -> None:
-    from tonumpy.repair.diff import unified_diff  # only here: start-up
-    from tonumpy.report.parts.terminal import coloured_diff  # only here: start-up
-
-    for filename, change in changes:
-        patch = unified_diff(filename, change.old, change.new)
-        _write_bytes(b"".join(coloured_diff(patch) if colour else patch))
-
-
-def _has_colour(stream: TextIO, arguments: argparse.Namespace) -> bool:
-    if arguments.color != "auto":
-        return bool(arguments.color == "always")
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")

@@ -96,14 +96,15 @@ class Plugin:
             raise ExecutionError(str(error)) from error
 
     def settings(self) -> Settings:
-        """What `[tool.tonumpy]` says of codes does not count: they are selected where flake8's own are."""
+        """What `[tool.tonumpy]` says of codes does not count: they are selected where flake8's own are; nor do
+        observations, which may be of another state of the code."""
         from tonumpy.rules import all_rules  # only for files that may have findings: start-up
 
         found = self.configuration.settings_in(os.path.dirname(self.filename))
         decide = self.guides.style_guide_for(self.filename).decider.decision_for
         # Where a rule stands in for others it must know which of them are not shown.
         hidden = tuple(rule.code for rule in all_rules() if decide(rule.code).name == "Ignored")
-        return found._replace(select=self.codes, ignore=(), extend_select=(), ignored_here=hidden)
+        return found._replace(select=self.codes, ignore=(), extend_select=(), ignored_here=hidden, observed=None)
 
     def run(self) -> Iterator[tuple[int, int, str, type]]:
         from tonumpy.config import may_have_findings  # the same: start-up

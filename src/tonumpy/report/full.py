@@ -8,7 +8,7 @@ from tonumpy.report.parts.terminal import BLUE, BOLD, CYAN, PLAIN, RED, without_
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
-    from tonumpy.findings import Finding
+    from tonumpy.findings import Finding, Observed
     from tonumpy.report import Report
 
 __all__ = ["FOR_PEOPLE", "render", "render_statistics"]
@@ -33,4 +33,15 @@ def _finding(report: Report, finding: Finding) -> str:
     if finding.fix is not None:
         kind = "help" if finding.fix.applicability == "safe" else f"help ({REPAIR[finding.fix.applicability]})"
         text += f"{CYAN}{kind}{PLAIN}: {visible(finding.fix.message)}\n{repaired(source, finding) if source else ''}"
+    if finding.observed is not None:
+        text += _run(finding.observed)
     return f"{text}{told_evidence(finding)}" if report.shows_evidence else text
+
+
+def _run(observed: Observed) -> str:
+    """What a run has seen, what torch says of it, and the calls that led there."""
+    text = f"{CYAN}run{PLAIN}: {visible(observed.words)}\n"
+    text += f"{CYAN}run{PLAIN}: {visible(observed.error)}\n" if observed.error else ""
+    for each in observed.stack:
+        text += f"     from {visible(f'{each.filename}:{each.row}, in {each.function}')}\n"
+    return text

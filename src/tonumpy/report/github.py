@@ -24,7 +24,7 @@ def _finding(finding: Finding) -> str:
     # A pull request shows the JSON of a notebook.
     (row, column), (end_row, end_column) = finding.cell[1:] if finding.cell else (finding.start, finding.end)
     text = visible(f"{finding.place}: {finding.code} {finding.message}")
-    text += f"\n  {finding.confidence} confidence"
+    text += f"\n  {finding.confidence} confidence" if finding.observed is None else f"\n  {finding.observed.words}"
     for each in finding.evidence:
         told = f"{each.kind} {each.id}: {each.message}" + (f" ({each.place})" if each.row else "")
         text += f"\n  {visible(told)}"

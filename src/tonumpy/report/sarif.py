@@ -9,6 +9,7 @@ from tonumpy import __version__
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import is_fixable
+from tonumpy.report.json import observed_entry
 from tonumpy.report.parts.as_json import as_json
 from tonumpy.report.parts.severity import severity
 from tonumpy.rules import Rule, all_rules
@@ -64,6 +65,8 @@ def _result(finding: Finding) -> dict[str, object]:
         "locations": [_place(finding)],
         "rank": _RANKS[finding.confidence],
     }
+    if finding.observed is not None:
+        result["properties"] = {"confidence": finding.confidence, "observed": observed_entry(finding.observed)}
     placed = [each for each in finding.evidence if each.row and each.cell is None]
     if placed:
         steps = [_related(each) for each in placed]
@@ -88,7 +91,7 @@ def _result(finding: Finding) -> dict[str, object]:
 
 
 # How likely a finding is, from 0 to 100.
-_RANKS = {"high": 90.0, "medium": 60.0, "low": 20.0}
+_RANKS = {"observed": 100.0, "high": 90.0, "medium": 60.0, "low": 20.0}
 
 
 def _related(ground: Ground) -> dict[str, object]:

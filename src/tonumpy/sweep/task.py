@@ -127,6 +127,10 @@ def _share(work: str, folder: str) -> None:
     remove_own(work)
 
 
+# What holds of a commit, whatever was seen of it: a record of observations is none of its files.
+_WHOLE = ("--observed=",)
+
+
 def _pieces(paths: list[str], size: int) -> Iterable[tuple[str, ...]]:
     """Neighbours stay together, because they import each other: a piece ends where a folder ends, if one does soon."""
     piece: list[str] = []
@@ -142,7 +146,7 @@ def _pieces(paths: list[str], size: int) -> Iterable[tuple[str, ...]]:
 def _candidates(request: Request) -> tuple[list[str], list[Entry]]:
     errors: list[SourceError] = []
     paths = [] if request.target.folder is None else [request.target.folder]
-    arguments = parse_arguments(["check", *request.orders.check, "--quiet", "--", *paths])
+    arguments = parse_arguments(["check", *request.orders.check, *_WHOLE, "--quiet", "--", *paths])
     configuration = cli.configuration_of(arguments)
     files = cli.named_files(arguments, configuration, errors)
     found = list(cli.candidate_files(files, arguments, configuration, errors))
@@ -152,7 +156,7 @@ def _candidates(request: Request) -> tuple[list[str], list[Entry]]:
 
 def _analysed(request: Request, commit: str, paths: list[str]) -> Reply:
     orders = request.orders
-    arguments = parse_arguments(["check", *orders.check, "--jobs=1", "--quiet", "--no-cache", "--", *paths])
+    arguments = parse_arguments(["check", *orders.check, *_WHOLE, "--jobs=1", "--quiet", "--no-cache", "--", *paths])
     report = cli.process_files(arguments, "check").report()
     findings = _entries(json_report.render(report._replace(errors=[]), colour=False))
     errors = _entries(json_report.render(report._replace(findings=[]), colour=False))
@@ -163,7 +167,7 @@ def _analysed(request: Request, commit: str, paths: list[str]) -> Reply:
 def _changes(options: tuple[str, ...] | None, paths: list[str]) -> tuple[Changed, ...]:
     if options is None or not paths:
         return ()
-    arguments = parse_arguments(["fix", *options, "--jobs=1", "--quiet", "--no-cache", "--", *paths])
+    arguments = parse_arguments(["fix", *options, *_WHOLE, "--jobs=1", "--quiet", "--no-cache", "--", *paths])
     run = cli.process_files(arguments, "fix")
     return tuple(Changed(os.fsencode(os.path.normpath(path)), change.new) for path, change in run.changes)
 

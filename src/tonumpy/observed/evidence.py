@@ -1,0 +1,59 @@
+"""What former runs have seen in a file, as evidence for a check of it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tonumpy.config import ConfigError
+from tonumpy.findings import Ground, SourceError
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.observed.record import Record, folder_of, read_record
+from tonumpy.observed.sites import Sites
+
+if TYPE_CHECKING:
+    import ast
+
+    from tonumpy.observed.sighting import Sighting
+    from tonumpy.text.source import Source
+
+
+class Told(NamedTuple):
+    """What runs have seen in a source: all of it, and by the node that was evaluated."""
+
+    sightings: tuple[Sighting, ...]
+    at: dict[ast.AST, Sighting]
+
+
+def told_of(source: Source, path: str) -> Told:
+    """What the record at a path tells of a source; SourceError where it cannot be read."""
+    try:
+        record, folder = _record(path), folder_of(path)
+    except ConfigError as error:
+        raise SourceError(source.filename, str(error)) from error
+    sightings = record.sightings(source, folder)
+    sites = Sites(source)
+    at: dict[ast.AST, Sighting] = {}
+    for each in sightings:
+        candidate = sites.candidate(each.spot) if each.is_method else None
+        site = None if candidate is not None else sites.operation(each.spot)
+        node = candidate.call if candidate is not None else site.call if site is not None else None
+        if node is not None and each.what == "conversion":
+            at[node] = each
+    return Told(tuple(sightings), at)
+
+
+def ground_of(sighting: Sighting, filename: str, row: int) -> Ground:
+    return Ground("run", "kind", "rehearsal", words_of(sighting), filename, row)
+
+
+def words_of(sighting: Sighting) -> str:
+    """ "seen to fail, seen 3 times: cuda:0, ...", or what was seen where nothing failed."""
+    if not sighting.is_refused:
+        return f"{sighting.observed.words}; never refused"
+    passed = f"; not refused {sighting.passed.times} times" if sighting.passed else ""
+    return f"fails ({sighting.observed.error}), {sighting.observed.words}{passed}"
+
+
+@cache
+def _record(path: str) -> Record:
+    return read_record(path)
