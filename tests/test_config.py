@@ -341,6 +341,7 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         "disable-habits": ["label-name"],
         "baseline": "known.json",
         "cache-dir": "kept",
+        "observed": "seen.json",
         "promises": [{"function": "mylib.load", "returns": "tensor", "device": "cpu", "grad": False}],
     }
     choices = read_table(table, str(tmp_path / "pyproject.toml"))
@@ -362,6 +363,7 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         disable_habits=("label-name",),
         baseline=os.path.relpath(tmp_path / "known.json"),
         cache_dir=os.path.relpath(tmp_path / "kept"),
+        observed=os.path.relpath(tmp_path / "seen.json"),
         promises=(OwnPromise("mylib.load", ("tensor",), "cpu", "never"),),
     )
 

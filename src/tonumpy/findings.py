@@ -86,8 +86,9 @@ class Observed(NamedTuple):
     """What a run has seen of one conversion: its tensor, and how often it was converted there.
 
     `requires_grad`: it did, and grad mode was on. Where the tensors of several times differ, each fact is that of the
-    first that was refused for it. `reasons` are all that were seen, `error` is the first as torch words it. `stack`,
-    of the first time, has the innermost call first. `is_fragile`: nothing was refused, but only as grad mode was off.
+    first that was refused for it. `reasons` are all that were seen, `error` is the first as torch words it. `stack`, of
+    the first time, has the innermost call first, and of what called the user's code only that code. `is_fragile`:
+    nothing was refused, but only because grad mode was off.
     """
 
     device: str

@@ -252,14 +252,17 @@ def judge_seen(
 ) -> list[Judgement]:
     """The judgements of what a run has seen in a file, by the rules that are selected, in the order of the text; `noqa`
     comments are not considered."""
-    rules = [rule for rule in all_rules() if settings.selects(rule)]
-    of_seen = {rule.code: rule for rule in rules if rule.code.startswith("TNP10")}
+    selected = {rule.code for rule in all_rules() if settings.selects(rule)}
+    # What one run has not seen is no proof that a link is needless.
+    style: RepairStyle = "force" if settings.style == "force" else "links"
     found = []
     for each in seen:
-        told = list(_told_of_seen(each, of_seen, settings)) if each.is_ruled else []
-        if not told and each.message and any(rule.code == each.code for rule in rules):
+        told = list(_told_of_seen(each, style)) if each.is_ruled else []
+        if not told and each.message:
             told = [(each.code, each.message, each.operations)]
         for code, message, operations in told:
+            if code not in selected:
+                continue
             conversion = each.conversion
             span = each.span if conversion is None or code[3] == "2" else span_of(conversion, source)
             fix = None if conversion is None else plan_fix(conversion, operations, source)
@@ -267,7 +270,7 @@ def judge_seen(
             if fix and fix.applicability == "safe" and (code[3] == "2" or is_trained_on):
                 fix = fix._replace(applicability="unsafe")
             finding = Finding(source.filename, code, message, *span, fix, confidence, observed=each.observed)
-            found.append(Judgement(finding, conversion, operations))
+            found.append(Judgement(finding, conversion, operations, style))
     found.sort(key=lambda judgement: judgement.finding.start)
     return found
 
@@ -276,19 +279,20 @@ def _with_evidence(module: Module, judgements: list[Judgement], settings: Settin
     """With what former runs have seen: what was seen to fail is found with high confidence, whatever else is known of
     it, and what was seen to work is told with what is found."""
     from tonumpy.observed.conversions import seen_in  # only where there are observations: start-up
-    from tonumpy.observed.evidence import ground_of, told_of  # the same: start-up
+    from tonumpy.observed.evidence import told_of, words_of, words_of_all  # the same: start-up
 
     source, told = module.source, told_of(module.source, path)
     failed = judge_seen(source, settings, seen_in(module, [each for each in told.sightings if each.is_refused]), "high")
 
     def grounded(judgement: Judgement) -> Judgement:
-        node = None if judgement.conversion is None else _node_of(judgement.conversion)
-        sighting = None if node is None else told.at.get(node)
-        if sighting is None:
+        finding, conversion = judgement.finding, judgement.conversion
+        words = None if finding.observed is None else words_of(finding.observed)
+        if conversion is not None and _node_of(conversion) in told.at:
+            words = words_of_all(told.at[_node_of(conversion)])
+        if words is None:
             return judgement
-        ground = ground_of(sighting, source.filename, judgement.finding.start.row)
-        evidence = (ground, *judgement.finding.evidence)
-        return judgement._replace(finding=judgement.finding._replace(evidence=evidence, observed=None))
+        ground = Ground("run", "kind", "rehearsal", words, source.filename, finding.start.row)
+        return judgement._replace(finding=finding._replace(evidence=(ground, *finding.evidence), observed=None))
 
     known = {(each.finding.start, each.finding.code) for each in failed}
     rest = [each for each in judgements if (each.finding.start, each.finding.code) not in known]
@@ -299,19 +303,19 @@ def _node_of(conversion: Conversion | ImplicitConversion) -> ast.AST:
     return conversion.candidate.call if isinstance(conversion, Conversion) else conversion.site.call
 
 
-def _told_of_seen(
-    seen: Seen, rules: dict[str, Rule], settings: Settings
-) -> Iterator[tuple[str, str, tuple[Operation, ...]]]:
+def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, tuple[Operation, ...]]]:
+    """By the rules of conversions that raise: code, message and repair."""
     conversion = seen.conversion
     if isinstance(conversion, Conversion):
         kind, is_unbound = "receivers", conversion.candidate.is_unbound
     else:
         kind = "arguments" if conversion is None or conversion.mixture is None else "operations"
         is_unbound = False
-    for rule in rules.values():
-        message = rule.check(conversion) if kind in rule.judges else None
+    for rule in all_rules():
+        concerns = rule.code.startswith("TNP10") and kind in rule.judges
+        message = rule.check(conversion) if concerns else None
         if message is not None:
-            yield rule.code, message, () if is_unbound else compose(rule.repair(conversion, settings.style))
+            yield rule.code, message, () if is_unbound else compose(rule.repair(conversion, style))
 
 
 def _judgements(

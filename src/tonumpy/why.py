@@ -70,10 +70,10 @@ def _seen(source: Source, settings: Settings) -> dict[ast.AST, tuple[Answer, ...
     """What former runs have seen of each conversion."""
     if not settings.observed:
         return {}
-    from tonumpy.observed.evidence import told_of, words_of  # only where there are observations: start-up
+    from tonumpy.observed.evidence import told_of, words_of_all  # only where there are observations: start-up
 
     told = told_of(source, settings.observed)
-    return {node: (Answer("run", words_of(sighting)),) for node, sighting in told.at.items()}
+    return {node: (Answer("run", words_of_all(sighting)),) for node, sighting in told.at.items()}
 
 
 def _is_candidate(node: ast.AST, candidates: list[Candidate]) -> bool:

@@ -80,10 +80,10 @@ def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) ->
         raise ConfigError("--diff shows what `--fix` would change: give both")
     ended, judged = _run(arguments, configuration)
     if not arguments.fix:
-        return Rehearsed(ended, judged, _report(judged), None, [])
+        return Rehearsed(ended, judged, report_of(judged), None, [])
     repairs = _repairs(judged)
     if arguments.diff:
-        return Rehearsed(ended, judged, _report(judged, repairs.errors), repairs.findings, repairs.changes)
+        return Rehearsed(ended, judged, report_of(judged, repairs.errors), repairs.findings, repairs.changes)
     if repairs.changes:
         from tonumpy.frontends.writing import write_all  # with what only repairs need: start-up
 
@@ -94,13 +94,15 @@ def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) ->
         if fixed:
             streams.write("tonumpy: the program runs again, repaired\n", sys.stderr)
             ended, judged = _run(arguments, configuration)
-    return Rehearsed(ended, judged, _report(judged, repairs.errors), repairs.findings, [])
+    return Rehearsed(ended, judged, report_of(judged, repairs.errors), repairs.findings, [])
 
 
 def summary(rehearsed: Rehearsed, arguments: argparse.Namespace) -> str:
     """The closing words."""
     repaired = None if rehearsed.repaired is None else len(rehearsed.repaired)
-    text = summary_of(rehearsed.ended, rehearsed.judged, rehearsed.report, repaired, is_shown=arguments.diff)
+    text = summary_of(
+        rehearsed.ended.run, rehearsed.ended.how, rehearsed.judged, rehearsed.report, repaired, is_shown=arguments.diff
+    )
     return (unreached_lines(rehearsed.judged) if arguments.unreached else "") + text
 
 
@@ -113,18 +115,18 @@ def _run(arguments: argparse.Namespace, configuration: Configuration) -> tuple[E
         raise ConfigError(str(error)) from error
     judged = judge_run(ended.run, configuration.settings_of, fragile=arguments.fragile)
     if arguments.observations is not None:
-        _record(judged, arguments.observations)
+        record(judged, arguments.observations)
     return ended, judged
 
 
-def _record(judged: Judged, path: str) -> None:
+def record(judged: Judged, path: str) -> None:
     """Add what was seen in the files below the folder at hand to the record there; ConfigError where it is none."""
     before = read_record(path) if os.path.exists(path) else Record({})
     seen = ((file.source, file.sightings) for file in judged.files if not is_outside(file.source.filename))
     write_text(path, before.merged(seen, folder_of(path)).as_text(), kind="record", replaces=is_record)
 
 
-def _report(judged: Judged, errors: Sequence[SourceError] = ()) -> Report:
+def report_of(judged: Judged, errors: Sequence[SourceError] = ()) -> Report:
     found = sorted(judged.findings, key=lambda finding: (finding.filename, finding.start))
     unsafe = frozenset(file.source.filename for file in judged.files if file.settings.unsafe_fixes)
     return Report(found, [*judged.errors, *errors], unsafe, read=read_regular)

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 _LAYOUTS = {"torch._mkldnn": "mkldnn", "torch.jagged": "nested"}  # all others are sparse ones
 _REASONS = {
     "grad": "requires grad",
-    "device": "is on an accelerator",
-    "dtype": "is of a dtype that NumPy does not have",
-    "layout": "is of a layout that NumPy does not have",
+    "device": "is not on the CPU",
+    "dtype": "has a dtype that NumPy lacks",
+    "layout": "has a layout that NumPy lacks",
     "bit": "has its conjugate or negative bit set",
-    "mixed": "is on an accelerator",
+    "mixed": "is not on the CPU",
 }
 
 
@@ -78,16 +78,19 @@ def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen | None:
         span = call_span(candidate, module.source)
         if sighting.what != "conversion":
             return _of_memory(conversion, span, sighting)
-        message = f"`.numpy()` on a tensor that {_words(sighting)}"
+        message = f"`.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
         return Seen(conversion, True, "TNP101", message, (), span, sighting.observed)
     span = _span(module.source, sighting.spot)
     if sighting.what != "conversion":
         return _of_memory(None, span, sighting)
+    if sighting.is_method:  # by a name that is not written there: `getattr(x, name)()`, `methodcaller("numpy")`
+        message = f"this line calls `.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
+        return Seen(None, False, "TNP101", message, (), span, sighting.observed)
     conversions = [] if site is None else list(_implicit(module, site, sighting))
     if conversions:
         first = conversions[0]._replace(others=tuple(conversions[1:]))
         return Seen(first, True, _code(site), "", (), span, sighting.observed)
-    return Seen(None, False, _code(site, sighting), _message(site, sighting), (), span, sighting.observed)
+    return Seen(None, False, _code(site), _message(site, sighting), (), span, sighting.observed)
 
 
 def conversion_at(module: Module, candidate: Candidate, sighting: Sighting) -> Conversion:
@@ -174,28 +177,33 @@ def _is_caught(place: Candidate | Site | OperationSite, sighting: Sighting) -> b
 def _of_memory(conversion: Conversion | None, span: tuple[Position, Position], sighting: Sighting) -> Seen:
     """What came of a conversion later: a write to the memory that it shares, a gradient that ended there."""
     if sighting.what == "lost gradient":
-        message = "the gradient is lost at this conversion: the run trained on a loss made of its array"
+        message = "the gradient ends at this conversion: the run trained on a loss made of the array alone"
         return Seen(conversion, False, "TNP203", message, (), span, sighting.observed)
-    message = "the array shares memory with the tensor, which was written while the array was still in use"
+    message = "the array shares memory with its tensor, and one of them was written while the other was still in use"
     operations = () if conversion is None else (AddCopy(conversion.candidate.call, "copy"),)
     return Seen(conversion, False, "TNP201", message, operations, span, sighting.observed)
 
 
-def _code(site: Site | OperationSite | None, sighting: Sighting | None = None) -> str:
-    if site is None and sighting is not None and sighting.is_method:
-        return "TNP101"
+def _code(site: Site | OperationSite | None) -> str:
     return "TNP108" if isinstance(site, OperationSite) else "TNP104"
 
 
 def _message(site: Site | OperationSite | None, sighting: Sighting) -> str:
     """Of a tensor of which the text does not show where it is given away."""
-    what = "a tensor" if sighting.observed.reasons else "a tensor, under `torch.no_grad()`,"
+    tensor = f"a tensor that {_words(sighting)}"
+    raises = (
+        f", so NumPy raises {_error(sighting)}" if sighting.observed.reasons else " only `torch.no_grad()` saves it"
+    )
     if site is None:
-        return f"{what} that {_words(sighting)} is made an array here, which raises"
+        return f"this line converts {tensor}{raises}"
     parameter = next((held.parameter[0] for held in sighting.held if held.parameter), None)
     named = f", its parameter `{parameter}`" if parameter else ""
     function = spelt(site.node if isinstance(site, OperationSite) else site.call.func)
-    return f"`{function}` makes an array of {what}{named} that {_words(sighting)}, which raises"
+    return f"`{function}` converts {tensor}{named}{raises}"
+
+
+def _error(sighting: Sighting) -> str:
+    return sighting.observed.error.partition(":")[0] or "an error"
 
 
 def _words(sighting: Sighting) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from tonumpy.config import ConfigError
-from tonumpy.findings import Ground, SourceError
+from tonumpy.findings import SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.observed.record import Record, folder_of, read_record
 from tonumpy.observed.sites import Sites
@@ -13,6 +13,7 @@ from tonumpy.observed.sites import Sites
 if TYPE_CHECKING:
     import ast
 
+    from tonumpy.findings import Observed
     from tonumpy.observed.sighting import Sighting
     from tonumpy.text.source import Source
 
@@ -42,16 +43,16 @@ def told_of(source: Source, path: str) -> Told:
     return Told(tuple(sightings), at)
 
 
-def ground_of(sighting: Sighting, filename: str, row: int) -> Ground:
-    return Ground("run", "kind", "rehearsal", words_of(sighting), filename, row)
+def words_of(observed: Observed) -> str:
+    """Of what fails, or not: "fails (TypeError: ...), seen 3 times: cuda:0, ..."."""
+    return f"fails ({observed.error}), {observed.words}" if observed.reasons else f"{observed.words}; never refused"
 
 
-def words_of(sighting: Sighting) -> str:
-    """ "seen to fail, seen 3 times: cuda:0, ...", or what was seen where nothing failed."""
-    if not sighting.is_refused:
-        return f"{sighting.observed.words}; never refused"
-    passed = f"; not refused {sighting.passed.times} times" if sighting.passed else ""
-    return f"fails ({sighting.observed.error}), {sighting.observed.words}{passed}"
+def words_of_all(sighting: Sighting) -> str:
+    """With how often the same was not refused."""
+    passed = sighting.passed if sighting.is_refused else None
+    more = "" if passed is None else f"; not refused {passed.times} time{'s' if passed.times > 1 else ''}"
+    return f"{words_of(sighting.observed)}{more}"
 
 
 @cache

@@ -99,7 +99,7 @@ def _parsed(path: str, data: bytes) -> Record:
         if said.get("version") != VERSION:
             raise ConfigError(f"{path}: has observations of version {said.get('version')!r}, and this reads {VERSION}")
         return Record({str(name): tuple(map(_unpacked, each)) for name, each in said["files"].items()})
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read as observations: {type(error).__name__}: {error}") from error
 
 

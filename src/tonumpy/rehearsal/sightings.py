@@ -7,6 +7,7 @@ import os
 from tonumpy.findings import Caller, Observed
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.observed.sighting import Held, Sighting, Spot
+from tonumpy.rehearsal.own_code import is_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,8 +86,15 @@ def _observed(told: list[Noted]) -> Observed:
         sum(each.times for each in told),
         reasons,
         ": ".join(first.error or ()),
-        tuple(Caller(call.filename, call.row, call.function) for call in first.stack),
+        _callers(told[0]),
     )
+
+
+def _callers(noted: Noted) -> tuple[Caller, ...]:
+    """What the user's code called, and how that code came there: not what runs it, as pytest does in thirty frames."""
+    stack = noted.event.stack
+    kept = [*stack[: noted.own + 1], *(call for call in stack[noted.own + 1 :] if is_own(call.filename))]
+    return tuple(Caller(call.filename, call.row, call.function) for call in kept)
 
 
 def _first(told: list[Noted], reason: str) -> Event:

@@ -9,14 +9,15 @@ from tonumpy.text.visible import visible, visible_path
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.judging import Judged
-    from tonumpy.rehearsal.process import Ended
+    from tonumpy.rehearsal.spool import Run
     from tonumpy.report import Report
 
 
-def summary_of(ended: Ended, judged: Judged, report: Report, repaired: int | None, *, is_shown: bool) -> str:
-    """`repaired` is None where no repair was asked for; `is_shown`: it was shown only, and nothing ran again."""
+def summary_of(run: Run, how: str, judged: Judged, report: Report, repaired: int | None, *, is_shown: bool) -> str:
+    """`how` the program ended is said where it is not empty. `repaired` is None where no repair was asked for;
+    `is_shown`: it was shown only, and nothing ran again."""
     left = len(report.findings)
-    lines = [*_problems(ended), *_of_libraries(ended)]
+    lines = [*_problems(run), *_of_libraries(run)]
     if repaired is None:
         lines.append(_found(report))
     elif is_shown:
@@ -28,7 +29,7 @@ def summary_of(ended: Ended, judged: Judged, report: Report, repaired: int | Non
     if repaired is None or not is_shown:
         lines += _offer(report, is_asked=repaired is not None)
     lines.append(reached(judged))
-    lines.append(f"The program {visible(ended.how)}.")
+    lines += [f"The program {visible(how)}."] if how else []
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -65,14 +66,14 @@ def _offer(report: Report, *, is_asked: bool) -> list[str]:
     return [*lines, f"{more} more by `--fix --unsafe-fixes`."] if more else lines
 
 
-def _problems(ended: Ended) -> list[str]:
-    return [f"tonumpy: warning: an event was lost, please report it: {visible(each)}" for each in ended.run.problems]
+def _problems(run: Run) -> list[str]:
+    return [f"tonumpy: warning: an event was lost, please report it: {visible(each)}" for each in run.problems]
 
 
-def _of_libraries(ended: Ended) -> list[str]:
+def _of_libraries(run: Run) -> list[str]:
     """What was refused where no code of the user's is on the stack: a thread of a library's own."""
     lines = []
-    for each in elsewhere(ended.run.noted):
+    for each in elsewhere(run.noted):
         call = each.event.stack[0] if each.event.stack else None
         place = f"{call.filename}:{call.row}" if call else "an unknown place"
         lines.append(f"In no code of yours, {visible(place)}: {visible(': '.join(each.event.error or ('refused',)))}")

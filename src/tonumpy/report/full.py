@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.concise import REPAIR, render_statistics, told_evidence
 from tonumpy.report.parts.terminal import BLUE, BOLD, CYAN, PLAIN, RED, without_colour
@@ -43,5 +45,11 @@ def _run(observed: Observed) -> str:
     text = f"{CYAN}run{PLAIN}: {visible(observed.words)}\n"
     text += f"{CYAN}run{PLAIN}: {visible(observed.error)}\n" if observed.error else ""
     for each in observed.stack:
-        text += f"     from {visible(f'{each.filename}:{each.row}, in {each.function}')}\n"
+        text += f"     from {visible(f'{_path(each.filename)}:{each.row}, in {each.function}')}\n"
     return text
+
+
+def _path(filename: str) -> str:
+    """As a person reads it: that of a library from its package on, that of one's own file from the folder at hand."""
+    _, installed, inside = filename.rpartition(f"site-packages{os.sep}")
+    return inside if installed else filename.removeprefix(os.path.join(os.getcwd(), ""))
