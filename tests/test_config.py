@@ -411,7 +411,7 @@ def test_the_folders_that_are_skipped_are_described() -> None:
 def test_every_key_is_shown(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     """But for `extend` and `extend-exclude`, which are part of others by then."""
     table = '[tool.tonumpy]\nconfidence = "high"\ndisable-habits = ["label-name"]\n'
-    table += 'baseline = "b.json"\ncache-dir = "c"\n'
+    table += 'baseline = "b.json"\ncache-dir = "c"\nobserved = "seen.json"\n'
     table += 'per-file-ignores = { "a.py" = ["TNP101"] }\n[[tool.tonumpy.promises]]\nfunction = "mylib.f"\n'
     (tmp_path / "pyproject.toml").write_text(f'{table}returns = "tensor"\n')
     (tmp_path / "a.py").touch()

@@ -51,6 +51,8 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
         lines.append(f"baseline = {_string(os.path.abspath(settings.baseline))}")
     if settings.cache_dir is not None:
         lines.append(f"cache-dir = {_string(os.path.abspath(settings.cache_dir))}")
+    if settings.observed:
+        lines.append(f"observed = {_string(os.path.abspath(settings.observed))}")
     if settings.per_file_ignores:
         lines.append("[tool.tonumpy.per-file-ignores]")
         lines += [f"{_string(_globs(each))} = {_list(each.codes)}" for each in settings.per_file_ignores]
