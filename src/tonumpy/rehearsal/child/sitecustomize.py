@@ -53,7 +53,7 @@ class Then(importlib.abc.Loader):
         module.__spec__.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
         try:
-            from tonumpy.rehearsal.following import follow
+            from tonumpy.rehearsal.following import follow  # not before torch: start-up
         except ImportError:  # another Python, which does not have us
             return
         follow()
