@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pygls.workspace import PositionCodec, TextDocument
 
-    from tonumpy.findings import Confidence, Explanation, Finding, SourceError
+    from tonumpy.findings import Explanation, Finding, SourceError, Sureness
     from tonumpy.frontends.workbench import Checked
 
 FIX_ALL = "source.fixAll.tonumpy"
@@ -40,7 +40,8 @@ FIX_NOTEBOOK = "notebook.source.fixAll.tonumpy"  # all cells; the other action i
 _PAUSE = 0.02  # seconds that a document must have been left alone: a burst of keys is looked at once
 _NAME = "numpy"
 _REPAIRS = {"safe": "", "unsafe": ", unsafe"}
-_SEVERITIES: dict[Confidence, types.DiagnosticSeverity] = {
+_SEVERITIES: dict[Sureness, types.DiagnosticSeverity] = {
+    "observed": types.DiagnosticSeverity.Error,
     "high": types.DiagnosticSeverity.Error,
     "medium": types.DiagnosticSeverity.Warning,
     "low": types.DiagnosticSeverity.Information,

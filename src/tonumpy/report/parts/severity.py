@@ -5,9 +5,9 @@ from __future__ import annotations
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.findings import Confidence, Finding
+    from tonumpy.findings import Finding, Sureness
 
-_SEVERITIES: dict[Confidence, str] = {"high": "error", "medium": "warning", "low": "note"}
+_SEVERITIES: dict[Sureness, str] = {"observed": "error", "high": "error", "medium": "warning", "low": "note"}
 
 
 def severity(finding: Finding | None) -> str:
