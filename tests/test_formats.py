@@ -103,6 +103,20 @@ def test_gitlab(run_tonumpy: RunTonumpy, folder: Path) -> None:
     assert json.loads(run_tonumpy("check", "b.py", "--output-format=gitlab").out)[0]["fingerprint"] == prints[2]
 
 
+def test_gitlab_knows_an_issue_by_its_line_whatever_rows_the_message_names(
+    run_tonumpy: RunTonumpy, tmp_path: Path
+) -> None:
+    body = "def f(x: torch.Tensor):\n    a = x.detach().cpu().numpy()\n    x.zero_()\n    return a\n"
+
+    def fingerprint(text: str) -> str:
+        (tmp_path / "a.py").write_text(text)
+        (issue,) = json.loads(run_tonumpy("check", "--output-format=gitlab").out)
+        assert "TNP201" in issue["description"]
+        return str(issue["fingerprint"])
+
+    assert fingerprint(f"import torch\n\n\n{body}") == fingerprint(f"import torch\n\n\n\n\n{body}")
+
+
 def test_junit(run_tonumpy: RunTonumpy, folder: Path) -> None:
     junitparser = pytest.importorskip("junitparser")
     (folder / "d.py").write_bytes(SOURCE.replace("日本", "\\x1b").encode())
