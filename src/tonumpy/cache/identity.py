@@ -1,4 +1,4 @@
-"""Who looks: this version of the tool, to the letter, under this version of Python. Another one may find otherwise."""
+"""Cache key: tool and Python version, by the bytes of the tool's own files; another version may find otherwise."""
 
 from __future__ import annotations
 
