@@ -21,6 +21,9 @@ LINKS: tuple[Links, ...] = ("both", "needed")
 RULE_PAGES = "https://github.com/tonumpy/tonumpy/blob/main/docs/rules"
 
 
+HOW_REPAIRED = {"safe": "fix", "unsafe": "unsafe fix", "display-only": "by hand"}
+
+
 class Position(NamedTuple):
     """A place in a text: row and column both start at 1, and a column counts code points, not bytes."""
 
@@ -42,6 +45,11 @@ class Fix(NamedTuple):
     applicability: Applicability
     message: str
     edits: tuple[Edit, ...]
+
+    @property
+    def told(self) -> str:
+        """What stands behind a finding's message: "(unsafe fix: Add `.detach()`)"."""
+        return f"({HOW_REPAIRED[self.applicability]}: {self.message})"
 
 
 class Ground(NamedTuple):

@@ -115,7 +115,6 @@ class Plugin:
         from tonumpy.garbage import Sheltered  # start-up
         from tonumpy.inference.index.project import Project  # start-up
         from tonumpy.pipeline import check  # start-up
-        from tonumpy.report.concise import REPAIR  # start-up
         from tonumpy.text.source import Source  # start-up
 
         if Plugin.project is None:
@@ -130,8 +129,7 @@ class Plugin:
             return
         for finding in findings:
             # flake8 adds the 1 to the column itself.
-            remedy = f" ({REPAIR[finding.fix.applicability]}: {finding.fix.message})" if finding.fix else ""
-            text = f"{finding.code} {finding.message}{remedy}"
+            text = f"{finding.code} {finding.message}{f' {finding.fix.told}' if finding.fix else ''}"
             yield finding.start.row, finding.start.column - 1, text, type(self)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
+from tonumpy.findings import HOW_REPAIRED
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report.concise import REPAIR, render_statistics, told_evidence
+from tonumpy.report.concise import render_statistics, told_evidence
 from tonumpy.report.parts.terminal import BLUE, BOLD, CYAN, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible
 
@@ -33,7 +34,7 @@ def _finding(report: Report, finding: Finding) -> str:
     source = report.source_of(finding)
     text += f"{margin} {BLUE}|{PLAIN}\n{frame(source, finding)}" if source else ""
     if finding.fix is not None:
-        kind = "help" if finding.fix.applicability == "safe" else f"help ({REPAIR[finding.fix.applicability]})"
+        kind = "help" if finding.fix.applicability == "safe" else f"help ({HOW_REPAIRED[finding.fix.applicability]})"
         text += f"{CYAN}{kind}{PLAIN}: {visible(finding.fix.message)}\n{repaired(source, finding) if source else ''}"
     if finding.observed is not None:
         text += _run(finding.observed)

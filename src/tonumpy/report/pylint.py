@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report.concise import REPAIR
 from tonumpy.report.parts.entries import entries
 from tonumpy.text.visible import visible_path
 
@@ -18,5 +17,5 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
 
 def _line(entry: Entry) -> str:
     fix = entry.finding and entry.finding.fix
-    remedy = f" ({REPAIR[fix.applicability]}: {fix.message})" if fix else ""
-    return f"{visible_path(f'{entry.filename}:{entry.start.row}: [{entry.code}] {entry.message}{remedy}')}\n"
+    message = f"{entry.message} {fix.told}" if fix else entry.message
+    return f"{visible_path(f'{entry.filename}:{entry.start.row}: [{entry.code}] {message}')}\n"
