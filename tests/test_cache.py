@@ -182,6 +182,7 @@ def test_every_setting_counts_that_can_change_a_finding() -> None:
     other |= {"ignore": ("TNP2",), "preview": True, "links": "needed"}
     other |= {"ignore": ("TNP2",), "observed": "seen.json", "links": "needed"}
     same = {"exclude", "force_exclude", "jobs", "baseline", "per_file_ignores", "unsafe_fixes", "cache_dir"}
+    same |= {"output_format"}
     assert set(Settings._fields) == same | set(other)
     keys = {settings_key(Settings()._replace(**{name: value})) for name, value in other.items()}
     assert len(keys | {settings_key(Settings())}) == len(other) + 1

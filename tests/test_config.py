@@ -332,6 +332,7 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         "preview": True,
         "style": "force",
         "links": "needed",
+        "output-format": "json",
         "exclude": ["a"],
         "extend-exclude": ["b"],
         "force-exclude": True,
@@ -355,6 +356,7 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         preview=True,
         style="force",
         links="needed",
+        output_format="json",
         exclude=(Exclude(str(tmp_path), "a"), Exclude(str(tmp_path), "b")),
         force_exclude=True,
         unsafe_fixes=True,
@@ -411,7 +413,7 @@ def test_the_folders_that_are_skipped_are_described() -> None:
 def test_every_key_is_shown(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     """But for `extend` and `extend-exclude`, which are part of others by then."""
     table = '[tool.tonumpy]\nconfidence = "high"\ndisable-habits = ["label-name"]\n'
-    table += 'baseline = "b.json"\ncache-dir = "c"\nobserved = "seen.json"\n'
+    table += 'baseline = "b.json"\ncache-dir = "c"\nobserved = "seen.json"\noutput-format = "concise"\n'
     table += 'per-file-ignores = { "a.py" = ["TNP101"] }\n[[tool.tonumpy.promises]]\nfunction = "mylib.f"\n'
     (tmp_path / "pyproject.toml").write_text(f'{table}returns = "tensor"\n')
     (tmp_path / "a.py").touch()

@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tonumpy.report import format_named, format_names
+from tonumpy.formats import format_names
+from tonumpy.report import format_named
 from tonumpy.rules import all_rules
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from functools import partial
 from tonumpy.boundary import limits
 from tonumpy.boundary.paths import configured_path, real_path, root_of
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
+from tonumpy.formats import read_format
 from tonumpy.globs import Exclude, excludes, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import may_hold_candidates, may_hold_comments, may_hold_consumers, may_hold_sharers
@@ -75,6 +76,7 @@ class Settings(NamedTuple):
     strict: bool = False
     style: Style = "links"
     links: Links = "both"
+    output_format: str | None = None
     exclude: tuple[Exclude, ...] = ()
     force_exclude: bool = False
     unsafe_fixes: bool = False
@@ -165,6 +167,7 @@ class Choices(NamedTuple):
     strict: bool | None = None
     style: Style | None = None
     links: Links | None = None
+    output_format: str | None = None
     exclude: tuple[Exclude, ...] | None = None
     extend_exclude: tuple[Exclude, ...] | None = None
     force_exclude: bool | None = None
@@ -222,6 +225,7 @@ def combine(file: Choices, line: Choices) -> Settings:
         strict=said.strict or False,
         style=said.style or "links",
         links=said.links or "both",
+        output_format=said.output_format,
         exclude=(*(said.exclude or ()), *(said.extend_exclude or ())),
         force_exclude=said.force_exclude or False,
         unsafe_fixes=said.unsafe_fixes or False,
@@ -337,19 +341,23 @@ def _table(path: str) -> tuple[object, str]:
         return None, ""
     if len(data) > limits.MAX_BYTES:
         raise ConfigError(f"{path}: is larger than {limits.MAX_BYTES} bytes")
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
         text = data.decode()
-        document = tomllib.loads(_within_limits(text, path))
+        document = _parsed(_within_limits(text, path))
     except ValueError as error:  # of the text, its encoding or a number with too many digits
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
     tool = document.get("tool")
     return (tool.get("tonumpy") if isinstance(tool, dict) else None), text
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
 
 
 def _within_limits(text: str, path: str) -> str:
@@ -395,6 +403,15 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
         except ValueError as error:
             raise ConfigError(f"{path}{_row_of(error, key, text)}: [tool.tonumpy] {key}: {error}") from error
     return Choices(**choices)  # type: ignore[arg-type]
+
+
+def read_inline(text: str) -> Choices:
+    """What `KEY = VALUE` says on the command line, in TOML; ConfigError where it is wrong."""
+    try:
+        table = _parsed(text)
+    except ValueError as error:
+        raise ConfigError(f"--config {text}: not valid TOML: {error}; a text stands in quotes") from error
+    return read_table(table, "--config")
 
 
 def read_choices(**said: object) -> Choices:
@@ -532,6 +549,7 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "preview": _read_bool,
     "style": partial(_read_one_of, STYLES),
     "links": partial(_read_one_of, LINKS),
+    "output-format": read_format,
     "exclude": read_globs,
     "extend-exclude": read_globs,
     "force-exclude": _read_bool,

@@ -18,7 +18,7 @@ _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PARTS = (".py", ".json", ".toml")  # of which the tool is made
 # What changes which files are looked at, how many processes look, or what is made of the findings.
 _OF_NO_CONCERN = frozenset(
-    ("exclude", "force_exclude", "jobs", "baseline", "per_file_ignores", "unsafe_fixes", "cache_dir")
+    ("exclude", "force_exclude", "jobs", "baseline", "per_file_ignores", "unsafe_fixes", "cache_dir", "output_format")
 )
 
 

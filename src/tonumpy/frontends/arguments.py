@@ -6,18 +6,18 @@ import argparse
 import os
 import sys
 
-from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_jobs
+from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_inline, read_jobs
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
+from tonumpy.formats import format_names, read_format
 from tonumpy.frontends.streams import write
 from tonumpy.globs import split_at_commas
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report import format_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
-    from tonumpy.config import FileIgnores
+    from tonumpy.config import Choices, FileIgnores
     from tonumpy.globs import Exclude
 
 _EXIT_CODES = """\
@@ -92,9 +92,19 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     if arguments.command is None:
         parser.print_help()
         parser.exit(2)
+    if "config" in arguments:
+        given = arguments.config or ()
+        arguments.config, arguments.said = _file_of(given), [each for each in given if not isinstance(each, str)]
     if unknown:
         raise ConfigError(_unknown_option(arguments.command, unknown[0].partition("=")[0]))
     return arguments
+
+
+def _file_of(given: Sequence[str | Choices]) -> str | None:
+    files = [each for each in given if isinstance(each, str)]
+    if len(files) > 1:
+        raise ConfigError(f"--config: one file may be given, found `{files[0]}` and `{files[1]}`")
+    return files[0] if files else None
 
 
 def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -327,7 +337,13 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _add_configuration(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("run")
-    group.add_argument("--config", metavar="FILE", help="use the [tool.tonumpy] table of this TOML file for all files")
+    group.add_argument(
+        "--config",
+        action="append",
+        type=_config,
+        metavar="FILE or KEY=VALUE",
+        help="use the [tool.tonumpy] table of this TOML file for all files; or set one key of it: style='force'",
+    )
     group.add_argument("--isolated", action="store_true", help="ignore all configuration files")
     return group
 
@@ -402,9 +418,15 @@ def _jobs(text: str) -> int:
 
 
 def _format(text: str) -> str:
-    if text not in format_names():
-        raise argparse.ArgumentTypeError(f"unknown format `{text}`; known are {', '.join(format_names())}")
-    return text
+    try:
+        return read_format(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _config(text: str) -> str | Choices:
+    """The path of a file, or what `KEY = VALUE` says."""
+    return read_inline(text) if "=" in text and not os.path.exists(text) else text
 
 
 def read_place(text: str) -> tuple[str, int, int | None]:

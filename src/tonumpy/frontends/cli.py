@@ -6,10 +6,11 @@ import os
 import sys
 from functools import partial
 
-from tonumpy.config import Choices, ConfigError, Configuration, may_have_findings
+from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.arguments import parse_arguments, read_cell, read_place
+from tonumpy.frontends.asked import configuration_of, reads_stdin
 from tonumpy.frontends.disk import read
 from tonumpy.frontends.files import find_files
 from tonumpy.frontends.streams import StreamError
@@ -28,8 +29,9 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, TypeVar
+    from typing import TypeVar
 
+    from tonumpy.config import Configuration
     from tonumpy.frontends.keeping import Keeper
     from tonumpy.frontends.outcomes import Outcome
     from tonumpy.report import Report
@@ -84,10 +86,10 @@ def _main(argv: Sequence[str] | None) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    form = _format(arguments, sys.stdout)
+    name, form = _format(arguments, sys.stdout, configuration_of(arguments))
     render = getattr(form, "render_statistics", None) if arguments.statistics else form.render
     if render is None:
-        raise ConfigError(f"--statistics is not available in the format {arguments.output_format}")
+        raise ConfigError(f"--statistics is not available in the format {name}")
     if arguments.show_files or arguments.show_settings:
         return _show(arguments)
     if arguments.add_noqa:
@@ -110,7 +112,7 @@ def _show(arguments: argparse.Namespace) -> int:
     """What would be checked, or with which settings, in place of checking it."""
     configuration = configuration_of(arguments)
     errors: list[SourceError] = []
-    stdin = _reads_stdin(arguments)
+    stdin = reads_stdin(arguments)
     files = [arguments.stdin_filename or "-"] if stdin else named_files(arguments, configuration, errors)
     if arguments.show_files:
         text = "".join(f"{_visible(path)}\n" for path in files)
@@ -127,7 +129,7 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
     """A `# noqa` comment beside every finding, in place of a report."""
     from tonumpy.report.parts.summary import summary_of_silence  # only here: start-up
 
-    if _reads_stdin(arguments):
+    if reads_stdin(arguments):
         raise ConfigError("--add-noqa cannot be used with standard input")
     run = process_files(arguments, "add-noqa").written(arguments.paths)
     _write_errors(run.report().errors)
@@ -156,7 +158,7 @@ def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, 
 def _baseline(arguments: argparse.Namespace) -> int:
     from tonumpy.frontends import baseline  # only here: start-up
 
-    if _reads_stdin(arguments):
+    if reads_stdin(arguments):
         raise ConfigError("baseline cannot be used with standard input")
     configuration = configuration_of(arguments)
     path = configuration.settings_in("").baseline or baseline.DEFAULT
@@ -186,7 +188,7 @@ def _fix(arguments: argparse.Namespace) -> int:
         _write_bytes(run.changes[0][1].new if run.changes else run.stdin)
     else:
         run = run.written(arguments.paths)
-    form = _format(arguments, speech)
+    _, form = _format(arguments, speech, configuration_of(arguments))
     report, _ = _without_baseline(run, arguments)
     _publish(form.render, report, speech, arguments)
     _write_errors(report.errors)
@@ -303,7 +305,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
     errors: list[SourceError] = []
     stdin = keeper = None
     known: dict[str, Outcome] = {}
-    if _reads_stdin(arguments):
+    if reads_stdin(arguments):
         stdin = streams.read_stdin()
         files = candidates = [arguments.stdin_filename or "-"]
     else:
@@ -333,10 +335,6 @@ def _keeper(arguments: argparse.Namespace, configuration: Configuration, command
     from tonumpy.frontends.keeping import open_keeper  # not for a few files: start-up
 
     return open_keeper(arguments.cache_dir, configuration, repairs=command == "fix")
-
-
-def configuration_of(arguments: argparse.Namespace) -> Configuration:
-    return Configuration(_choices(arguments), arguments.config, arguments.isolated)
 
 
 def named_files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
@@ -405,20 +403,3 @@ def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespac
     from tonumpy.frontends.progress import with_progress  # only on a terminal: start-up
 
     return with_progress(items, total)
-
-
-def _reads_stdin(arguments: argparse.Namespace) -> bool:
-    if "-" in arguments.paths and len(arguments.paths) > 1:
-        raise ConfigError("`-` (standard input) cannot be combined with other paths")
-    if arguments.stdin_filename is not None and arguments.paths not in ([], ["-"]):
-        raise ConfigError("--stdin-filename needs standard input (`-`) as the only path")
-    return arguments.paths == ["-"] or arguments.stdin_filename is not None
-
-
-def _choices(arguments: argparse.Namespace) -> Choices:
-    """What the command line says, None where it says nothing; not every command has every option."""
-    said: dict[str, Any] = {}
-    for name, value in vars(arguments).items():
-        if name in Choices._fields:
-            said[name] = tuple(value) if isinstance(value, list) else value
-    return Choices(**said)

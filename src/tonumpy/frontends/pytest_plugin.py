@@ -46,9 +46,9 @@ def _begun(config: pytest.Config) -> Rehearsal:
     import tempfile
     from contextlib import ExitStack
 
+    from tonumpy.formats import format_names  # the same: start-up
     from tonumpy.rehearsal.following import rehearsing  # only where it is asked for: start-up
     from tonumpy.rehearsal.order import Order  # the same: start-up
-    from tonumpy.report import format_names  # the same: start-up
 
     said = config.known_args_namespace
     if said.rehearse_format not in format_names():

@@ -58,7 +58,7 @@ CLEAN, FINDINGS, ERRORS = 0, 1, 2
 
 def rehearse(arguments: argparse.Namespace, configuration: Configuration) -> int:
     """The exit code."""
-    form = streams.format_of(arguments, sys.stdout)
+    _, form = streams.format_of(arguments, sys.stdout, configuration)
     rehearsed = rehearsed_of(arguments, configuration)
     speech = sys.stderr if arguments.diff else sys.stdout
     streams.write_diff(rehearsed.changes, colour=streams.has_colour(sys.stdout, arguments))

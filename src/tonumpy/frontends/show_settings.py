@@ -49,6 +49,8 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
     ]
     if settings.baseline is not None:
         lines.append(f"baseline = {_string(os.path.abspath(settings.baseline))}")
+    if settings.output_format is not None:
+        lines.append(f"output-format = {_string(settings.output_format)}")
     if settings.cache_dir is not None:
         lines.append(f"cache-dir = {_string(os.path.abspath(settings.cache_dir))}")
     if settings.observed:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
 
+    from tonumpy.config import Configuration
     from tonumpy.findings import SourceError
     from tonumpy.frontends.outcomes import Change
     from tonumpy.report import Format, Report
@@ -101,10 +102,11 @@ def _give_up(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def format_of(arguments: argparse.Namespace, stream: TextIO) -> Format:
-    """The format that is asked for, or else the one for a person or for what is no terminal."""
+def format_of(arguments: argparse.Namespace, stream: TextIO, configuration: Configuration) -> tuple[str, Format]:
+    """The format that is asked for, or else the one for a person or for what is no terminal, with its name."""
     watched = arguments.output_file is None and stream.isatty()
-    return format_named(arguments.output_format or ("full" if watched else "concise"))
+    name = configuration.settings_in("").output_format or ("full" if watched else "concise")
+    return name, format_named(name)
 
 
 def is_for_people(form: Format) -> bool:

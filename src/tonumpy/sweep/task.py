@@ -14,6 +14,7 @@ from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.frontends import cli
 from tonumpy.frontends.arguments import parse_arguments
+from tonumpy.frontends.asked import configuration_of
 from tonumpy.frontends.disk import read
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report
@@ -147,7 +148,7 @@ def _candidates(request: Request) -> tuple[list[str], list[Entry]]:
     errors: list[SourceError] = []
     paths = [] if request.target.folder is None else [request.target.folder]
     arguments = parse_arguments(["check", *request.orders.check, *_WHOLE, "--quiet", "--", *paths])
-    configuration = cli.configuration_of(arguments)
+    configuration = configuration_of(arguments)
     files = cli.named_files(arguments, configuration, errors)
     found = list(cli.candidate_files(files, arguments, configuration, errors))
     errors.sort(key=lambda error: error.filename)
