@@ -48,6 +48,8 @@ class SparseTensor(torch.Tensor):  # type: ignore[misc]
             return _ANSWERS[asked]
         with torch._C.DisableTorchFunctionSubclass():
             known: dict[int, Any] = {}
+            if func is torch.autograd.grad or func is torch.autograd.backward:
+                return _devices(func(*_held(args), **_held(kwargs)), known)
             result = func(*_hosts(args, known), **_hosts(kwargs, known))
         return result if _is_to_cpu(func, args, kwargs) else _devices(result, known)
 
@@ -119,6 +121,15 @@ def _hosts(values: Any, known: dict[int, Any]) -> Any:
     if type(values) in (tuple, list):
         return type(values)(_hosts(each, known) for each in values)
     return _host(values, known)
+
+
+def _held(values: Any) -> Any:
+    """The same with the sparse tensors on the CPU, and all others where they are: the graph leads to them."""
+    if isinstance(values, dict):
+        return {key: _held(each) for key, each in values.items()}
+    if type(values) in (tuple, list):
+        return type(values)(_held(each) for each in values)
+    return values.held if isinstance(values, SparseTensor) else values
 
 
 def _devices(result: Any, known: dict[int, Any]) -> Any:
