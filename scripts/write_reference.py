@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -19,10 +20,11 @@ else:
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "reference"
 FIXTURES = ROOT / "fixtures"
+SINKS = ROOT / "src" / "tonumpy" / "sinks" / "libraries"
 LIBRARIES = ROOT / "src" / "tonumpy" / "inference" / "knowledge" / "libraries"
 
 HABITS = """\
-# Habits
+# The habits
 
 What people who write torch code mostly mean by a name or a place. No habit is proof: what rests on one alone is shown
 with `--confidence low`, and `disable-habits` switches it off. These pages are the habits' own docstrings
@@ -33,7 +35,7 @@ with `--confidence low`, and `disable-habits` switches it off. These pages are t
 """
 
 PROMISES = """\
-# Promises of libraries
+# What libraries promise
 
 The rows of `src/tonumpy/inference/knowledge/libraries`, written by `python scripts/write_reference.py`;
 [library-rows.md](../library-rows.md) explains the words. Torch's own operators are not here: what they do is
@@ -41,8 +43,24 @@ measured on torch itself.
 """
 
 
+MEASURED = """\
+# What other libraries do with a tensor
+
+Of each library the public callables that were tried, methods included, those that took an array in one of their
+parameters, and those of them that refuse a tensor there, or a list or dict of tensors: one that requires grad, is on a
+device, is of bfloat16, is sparse, or every tensor. TNP104 reports by these tables. `python scripts/measure_sinks.py`
+tries the callables and writes `src/tonumpy/sinks/libraries`, `python scripts/write_reference.py` this page.
+
+What took no array is not known: a function that needs a file of its own, an object that no rule makes, or a callback.
+"Ended" counts what crashed or did not come to an end, and was ended.
+
+| library | measured with | tried | takes an array | refuses grad | device | bfloat16 | sparse | every tensor | ended |
+|---|---|---|---|---|---|---|---|---|---|
+"""
+
+
 CONSTRUCTS = """\
-# Constructs, with an example each
+# What each construct does to a fact
 
 A line for each construct that the fixtures show, with its example. Comments there say what is reported, what saves a
 file that is silent, and what is known. Every example is a test. `python scripts/write_reference.py` writes this page
@@ -67,6 +85,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "constructs.md": _constructs(),
         FOLDER / "habits.md": _habits(),
         FOLDER / "libraries.md": _promises(),
+        FOLDER / "sinks.md": _measured(),
     }
 
 
@@ -128,6 +147,17 @@ def _promises() -> str:
         if lines:
             found.append(f"\n## {path.stem}\n\n| name | gives | device | grad | source |\n|---|---|---|---|---|\n")
             found += lines
+    return "".join(found)
+
+
+def _measured() -> str:
+    found = [MEASURED]
+    for path in sorted(SINKS.glob("*.json"), key=lambda path: path.stem.lower()):
+        table = json.loads(path.read_text(encoding="utf-8"))
+        if not table["counts"]:
+            continue  # of a former command, which counted nothing
+        counts = " | ".join(map(str, table["counts"].values()))
+        found.append(f"| {path.stem} | {table['measured']} | {counts} |\n")
     return "".join(found)
 
 

@@ -130,10 +130,6 @@ class Conversion(NamedTuple):
         """What is known if these habits are not believed, or none at all; itself where that changes nothing."""
         return _without_habits(self, habits)
 
-    def as_proved(self) -> Conversion:
-        """What is known by proof and promise alone, without what callers or habits say."""
-        return _without_habits(self, None, Strength.CALLERS)
-
     @property
     def grad_is_proved(self) -> bool:
         return _grad_is_proved(self)
@@ -173,6 +169,8 @@ class ImplicitConversion(NamedTuple):
 
     Where what a call shares memory with is written, be that a tensor or, for functions of torch, an array, `argument`
     is the call, and `makes` says what it makes of the one: the other.
+
+    `never`: the error that the function raises for every tensor, and `takes_arrays`: not for the equal array.
     """
 
     site: Site | OperationSite | ReturnSite
@@ -196,6 +194,8 @@ class ImplicitConversion(NamedTuple):
     makes: Side | None = None
     tensor_written: Overwritten | None = None
     array_written: Overwritten | None = None
+    never: str = ""
+    takes_arrays: bool = True
 
     @property
     def call(self) -> ast.Call:
@@ -211,9 +211,10 @@ class ImplicitConversion(NamedTuple):
         is_made_by_model = self.learns and self.grad_mode is True and not self.grad_is_proved
         if self.certainty != "tensor" and of_cuts(self.evidence) and not self.is_certain_to_raise:
             return "low"  # what made it may give anything
-        if self.trouble == ("learns",) and self._is_doubtful:
+        if not self.never and self.trouble == ("learns",) and self._is_doubtful:
             return "low"
-        speaks = self.is_certain_to_raise or self.is_sent or is_made_by_model or self.mixture in ALWAYS_WRONG
+        always = bool(self.never) or self.mixture in ALWAYS_WRONG
+        speaks = always or self.is_certain_to_raise or self.is_sent or is_made_by_model
         return "high" if self.certainty == "tensor" and speaks else "medium"
 
     @property
@@ -228,10 +229,6 @@ class ImplicitConversion(NamedTuple):
     def without_habits(self, habits: Collection[str] | None = None) -> ImplicitConversion:
         """What is known if these habits are not believed, or none at all; itself where that changes nothing."""
         return _without_habits(self, habits)
-
-    def as_proved(self) -> ImplicitConversion:
-        """What is known by proof and promise alone, without what callers or habits say."""
-        return _without_habits(self, None, Strength.CALLERS)
 
     @property
     def grad_is_proved(self) -> bool:
@@ -281,21 +278,19 @@ class ImplicitConversion(NamedTuple):
         return is_elsewhere or bool(self._lacks) or (self.requires_grad is True and not self.grad_is_proved)
 
 
-def _without_habits(
-    conversion: _Judged, habits: Collection[str] | None, weak: Strength = Strength.HABIT
-) -> _Judged:
+def _without_habits(conversion: _Judged, habits: Collection[str] | None) -> _Judged:
     doubted = frozenset(
         each
         for each in conversion.evidence
-        if each.strength >= weak and (habits is None or each.id in habits)
+        if each.strength >= Strength.HABIT and (habits is None or each.id in habits)
     )
     cpu, grad = conversion.on_cpu, conversion.requires_grad
-    if cpu and weakest(doubted, "device") >= weak:
+    if cpu and weakest(doubted, "device") >= Strength.HABIT:
         cpu = None
-    if not grad and weakest(doubted, "grad") >= weak:
+    if not grad and weakest(doubted, "grad") >= Strength.HABIT:
         grad = None
     mode = conversion.grad_mode
-    if mode is False and weakest(doubted, "grad mode") >= weak:
+    if mode is False and weakest(doubted, "grad mode") >= Strength.HABIT:
         mode = None
         if not grad and not is_integral(conversion.dtype):
             grad = None  # it may have none because of the mode

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from tonumpy.frontends.workbench import Checked
     from tonumpy.text.source import Source
 
-_ERROR = 1
-_SEVERITIES = {"high": _ERROR, "medium": 2, "low": 3}
+_WARNING, _ERROR = 2, 1
 _TITLES = {"safe": "", "unsafe": ", unsafe"}
 
 
@@ -57,7 +56,7 @@ def pylsp_lint(config: Config, workspace: Workspace, document: Document, is_save
             "code": finding.code,
             "codeDescription": {"href": finding.url},
             "message": finding.message,
-            "severity": _SEVERITIES[finding.confidence],
+            "severity": _WARNING,
             "range": _range(checked.source, finding.start, finding.end),
         }
         for finding in checked.findings

@@ -33,15 +33,11 @@ class RewriteError(SourceError):
 
 
 class Repair(NamedTuple):
-    """A conversion, what is to be done to its tree and the edits that are to do it; none and nothing for a comment.
-
-    `of_needed`: only links that are not proved to be needless are added.
-    """
+    """A conversion, what is to be done to its tree and the edits that are to do it; none and nothing for a comment."""
 
     conversion: Conversion | ImplicitConversion | None
     operations: tuple[Operation, ...]
     edits: tuple[Edit, ...]
-    of_needed: bool = False
 
 
 def rewrite(source: Source, repairs: Sequence[Repair]) -> str:
@@ -76,7 +72,7 @@ def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
 
     - every character outside the edits is the old one,
     - the new text parses, and its tree is the old one with exactly the operations of the repairs applied,
-    - every chain that the repairs are to complete is complete in it, or lacks only what is proved to be needless.
+    - every chain that the repairs are to complete is complete in it.
     """
     try:
         _compare_outside(source, text, repairs)
@@ -84,7 +80,7 @@ def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
         new_calls = match_trees(source.tree, parse(text, source.filename), operations)
         for repair in repairs:
             if isinstance(repair.conversion, Conversion) and completes_the_chain(repair.operations):
-                _check_complete(repair.conversion, new_calls, of_needed=repair.of_needed)
+                _check_complete(repair.conversion, new_calls)
     except MismatchError as error:
         raise RewriteError(source.filename, str(error)) from error
     except SourceError as error:
@@ -108,13 +104,11 @@ def _compare_outside(source: Source, text: str, repairs: Sequence[Repair]) -> No
         raise MismatchError("the text changes outside the edits, after the last of them")
 
 
-def _check_complete(conversion: Conversion, new_calls: dict[ast.Call, ast.Call], *, of_needed: bool) -> None:
+def _check_complete(conversion: Conversion, new_calls: dict[ast.Call, ast.Call]) -> None:
     call = new_calls[conversion.candidate.call]
     assert isinstance(call.func, ast.Attribute)
     candidate = conversion.candidate._replace(call=call, attribute=call.func)
-    after = conversion._replace(candidate=candidate, chain=chain_of(candidate.receiver))
-    known = after.as_proved()
-    if not (after.is_complete or (of_needed and known.grad_is_proved and known.device_is_proved)):
+    if not conversion._replace(candidate=candidate, chain=chain_of(candidate.receiver)).is_complete:
         raise MismatchError(f"the chain at row {conversion.candidate.call.lineno} is still not complete")
 
 

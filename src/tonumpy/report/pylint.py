@@ -16,6 +16,4 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
 
 
 def _line(entry: Entry) -> str:
-    fix = entry.finding and entry.finding.fix
-    message = f"{entry.message} {fix.told}" if fix else entry.message
-    return f"{visible_path(f'{entry.filename}:{entry.start.row}: [{entry.code}] {message}')}\n"
+    return f"{visible_path(f'{entry.filename}:{entry.start.row}: [{entry.code}] {entry.message}')}\n"

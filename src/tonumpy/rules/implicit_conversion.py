@@ -11,11 +11,13 @@ that this fails:
 - NumPy lacks its dtype (`bfloat16`, `float8`, quantized) or layout (sparse, `mkldnn`);
 - its conjugate or negative bit is set.
 
-Such functions are known for NumPy, Matplotlib, pandas, SciPy, scikit-learn, seaborn, plotly, wandb, scikit-image,
-statsmodels, xarray, polars, trimesh, XGBoost, LightGBM, h5py, imageio, soundfile, librosa, Open3D and shap. What
+Such functions are known for NumPy, Matplotlib, pandas, SciPy and [other libraries](../reference/sinks.md). What
 callers in the same module pass to a function counts too, and so do functions that are handed over: `map(np.asarray,
 tensors)`, and the result of an objective given to an optimizer of SciPy, `minimize(objective, start)`. There is one
 finding a call, at its first failing argument.
+
+A call that fails for every tensor is reported wherever its argument is surely one: `cv2.resize(image)`,
+`PIL.Image.fromarray(image)`, `json.dumps({"loss": loss})`, `np.any(mask)`.
 
 Unlike `.numpy()` (TNP101), a mere doubt is not reported: these functions get arrays far more often than tensors, and on
 46 measured repositories most such doubts were wrong.
@@ -26,10 +28,10 @@ These functions call `.numpy()` on the tensor for you. `plt.plot(losses)` raises
 Tensor that requires grad`; `np.asarray(x)` raises `TypeError: can't convert cuda:0 device type tensor to numpy` on a
 GPU.
 
-Which functions convert was measured on the libraries themselves. NumPy's own differ: `np.median(x)`, `np.stack([x, y])`
-and `np.exp(x)` convert; `np.mean(x)`, `np.sum(x)` and `np.squeeze(x)` call the tensor's own method and are not
-reported, but `np.mean([x, y])` is. Functions that take no tensor at all (`PIL.Image.fromarray`, `cv2.resize`,
-`librosa.stft`) are not reported: that code never worked. Nor is torch's own `SummaryWriter`, which takes every tensor.
+Which functions convert was [measured](../reference/sinks.md) on the libraries. NumPy's own differ: `np.median(x)`,
+`np.stack([x, y])` and `np.exp(x)` convert; `np.squeeze(x)` calls the tensor's own method and is not reported, but
+`np.squeeze([x, y])` is; `np.mean(x)`, `np.sum(x)` and `np.max(x)` call it with arguments that it does not take, and
+fail for every tensor. Torch's own `SummaryWriter` takes every tensor and is not reported.
 
 ## Example
 
@@ -55,11 +57,11 @@ def middle(x: torch.Tensor):
 
 ## Fix safety
 
-Safe where the function returns for an array exactly what it returns for a CPU tensor. Unsafe elsewhere: `np.exp` and
-other universal functions return a tensor for a tensor and an array for an array, and the result of an objective may
-have other readers. There is no fix for a list that is filled elsewhere: convert what goes into it, with
-`losses.append(loss.item())` for one number and `.detach().cpu().numpy()` for more. If the list is also used for
-training, convert a copy.
+Safe where the function returns for an array exactly what it returns for a CPU tensor. Unsafe where it fails for every
+tensor, or returns something else: `np.exp` and other universal functions return a tensor for a tensor and an array for
+an array, and the result of an objective may have other readers. There is no fix for a list that is filled elsewhere:
+convert what goes into it, with `losses.append(loss.item())` for one number and `.detach().cpu().numpy()` for more. If
+the list is also used for training, convert a copy. Nor is there one where arrays fail too, as with `json.dumps`.
 """
 
 from __future__ import annotations
@@ -81,6 +83,10 @@ repair = convert_arguments
 
 
 def check(conversion: ImplicitConversion) -> str | None:
+    if conversion.never:
+        cure = "" if conversion.takes_arrays else "; pass `.tolist()` or `.item()`"
+        what = "a list of tensors" if conversion.of_items else "a tensor"
+        return f"`{conversion.function}` is passed {what}, which always raises `{conversion.never}`{cure}"
     if not conversion.trouble:
         return None
     others = len(conversion.others)

@@ -26,7 +26,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.observing import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.sinks.consumers import Argument, Consumer, consumer_of, converting_arguments
+from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.text.candidates import ReturnSite, handed_over
 from tonumpy.text.recursion import note_cut
 
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 
 # Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
 MAX_STATEMENTS = 400
+
+
+# What a call gives away: the expression, what is known of it or, for a list that is not in sight, of its items.
+_Given = tuple[ast.expr, Value, bool, Refusal]
 
 
 class Facts(NamedTuple):
@@ -79,7 +83,7 @@ def _in_trouble(site: Site | ReturnSite, observed: Observations) -> list[Implici
     """What a call converts that is in trouble; where nothing is, what would be without habits."""
     seen = observed.get(id(site.call))
     conversions = [] if seen is None else list(_conversions(site, seen))
-    in_trouble = [each for each in conversions if each.trouble]
+    in_trouble = [each for each in conversions if each.never or each.trouble]
     return in_trouble or [each for each in conversions if each.without_habits().trouble]
 
 
@@ -95,39 +99,41 @@ def _conversions(site: Site | ReturnSite, seen: Observation) -> Iterator[Implici
         function, consumer = site.call.func, _consumer(site.call, seen.receiver)
         converted = () if consumer is None else _given(site.call, consumer, seen.arguments)
     if consumer is not None:
-        for node, given, of_items in converted:
-            facts = facts_of(given)
+        for node, given, of_items, refusal in converted:
+            facts = _as_refused(facts_of(given), refusal)
             if facts is not None:
                 found = made_of(site, spelt(function), node, facts, seen, evidence_in(given))
-                yield found._replace(of_items=of_items, keeps_value=consumer.keeps_value and facts.is_sole)
+                keeps_value = consumer.keeps_value and facts.is_sole and not refusal.error
+                found = found._replace(never=refusal.error, takes_arrays=refusal.takes_arrays)
+                yield found._replace(of_items=of_items, keeps_value=keeps_value)
 
 
 def _given_back(site: ReturnSite, seen: Observation) -> Iterator[ImplicitConversion]:
     """To an optimizer of SciPy; others may call the function as well."""
     assert site.call.value is not None
-    result = Argument(site.call.value, None, None, frozenset(("tensor", "items")))
-    for node, value, of_items in _tensors(result, seen.receiver):
+    result = Argument(site.call.value, None, None, {"tensor": EVERY, "items": EVERY})
+    for node, value, of_items, _ in _tensors(result, seen.receiver):
         facts = facts_of(value)
         if facts is not None:
             found = made_of(site, OPTIMIZERS, node, facts, seen, evidence_in(value))
             yield found._replace(of_items=of_items)
 
 
-def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[tuple[ast.expr, Value, bool]]:
+def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[_Given]:
     for argument in converting_arguments(call, consumer):
         yield from _tensors(argument, _value(arguments, argument))
 
 
-def _handed_on(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[tuple[ast.expr, Value, bool]]:
+def _handed_on(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[_Given]:
     """What `map(np.asarray, xs)` converts: each item, or what is in each."""
     for position, (node, value) in enumerate(zip(call.args[1:], arguments.positional[1:], strict=False)):
         item = item_handed_on(value)
         for parameter in consumer.parameters:
             if parameter.position in (position, -1):
                 if isinstance(item, Sequence) and "items" in parameter.takes:
-                    yield node, item.element, True
+                    yield node, item.element, True, parameter.takes["items"]
                 elif not isinstance(item, (Sequence, Mapping)) and "tensor" in parameter.takes:
-                    yield node, item, True
+                    yield node, item, True, parameter.takes["tensor"]
 
 
 def _consumer_handed_over(arguments: Arguments) -> Consumer | None:
@@ -173,11 +179,6 @@ def spelt(function: ast.expr | ast.AugAssign) -> str:
         return function.attr if isinstance(function, ast.Attribute) else "a function"
 
 
-def consumer_at(site: Site, seen: Observation) -> Consumer | None:
-    """The function that a call is of, if it is known to convert what it is given."""
-    return _consumer(site.call, seen.receiver) if isinstance(site.call.func, (ast.Name, ast.Attribute)) else None
-
-
 def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
     """`numpy` and `asarray` make numpy.asarray; what `plt.subplots()` gave, and `plot`, make Axes.plot."""
     if isinstance(call.func, ast.Name):
@@ -199,40 +200,56 @@ def _value(arguments: Arguments, argument: Argument) -> Value | None:
     return arguments.positional[argument.position] if argument.position < len(arguments.positional) else None
 
 
-def _tensors(argument: Argument, value: Value | None) -> Iterator[tuple[ast.expr, Value, bool]]:
+def _tensors(argument: Argument, value: Value | None) -> Iterator[_Given]:
     """The expressions that are converted, each with its value; for a list that is not in sight, the list's own."""
     node = argument.node
     if value is None:
         return
     if isinstance(value, Mapping):
         if "values" in argument.takes:
-            yield from _in_dict(node, value)
+            yield from _in_dict(node, value, argument.takes["values"])
         return
     if not isinstance(value, Sequence):
         if "tensor" in argument.takes:
-            yield node, value, False
+            yield node, value, False, argument.takes["tensor"]
         return
     if "items" not in argument.takes:
         return
+    refusal = argument.takes["items"]
     if isinstance(node, (ast.List, ast.Tuple)) and value.items is not None and len(value.items) == len(node.elts):
         for part, item in zip(node.elts, value.items, strict=True):
-            yield part, item, False
+            yield part, item, False, refusal
     elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-        yield node.elt, value.element, False
+        yield node.elt, value.element, False, refusal
     else:
-        yield node, value.element, True
+        yield node, value.element, True, refusal
 
 
-def _in_dict(node: ast.expr, value: Mapping) -> Iterator[tuple[ast.expr, Value, bool]]:
+def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal) -> Iterator[_Given]:
     if isinstance(node, ast.Dict):
         for key, part in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant):
-                yield part, value.get(key.value), False
+                yield part, value.get(key.value), False, refusal
     elif isinstance(node, ast.DictComp):
-        yield node.value, value.other, False
+        yield node.value, value.other, False, refusal
     else:
         for each in value.values():
-            yield node, each.element if isinstance(each, Sequence) else each, True
+            yield node, each.element if isinstance(each, Sequence) else each, True, refusal
+
+
+def _as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:
+    """What is known of a tensor as far as the function asks for it; where every tensor is refused, it must be one."""
+    if facts is None or refusal is EVERY or len(refusal.sorts) == len(EVERY.sorts):
+        return facts
+    if refusal.error:
+        return facts if facts.certainty == "tensor" and facts.is_sole else None
+    if "g" not in refusal.sorts:
+        facts = facts._replace(requires_grad=False, learns=False)
+    if "d" not in refusal.sorts:
+        facts = facts._replace(on_cpu=True, is_sent=False)
+    if "b" not in refusal.sorts:
+        facts = facts._replace(dtype=None)
+    return facts if "s" in refusal.sorts else facts._replace(layout=None)
 
 
 def facts_of(value: Value) -> Facts | None:

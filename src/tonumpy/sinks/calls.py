@@ -2,7 +2,8 @@
 
 Two steps: the spelling alone (`places_spelt`) rules out most files, which then need no parse, and only ever lets too
 much through; the tree says the rest. Only functions and classes are looked at that say something of grad or devices, or
-that stand in one chain of calls with one that does: what is given away there may have been made here.
+that stand in one chain of calls with one that does: what is given away there may have been made here. A call that
+raises for every tensor is looked at wherever it stands.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.plain_names import PlainNames
-from tonumpy.sinks.shapes import Names, given_away, may_convert
+from tonumpy.sinks.shapes import Names, given_away, may_convert, refuses_every_tensor
 from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.prefilter import CONSUMERS
@@ -32,8 +33,13 @@ def find_consumers(source: Source, trouble: Trouble | None = None) -> list[Site]
     if not places:
         return []
     names = imported(source.tree)
-    rows = {source.position_at(place).row for place in places if trouble.is_near(place)}
-    sites = find_calls(source, sorted(rows), lambda call: may_convert(call, names))
+    rows = {source.position_at(each.offset).row for each in places if each.refuses or trouble.is_near(each.offset)}
+
+    def is_wanted(call: ast.Call) -> bool:
+        is_near = trouble.is_near(source.offset(source.node_start(call)))
+        return (is_near or refuses_every_tensor(call, names)) and may_convert(call, names)
+
+    sites = find_calls(source, sorted(rows), is_wanted)
     imports = _plain_imports(source.tree) if sites else frozenset[str]()
     scopes: dict[ast.AST, PlainNames] = {}
     return [site for site in sites if not _is_given_plain_values(site, names, imports, scopes)]

@@ -1,8 +1,11 @@
-"""Which arguments a function of another library converts, if they are tensors.
+"""Which arguments a function of another library converts or refuses, if they are tensors.
 
-consumers.json says it: that is measured on the libraries themselves by scripts/measure_consumers.py. `Axes`,
-`Estimator` and `Group` stand there for the objects that Matplotlib's, scikit-learn's (and those of what has the same
-methods) and h5py's functions give.
+libraries/NAME.json says it, one file a library: that is measured on the library itself by scripts/measure_sinks.py, and
+only the files of libraries are read that a module imports. A line there is a function with its parameters, each as
+`a:0 tensor items=gd (v, 2)`: the name and the position, how tensors are given that are refused (themselves, in a list,
+as values of a dict), and the call that was tried. `=gd`: only what requires grad or is on a device; `~`: an array
+gives something else than a tensor does; `!TypeError`: every tensor raises that, and `!!` that arrays raise as well.
+`*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs.
 """
 
 from __future__ import annotations
@@ -12,32 +15,48 @@ import json
 import os
 from functools import cache
 
-from tonumpy.lazy_typing import NamedTuple
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
-_OBJECTS = {
-    "matplotlib": "Axes",
-    "h5py": "Group",
-    **dict.fromkeys(("sklearn", "xgboost", "lightgbm"), "Estimator"),
-}
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+_SORTS = "gdbs"  # requires grad, on a device, of bfloat16, sparse
+# Packages that hold a part of another library.
+_HOMES = {"mpl_toolkits": "matplotlib"}
+
+
+class Refusal(NamedTuple):
+    """What of one way to give a tensor is refused: letters of sorts, or every tensor with an error of this name, where
+    arrays may be refused too."""
+
+    sorts: str
+    error: str = ""
+    takes_arrays: bool = True
+
+
+EVERY = Refusal(_SORTS)
 
 
 class Parameter(NamedTuple):
     """`name` is None where it is given by position only, `position` where by name only; -1 stands for all positions,
     and `**` for all names.
 
-    `takes` says what is converted there: "tensor", "items" for a list of tensors, "values" for a dict of them.
+    `takes` says what is converted there, or refused: "tensor", "items" for a list of tensors, "values" for a dict.
     """
 
     name: str | None
     position: int | None
-    takes: frozenset[str]
+    takes: Mapping[str, Refusal]
 
 
 class Consumer(NamedTuple):
-    """A function, with the parameters that convert; `keeps_value`: it gives of arrays what it gives of tensors."""
+    """A function, with the parameters that convert; `keeps_value`: it gives of arrays what it gives of tensors.
+
+    `refuses`: it raises for every tensor at one of them."""
 
     parameters: tuple[Parameter, ...]
     keeps_value: bool
+    refuses: bool
 
 
 class Argument(NamedTuple):
@@ -46,36 +65,77 @@ class Argument(NamedTuple):
     node: ast.expr
     position: int | None
     name: str | None
-    takes: frozenset[str]
+    takes: Mapping[str, Refusal]
+
+
+class Library(NamedTuple):
+    """One file: the lines of its functions, an alias as the name that it stands for; its modules; the lines of its
+    methods, of all classes."""
+
+    functions: dict[str, list[str] | str]
+    modules: frozenset[str]
+    methods: dict[str, list[list[str]]]
+
+
+_NONE = Library({}, frozenset(), {})
 
 
 @cache
-def consumers() -> dict[str, Consumer]:
-    path = os.path.join(os.path.dirname(__file__), "consumers.json")
-    with open(path, encoding="utf-8") as file:
-        table = json.load(file)
-    return {
-        name: Consumer(
-            tuple(Parameter(known, position, frozenset(takes)) for known, position, takes in entry["converts"]),
-            entry["same"],
-        )
-        for name, entry in table.items()
-    }
+def library_of(root: str) -> Library:
+    """Of the library that is imported by this name; an empty one where none is measured."""
+    path = os.path.join(os.path.dirname(__file__), "libraries", f"{_HOMES.get(root, root)}.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            table = json.load(file)
+    except OSError:
+        return _NONE
+    methods: dict[str, list[list[str]]] = {}
+    for name, line in table["functions"].items():
+        if "#" in name and line:
+            methods.setdefault(name.rpartition("#")[2], []).append(line)
+    return Library(table["functions"], frozenset(table["modules"]), methods)
 
 
+@cache
 def consumer_of(library: str, name: str) -> Consumer | None:
     """The function `name` of a module or, by the name of what made it, of an object: `matplotlib.pyplot.subplots`."""
-    found = consumers().get(f"{library}.{name}")
-    if found is None:
-        found = consumers().get(f"{_OBJECTS.get(library.partition('.')[0])}.{name}")
-    return found
+    root, _, inside = library.partition(".")
+    known = library_of(root)
+    line = known.functions.get(f"{inside}.{name}" if inside else name)
+    if isinstance(line, str):
+        line = known.functions[line]
+    if line is None and library not in known.modules:
+        line = known.functions.get(f"{inside}#{name}", known.functions.get(f"*#{name}"))
+    return _read(tuple(line)) if line else None
+
+
+def _read(line: tuple[str, ...]) -> Consumer:
+    parameters = []
+    keeps_value = True
+    for text in line:
+        place, *ways = text.partition(" (")[0].split()
+        name, _, position = place.partition(":")
+        takes = {}
+        for way in ways:
+            kind, _, error = way.partition("!")
+            kind, _, sorts = kind.partition("=")
+            keeps_value &= not kind.endswith("~")
+            refusal = Refusal("", error.lstrip("!"), not error.startswith("!")) if error else Refusal(sorts or _SORTS)
+            takes[kind.rstrip("~")] = refusal
+        parameters.append(Parameter(name or None, int(position) if position else None, takes))
+    refuses = any(each.error for parameter in parameters for each in parameter.takes.values())
+    return Consumer(tuple(parameters), keeps_value, refuses)
+
+
+def methods_of(root: str) -> Collection[str]:
+    """The methods that convert, of the objects that a library gives."""
+    return library_of(root).methods.keys()
 
 
 @cache
-def methods_of(root: str) -> frozenset[str]:
-    """The methods that convert, of the objects that a library gives."""
-    kind = _OBJECTS.get(root)
-    return frozenset(name.partition(".")[2] for name in consumers() if kind and name.startswith(f"{kind}."))
+def methods_named(root: str, name: str) -> tuple[Consumer, ...]:
+    """What a method of this name does, one for each sort of object of a library that has such."""
+    return tuple(_read(tuple(line)) for line in library_of(root).methods.get(name, ()))
 
 
 def converting_arguments(call: ast.Call, consumer: Consumer) -> list[Argument]:

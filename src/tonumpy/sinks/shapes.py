@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, methods_of
+from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, methods_named
 from tonumpy.text.candidates import handed_over
 
 if TYPE_CHECKING:
@@ -46,9 +46,14 @@ def _consumers_spelt(function: ast.expr, names: Names) -> Iterator[Consumer]:
         yield found
     if isinstance(function, ast.Attribute):
         for library in roots_of(names):
-            method = consumer_of(library, function.attr) if function.attr in methods_of(library) else None
-            if method is not None:
-                yield method
+            yield from methods_named(library, function.attr)
+
+
+def refuses_every_tensor(call: ast.Call, names: Names) -> bool:
+    """Whether a function that is called by its imported name raises for every tensor at one of its parameters."""
+    root, dot, rest = (path_of(handed_over(call) or call.func) or "").partition(".")
+    found = consumer_named(names[root] + dot + rest) if root in names else None
+    return found is not None and found.refuses
 
 
 def consumer_named(full: str) -> Consumer | None:

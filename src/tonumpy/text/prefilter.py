@@ -15,7 +15,7 @@ UNBOUND = b"Tensor.numpy"
 CONSUMERS = (
     *("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn", "wandb", "plotly", "xarray", "skimage"),
     *("statsmodels", "trimesh", "xgboost", "polars", "lightgbm", "h5py", "librosa", "soundfile", "imageio", "open3d"),
-    "shap",
+    *("shap", "cv2", "PIL", "mpl_toolkits", "json", "random", "math", "statistics"),
 )
 LACKED_BY_NUMPY = (
     *("bfloat16", "float8", "complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),

@@ -412,10 +412,10 @@ def _is_detached(value: Value) -> bool:
 
 
 def _is_free(value: Value) -> bool:
-    """True if the value may hold tensors and none of them requires grad (of methods that only their class calls)."""
+    """Of a method that only its class calls: whatever may be a tensor or hold some, but none that requires grad."""
     return tensor_facts(value)[1] is False and any(isinstance(part, (Tensor, Unknown)) for part in held_in(value))
 
 
 def _wherever_unknown(value: Value) -> Value:
-    """Drop CPU facts from unknown values, which may be anything (a batch of some loader); keep those of tensors."""
+    """That something is on the CPU is believed of tensors, and not of what may be anything: a batch of some loader."""
     return value._replace(on_cpu=None) if isinstance(value, Unknown) else mapped(value, _wherever_unknown)

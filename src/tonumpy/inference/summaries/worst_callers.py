@@ -36,8 +36,8 @@ _UNKNOWN_TO_NUMPY = _TENSOR._replace(dtype="bfloat16", layout="sparse", bit="con
 
 
 def can_be_told(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether a pessimistic entry over-approximates all callers in the module. It does not where a class of the module
-    has a method of that name: what such a call returns depends on the object."""
+    """Whether the worst of all calls in the module shows what any of them may: of what a method gives that a class of
+    the module has, nothing is known unless the object is."""
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
     if not references_to(module, scopes):

@@ -1,0 +1,152 @@
+"""Writes sinks/libraries/NAME.json: what the public callables of other libraries do with a tensor they are given.
+
+`measure_sinks.py numpy scipy` enumerates what these libraries give to their users, finds calls that work with an array,
+and tries them with tensors that are plain, require grad, are on a device (the one of tests/accelerator), of bfloat16,
+sparse, and with lists and dicts of these. Each callable is tried in a process of its own, with limits of time and
+memory, without the network, and with no file outside a temporary folder. What has been tried is kept in a journal: a
+run that was cut off goes on where it ended. Without names it measures every library that is installed. With --check it
+writes nothing: it tries the calls of the table (every Nth, with --every N) and names those that differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import json
+import os
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg", "WANDB_MODE": "disabled"})
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import torch  # noqa: E402
+from accelerator import register  # noqa: E402
+from sink_trials.libraries import LIBRARIES, Library, library_of  # noqa: E402
+from sink_trials.names import callables_of, modules_of  # noqa: E402
+from sink_trials.table import path_of, written  # noqa: E402
+from sink_trials.trial import (  # noqa: E402
+    ALSO,
+    SECONDS,
+    SECONDS_OF_CLASS,
+    Row,
+    differing,
+    forked,
+    measured_by_hand,
+    methods_in,
+    of_class,
+    of_function,
+    of_method,
+    thing_of,
+)
+
+# A name, other names that lead to the same, what tries it, and the seconds that it is given.
+Job = tuple[str, list[str], "Callable[[], Iterator[Row]]", float]
+
+
+def versions_of(library: Library) -> str:
+    package = library.package or library.root
+    if library.root in sys.stdlib_module_names:
+        own = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+    else:
+        own = f"{package} {importlib.metadata.version(package)}"
+    return f"{own}, torch {torch.__version__.partition('+')[0]}, numpy {importlib.metadata.version('numpy')}"
+
+
+def is_installed(library: Library) -> bool:
+    try:
+        return importlib.util.find_spec(library.root) is not None
+    except ImportError:
+        return False
+
+
+def measure(library: Library, journal: Path, folder: Path) -> list[Row]:
+    """The rows of all callables, from the journal where they are there."""
+    done: dict[str, list[Row]] = {}
+    if journal.exists():
+        done = {kept["of"]: kept["rows"] for kept in map(json.loads, journal.read_text("utf-8").splitlines())}
+    rows: list[Row] = []
+    known: set[str] = set()
+    jobs = list(_jobs(library, known, folder))
+    start = time.monotonic()
+    with journal.open("a", encoding="utf-8") as file:
+        for number, (name, aliases, work, seconds) in enumerate(jobs):
+            if name not in done:
+                done[name] = forked(work, seconds, folder)
+                file.write(json.dumps({"of": name, "rows": done[name]}) + "\n")
+                file.flush()
+            known |= {row["code"] for row in done[name] if row.get("code")}
+            for row in done[name]:
+                rows.append({"name": name, **row, "aliases": aliases if row.get("name") == name else []})
+            if number % 50 == 0 or number == len(jobs) - 1:
+                print(f"{library.root}: {number + 1} of {len(jobs)}, {time.monotonic() - start:.0f} s", file=sys.stderr)
+    return rows
+
+
+def _jobs(library: Library, known: set[str], folder: Path) -> Iterator[Job]:
+    for call, _ in library.trials:
+        yield call, [], partial(measured_by_hand, library, call), SECONDS
+    for thing in library.things:
+        make = thing_of(library, thing.make)
+        name = f"{library.root}.{thing.name}"
+        for row in forked(partial(methods_in, make), SECONDS, folder):
+            if row.get("code", "") not in known | {""}:
+                known.add(row["code"])
+                work = partial(of_method, name, make, row["method"], row["code"], library.plain)
+                yield f"{name}#{row['method']}", [], work, SECONDS
+    for named in callables_of(library.root, library.modules, library.walks):
+        function = named.function
+        if inspect.isclass(function) and library.methods:
+            work = partial(of_class, named.name, function, library.plain, known)
+            yield named.name, list(named.aliases), work, SECONDS_OF_CLASS
+        else:
+            work = partial(of_function, named.name, function, library.plain)
+            yield named.name, list(named.aliases), work, SECONDS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("libraries", nargs="*", help="by the names that they are imported by")
+    parser.add_argument("--check", action="store_true", help="name the rows that differ, exit 1 if there are any")
+    parser.add_argument("--every", type=int, default=1, help="with --check: only every Nth row")
+    arguments = parser.parse_args()
+    libraries = [library_of(name) for name in arguments.libraries] or list(filter(is_installed, LIBRARIES))
+    torch.set_num_threads(1)
+    register()
+    folder = Path(tempfile.mkdtemp(prefix="tonumpy-sinks-"))
+    journals = Path(tempfile.gettempdir(), "tonumpy-sinks")
+    journals.mkdir(exist_ok=True)
+    status = 0
+    for library in libraries:
+        versions = versions_of(library)
+        child = os.fork()
+        if child:
+            status |= os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            continue
+        for name in (library.root, *library.modules, *ALSO.get(library.root, ())):
+            importlib.import_module(name)  # before anything is confined
+        if arguments.check:
+            table = json.loads(path_of(library).read_text("utf-8"))["functions"]
+            names = differing(library, table, arguments.every, folder)
+            print("\n".join(names))
+            os._exit(1 if names else 0)
+        rows = measure(library, journals / f"{library.root} {versions}.jsonl", folder)
+        modules = modules_of(library.root, library.modules, library.walks)
+        path_of(library).write_text(written(library, versions, rows, modules), "utf-8")
+        os._exit(0)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

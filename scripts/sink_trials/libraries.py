@@ -1,0 +1,172 @@
+"""The libraries that are measured, and what no automatic call can make: objects, each with the reason why.
+
+An object is an expression; `file` is a path in a folder of its own, and the letters are the arrays of values.py.
+Classes that can be called with such arrays, or with nothing, need no line here: they are found.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Thing(NamedTuple):
+    """An object whose methods are tried: `name` is what makes it for users, `make` what makes it here."""
+
+    name: str
+    make: str
+    why: str
+
+
+class Library(NamedTuple):
+    """`package` is its name on PyPI, where that is another; `modules` those to which no attribute leads.
+
+    `plain`: it is no array that a tensor is held against, but the equal number or list. `trials`: calls by hand."""
+
+    root: str
+    package: str = ""
+    modules: tuple[str, ...] = ()
+    things: tuple[Thing, ...] = ()
+    plain: bool = False
+    trials: tuple[tuple[str, str], ...] = ()  # a call, and why no automatic one is made
+    methods: bool = True  # whether classes are made and their methods tried
+    walks: bool = True  # through the modules inside; not where these are the library's own business
+
+
+_FIGURE = "a figure takes sizes, and arrays would be such"
+_ARTIST = "its axes make it"
+_FILE = "it needs a file"
+
+LIBRARIES: tuple[Library, ...] = (
+    Library("numpy", modules=("numpy.testing", "numpy.lib.stride_tricks"), trials=(
+        ("numpy.savez(file, v)", "what stands behind `*args` is not tried beside a file"),
+        ("numpy.savez(file, a=v)", "`**kwds` says no names"),
+        ("numpy.savez_compressed(file, v)", "as savez"),
+        ("numpy.savez_compressed(file, a=v)", "as savez"),
+        ("numpy.einsum('i,i', v, v)", "only a pattern that fits the arrays works"),
+        ("numpy.random.choice(v)", "a method of an object that is made at import"),
+    )),
+    Library("scipy", modules=("scipy.io.wavfile",), trials=(
+        ("scipy.stats.norm.pdf(v)", "a method of an object that is made at import"),
+        ("scipy.stats.norm.cdf(v)", "as norm.pdf"),
+        ("scipy.stats.norm.logpdf(v)", "as norm.pdf"),
+        ("scipy.stats.norm.ppf(v)", "as norm.pdf"),
+        ("scipy.io.savemat(file, {'a': 1})", "a dict of arrays is asked for"),
+        ("scipy.io.wavfile.write(wav, 16000, v)", "the rate stands between file and data"),
+    )),
+    Library("sklearn", "scikit-learn"),
+    Library("matplotlib", modules=(
+        "matplotlib.pyplot", "matplotlib.figure", "matplotlib.patches", "matplotlib.collections", "matplotlib.lines",
+        "matplotlib.image", "matplotlib.colors", "matplotlib.animation", "matplotlib.tri", "matplotlib.mlab",
+        "matplotlib.cbook", "mpl_toolkits.mplot3d.art3d",
+    ), walks=False, things=(
+        Thing("Axes", "figure.Figure().add_subplot()", _FIGURE),
+        Thing("Axes3D", "figure.Figure().add_subplot(projection='3d')", _FIGURE),
+        Thing("PolarAxes", "figure.Figure().add_subplot(projection='polar')", _FIGURE),
+        Thing("Figure", "figure.Figure()", _FIGURE),
+        Thing("Line2D", "figure.Figure().add_subplot().plot([0, 1])[0]", _ARTIST),
+        Thing("PathCollection", "figure.Figure().add_subplot().scatter([0, 1], [0, 1])", _ARTIST),
+        Thing("AxesImage", "figure.Figure().add_subplot().imshow([[0, 1]])", _ARTIST),
+        Thing("Rectangle", "figure.Figure().add_subplot().bar([0], [1])[0]", _ARTIST),
+        Thing("QuadMesh", "figure.Figure().add_subplot().pcolormesh([[0, 1], [1, 2]])", _ARTIST),
+        Thing("Quiver", "figure.Figure().add_subplot().quiver([0, 1], [0, 1])", _ARTIST),
+    )),
+    Library("pandas", modules=("pandas.plotting", "pandas.api.types"), walks=False),
+    Library("seaborn", walks=False),
+    Library("cv2", "opencv-python-headless", trials=(
+        ("cv2.drawContours(u, k, -1, (1, 1, 1))", "contours are a list of arrays of points"),
+        ("cv2.polylines(u, k, True, (1, 1, 1))", "as drawContours"),
+        ("cv2.fillPoly(u, k, (1, 1, 1))", "as drawContours"),
+        ("cv2.imencode('.png', u)", "a name of a format is asked for"),
+        ("cv2.applyColorMap(u, 2)", "the name of the map is a number"),
+    )),
+    Library("PIL", "pillow", modules=("PIL.Image", "PIL.ImageDraw", "PIL.ImageOps"), walks=False, things=(
+        Thing("Image", "Image.new('RGB', (8, 8))", "it is made by a function, of a size"),
+        Thing("ImageDraw", "ImageDraw.Draw(Image.new('RGB', (8, 8)))", "it draws on an image"),
+    )),
+    Library("polars", things=()),
+    Library("networkx", trials=()),
+    Library("skimage", "scikit-image"),
+    Library("imageio", modules=("imageio.v2", "imageio.v3"), trials=(
+        ("imageio.imwrite(png, u)", "the name of a file says its format"),
+        ("imageio.imsave(png, u)", "as imwrite"),
+        ("imageio.mimsave(gif, u)", "as imwrite"),
+        ("imageio.mimwrite(gif, u)", "as imwrite"),
+        ("imageio.v2.imwrite(png, u)", "as imwrite"),
+        ("imageio.v2.imsave(png, u)", "as imwrite"),
+        ("imageio.v2.mimsave(gif, u)", "as imwrite"),
+        ("imageio.v2.mimwrite(gif, u)", "as imwrite"),
+        ("imageio.v3.imwrite(png, u)", "as imwrite"),
+    ), things=(Thing("get_writer", "imageio.get_writer(file + '.gif')", _FILE),)),
+    Library("statsmodels", modules=("statsmodels.api", "statsmodels.tsa.api", "statsmodels.stats.api")),
+    Library("h5py", things=(
+        Thing("File", "h5py.File(file, 'w')", _FILE),
+        Thing("Group", "h5py.File(file, 'w').create_group('a')", _FILE),
+        Thing("Dataset", "h5py.File(file, 'w').create_dataset('a', data=v)", _FILE),
+    ), trials=(
+        ("*.create_dataset('a', data=v)", "`**kwds` says no names"),
+        ("*.require_dataset('a', (6,), 'f', data=v)", "`**kwds` says no names"),
+    )),
+    Library("plotly", modules=("plotly.express", "plotly.graph_objects", "plotly.figure_factory"), things=(
+        Thing("Figure", "graph_objects.Figure()", "a figure takes traces, no arrays"),
+    )),
+    Library("xarray"),
+    Library("zarr"),
+    Library("tensorboardX", things=(Thing("SummaryWriter", "tensorboardX.SummaryWriter(file)", _FILE),)),
+    Library("torch.utils.tensorboard", "tensorboard", things=(
+        Thing("SummaryWriter", "SummaryWriter(file)", _FILE),
+    )),
+    Library("wandb"),
+    Library("gymnasium", modules=("gymnasium.spaces",), things=(
+        Thing("Box", "spaces.Box(0, 1, (6,))", "a space has bounds and a shape"),
+        Thing("Discrete", "spaces.Discrete(6)", "a space has a size"),
+        Thing("MultiDiscrete", "spaces.MultiDiscrete([4, 4, 4, 4, 4, 4])", "a space has a size"),
+        Thing("MultiBinary", "spaces.MultiBinary(6)", "a space has a size"),
+    )),
+    Library("shap"),
+    Library("lime", modules=("lime.lime_tabular", "lime.lime_image")),
+    Library("umap", "umap-learn"),
+    Library("xgboost"),
+    Library("lightgbm"),
+    Library("catboost"),
+    Library("faiss", "faiss-cpu", things=(
+        Thing("IndexFlatL2", "trained(faiss.IndexFlatL2(4))", "an index has a dimension"),
+        Thing("IndexFlatIP", "trained(faiss.IndexFlatIP(4))", "an index has a dimension"),
+        Thing("Kmeans", "faiss.Kmeans(4, 2)", "it has a dimension and a number"),
+    )),
+    Library("hnswlib", things=(
+        Thing("Index", "made(hnswlib.Index('l2', 4))", "an index has a space and a dimension"),
+    )),
+    Library("annoy", things=(
+        Thing("AnnoyIndex", "annoy.AnnoyIndex(4, 'angular')", "an index has a dimension and a metric"),
+    )),
+    Library("librosa", modules=("librosa.feature", "librosa.effects", "librosa.onset", "librosa.beat")),
+    Library("soundfile", trials=(("soundfile.write(wav, v, 16000)", "the name of a file says its format"),)),
+    Library("trimesh"),
+    Library("bokeh", modules=("bokeh.plotting", "bokeh.models"), things=(
+        Thing("figure", "plotting.figure()", "a figure takes settings, no arrays"),
+    ), methods=False),
+    Library("altair"),
+    Library("netCDF4"),
+    Library("numba"),
+    Library("cvxpy"),
+    Library("onnxruntime"),
+    Library("open3d"),
+    Library("pyvista"),
+    Library("json", plain=True, methods=False, trials=(("json.dump(v, handle)", "a file is asked for that is open"),)),
+    Library("csv", plain=True, things=(
+        Thing("writer", "csv.writer(open(file, 'w'))", _FILE),
+        Thing("DictWriter", "csv.DictWriter(open(file, 'w'), ['a'])", _FILE),
+    )),
+    Library("struct", plain=True, trials=(
+        ("struct.pack('f', s)", "a pattern that fits the number"),
+        ("struct.pack('6f', *v)", "a pattern that fits the numbers"),
+    )),
+    Library("pickle", plain=True),
+    Library("math", plain=True),
+    Library("statistics", plain=True, methods=False),
+    Library("random", plain=True, methods=False),
+)
+
+
+def library_of(root: str) -> Library:
+    return next(each for each in LIBRARIES if each.root == root)

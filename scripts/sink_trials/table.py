@@ -1,0 +1,175 @@
+"""Makes of what was tried the table of a library, one line a function, and reads such a line again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from sink_trials.outcomes import LETTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sink_trials.libraries import Library
+    from sink_trials.trial import Row
+
+FOLDER = Path(__file__).parent.parent.parent / "src" / "tonumpy" / "sinks" / "libraries"
+ALL = "".join(LETTERS.values())
+# What objects of other libraries, and tensors, have too: as `x.reshape(...)` says nothing of whose it is.
+_SHARED = frozenset(name for kind in (torch.Tensor, torch.nn.Module, list, dict, str, set) for name in dir(kind))
+
+
+# What a tensor of other numbers or another shape may not raise, where it is raised for one.
+_OF_VALUES = frozenset("ValueError IndexError RuntimeError AssertionError OverflowError KeyError".split())
+
+
+def path_of(library: Library) -> Path:
+    return FOLDER / f"{library.root}.json"
+
+
+def written(library: Library, versions: str, rows: list[Row], modules: list[str]) -> str:
+    functions, counts = table_of(library, rows)
+    head = {"measured": versions, "counts": counts, "modules": modules}
+    lines = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
+    of_functions = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(functions.items()))
+    return "{\n" + ",\n".join(lines) + ',\n"functions": {\n' + of_functions + "\n}\n}\n"
+
+
+def table_of(library: Library, rows: list[Row]) -> tuple[dict[str, list[str] | str], dict[str, int]]:
+    functions: dict[str, list[str] | str] = {}
+    methods: dict[str, dict[str, tuple[list[str], bool]]] = {}
+    counts: Counter[str] = Counter(tried=0, accept=0, grad=0, device=0, bfloat16=0, sparse=0, every=0, unfinished=0)
+    things = {f"{library.root}.{thing.name}" for thing in library.things}
+    for row in _merged(rows, counts):
+        counts["tried"] += 1
+        counts["accept"] += row["accepts"]
+        entry = list(texts_of(row["found"], "!!" if library.plain else "!"))
+        _count(entry, counts)
+        name = row["name"].removeprefix(f"{library.root}.")
+        if "#" in name:
+            owner, _, method = name.partition("#")
+            if method not in _SHARED or f"{library.root}.{owner}" in things:
+                methods.setdefault(method, {})[owner] = (entry, row["accepts"])
+        elif entry:
+            functions[name] = entry
+            for alias in row.get("aliases", ()):
+                functions[alias.removeprefix(f"{library.root}.")] = name
+    for method, owners in methods.items():
+        functions.update(of_methods(method, owners, library.things[0].name if library.things else ""))
+    return functions, dict(counts)
+
+
+def _merged(rows: list[Row], counts: Counter[str]) -> list[Row]:
+    """One row a name: a call that is written by hand stands beside those that are found."""
+    merged: dict[str, Row] = {}
+    for row in rows:
+        if "unfinished" in row:
+            counts["unfinished"] += 1
+            continue
+        known = merged.setdefault(row["name"], {"name": row["name"], "accepts": False, "found": {}, "aliases": []})
+        known["accepts"] |= row["accepts"]
+        known["aliases"] += row["aliases"]
+        for place, ways in row["found"].items():
+            for way, outcomes in ways.items():
+                known["found"].setdefault(place, {}).setdefault(way, []).extend(outcomes)
+    return list(merged.values())
+
+
+def of_methods(method: str, owners: dict[str, tuple[list[str], bool]], first: str) -> dict[str, list[str] | str]:
+    """`*#method` is what an object does whose class is not known: what the first of the library's things does, which is
+    what its users mostly have, or where nine in ten of those that take an array agree, one argument at a time. Those
+    that differ have a line of their own."""
+    taking = {owner: entry for owner, (entry, accepts) in owners.items() if accepts}
+    if not taking:
+        return {}
+    heads = Counter(head_of(text) for entry in taking.values() for text in entry)
+    common = [
+        next(text for entry in taking.values() for text in entry if head_of(text) == head)
+        for head, count in heads.items()
+        if count * 10 >= len(taking) * 9
+    ]
+    common = taking.get(first, common)
+    wanted = sorted(map(head_of, common))
+    found: dict[str, list[str] | str] = {f"*#{method}": common} if common else {}
+    for owner, entry in taking.items():
+        if sorted(map(head_of, entry)) != wanted:
+            found[f"{owner}#{method}"] = entry
+    return found
+
+
+def head_of(text: str) -> str:
+    """Without the call, and whether the same comes out, in which classes may differ."""
+    return text.partition(" (")[0].replace("~", "")
+
+
+def texts_of(found: dict[str, dict[str, list[list[Any]]]], never: str) -> Iterable[str]:
+    """Of each parameter that refuses something: `a:0 tensor items=gd (v)`; see tonumpy.sinks.consumers.
+
+    `never` marks the error that every tensor raises."""
+    for place, ways in found.items():
+        name, position = json.loads(place)
+        words, calls = [], []
+        for way, outcomes in ways.items():
+            word = _word(way, outcomes, never)
+            if word:
+                words.append(word)
+                calls.append(outcomes[0][0])
+        if words:
+            yield f"{name or ''}:{'' if position is None else position} {' '.join(words)} {calls[0]}"
+
+
+def is_claimed(text: str, now: str) -> bool:
+    """Whether all that a text says is refused is refused by what was measured now, of one call alone."""
+    place, claims = _claims(text)
+    place_now, found = _claims(now)
+    return place == place_now and all(
+        kind in found and error == found[kind][1] and sorts <= found[kind][0] for kind, (sorts, error) in claims.items()
+    )
+
+
+def _claims(text: str) -> tuple[str, dict[str, tuple[frozenset[str], str]]]:
+    """The place, and by way the letters that are refused, or the error that every tensor raises."""
+    place, *words = text.partition(" (")[0].split()
+    claims = {}
+    for word in words:
+        way, _, error = word.partition("!")
+        kind, _, sorts = way.partition("=")
+        claims[kind.rstrip("~")] = frozenset("" if error else sorts or ALL), error
+    return place, claims
+
+
+def _word(way: str, outcomes: list[list[Any]], never: str) -> str:
+    """What all calls agree on; one that takes no tensor at all says nothing beside one that does, nor a single number
+    beside arrays."""
+    outcomes = [each for each in outcomes if not re.search(r"\bs\b", each[0])] or outcomes
+    outcomes = [each for each in outcomes if each[3] not in _OF_VALUES]
+    if not outcomes:
+        return ""
+    working = [each for each in outcomes if not each[3]]
+    if not working:
+        return f"{way}{never}{outcomes[0][3]}"
+    refused = "".join(letter for letter in ALL if _is_refused(letter, working))
+    if not refused:
+        return ""
+    mark = "" if all(is_same for *_, is_same in working) else "~"
+    return way + mark + ("" if refused == ALL else f"={refused}")
+
+
+def _is_refused(letter: str, outcomes: list[list[Any]]) -> bool:
+    tried = [each for each in outcomes if letter not in each[2]]
+    if tried:
+        return all(letter in each[1] for each in tried)
+    return letter != "d" and _is_refused("d", outcomes)  # integers have no grad: they are converted as others are
+
+
+def _count(entry: list[str], counts: Counter[str]) -> None:
+    words = [word for text in entry for word in text.partition(" (")[0].split()[1:]]
+    refused = {letter for word in words if "!" not in word for letter in (word.partition("=")[2] or ALL)}
+    for name, letter in LETTERS.items():
+        counts[name] += letter in refused
+    counts["every"] += any("!" in word for word in words)

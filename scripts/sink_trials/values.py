@@ -1,0 +1,74 @@
+"""What a call is given: arrays by a letter, each of which is made a tensor of every sort, and what is no array."""
+
+from __future__ import annotations
+
+import ast
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FEW = np.random.default_rng(0)
+ARRAYS: dict[str, np.ndarray] = {
+    "v": np.array([0.5, 0.25, 0.75, 1.0, 0.125, 2.0], "f"),
+    "m": np.array([[4.0, 1, 0.5, 0.25], [1, 3, 0.5, 0.5], [0.5, 0.5, 5, 1], [0.25, 0.5, 1, 6]], "f"),
+    "r": np.array([1.0, 2.0, 4.0, 8.0], "f"),  # one number for each row of m
+    "l": np.array([0, 1, 1, 0]),  # and one label
+    "i": np.array([0, 1, 2, 1, 0, 3]),
+    "b": np.array([0, 1, 1, 1, 0, 0]),
+    "s": np.array(0.5, "f"),
+    "p": np.linspace(0, 1, 192, dtype="f").reshape(8, 8, 3),
+    "u": np.arange(192, dtype="u1").reshape(8, 8, 3),
+    "g": np.arange(256, dtype="u1").reshape(16, 16),
+    "c": np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], "f"),
+    "a": np.array([[1.0, 0, 0.5], [0, 1, 0.5]], "f"),  # an affine map
+    "k": np.array([[0, 1, 2], [0, 1, 3]]),
+    "t": _FEW.standard_normal(4096).astype("f"),
+    "x": _FEW.standard_normal((40, 4)).astype("f"),  # a table of samples
+    "y": (np.arange(40) % 2).astype("i8"),  # and their labels
+}
+FILES = {"file": "", "png": ".png", "gif": ".gif", "wav": ".wav"}
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {"function": np.sum, "identity": lambda value: value}
+
+SORTS = ("plain", "grad", "device", "bfloat16", "sparse")
+# Nor do plain tensors of these work where every tensor is said to be refused.
+OTHER_DTYPES = {"double": torch.double, "int": torch.int64, "byte": torch.uint8, "bool": torch.bool}
+# How a tensor is given: itself, in a list (two ways), or in a dict.
+WAYS: dict[str, tuple[Callable[[Any], object], ...]] = {
+    "tensor": (lambda value: value,),
+    "items": (lambda value: [value, value], list),
+    "values": (lambda value: {"a": value},),
+}
+
+
+def evaluated(text: str) -> Any:  # noqa: ANN401
+    """What a text of a call that is no letter of an array stands for."""
+    if text in FILES:
+        return os.path.join(tempfile.gettempdir(), f"tried{FILES[text]}")
+    if text == "handle":
+        return open(evaluated("file"), "w", encoding="utf-8")
+    return FUNCTIONS[text] if text in FUNCTIONS else ast.literal_eval(text)
+
+
+def tensors_of(array: np.ndarray, sort: str) -> list[torch.Tensor]:
+    """The tensors of a sort that are equal to an array; none where there are no such."""
+    tensor = torch.from_numpy(array.copy())
+    if sort == "plain":
+        return [tensor]
+    if sort in OTHER_DTYPES:
+        return [tensor.to(OTHER_DTYPES[sort])]
+    if sort == "device":
+        return [tensor.to("toy")]
+    if sort == "grad":
+        if not tensor.is_floating_point():
+            return []
+        leaf = tensor.requires_grad_()
+        return [leaf, leaf * 1]  # some things are refused to one of the two alone
+    if sort == "bfloat16":
+        return [tensor.bfloat16()] if tensor.is_floating_point() else []
+    return [tensor.to_sparse()] if tensor.dim() else []
