@@ -70,7 +70,7 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             "x.detach().cpu().mul(w.cpu()).numpy()",
             "TNP102",
-            "`.cpu()` without `.detach()` after `.mul(...)` on a tensor that may require grad: can raise RuntimeError",
+            "`.mul(...)` can undo the detach; `.numpy()` on a tensor that may require grad: can raise RuntimeError",
             "Add `.detach()`",
         ),
         (
@@ -82,20 +82,20 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             "x.detach().cpu().cuda().numpy()",
             "TNP103",
-            "`.detach()` without `.cpu()` after `.cuda()` on a tensor that is not on the CPU: raises TypeError",
+            "`.cuda()` undoes the move to the CPU; `.numpy()` on a tensor that is not on the CPU: raises TypeError",
             "Add `.cpu()`",
         ),
         (
             "np.asarray(x.cuda())",
             "TNP104",
             "`np.asarray` converts a tensor that is not on the CPU, so NumPy raises TypeError",
-            "Add `.detach().cpu().numpy()`",
+            "Add `.detach().cpu().numpy()` to `x.cuda()`",
         ),
         (
             "plt.plot(x.to(device))",
             "TNP104",
             PLOTS + "a tensor that is on a device chosen at run time: on a GPU NumPy raises TypeError",
-            "Add `.detach().cpu().numpy()`",
+            "Add `.detach().cpu().numpy()` to `x.to(device)`",
         ),
         (
             "y = torch.ones(3, requires_grad=True)\nplt.plot(y.cpu())",
@@ -131,13 +131,13 @@ SHARES = "`.numpy()` shares memory with the tensor: "
                 "`plt.scatter` converts a tensor that is not on the CPU, so NumPy raises TypeError;"
                 " 1 more argument raises too"
             ),
-            "Add `.detach().cpu().numpy()` to 2 arguments",
+            "Add `.detach().cpu().numpy()` to `x.cuda()` and `w.cuda()`",
         ),
         (
             "y = nn.Linear(3, 3)(x)\nplt.plot(y)",
             "TNP104",
             PLOTS + "a tensor computed from model parameters: it requires grad, so NumPy raises RuntimeError",
-            "Add `.detach().cpu().numpy()`",
+            "Add `.detach().cpu().numpy()` to `y`",
         ),
         (
             "np.asarray(x.cuda().bfloat16())",
@@ -146,19 +146,19 @@ SHARES = "`.numpy()` shares memory with the tensor: "
                 "`np.asarray` converts a tensor that is not on the CPU and has dtype `bfloat16`, which NumPy lacks:"
                 " raises TypeError"
             ),
-            "Add `.detach().cpu().float().numpy()`",
+            "Add `.detach().cpu().float().numpy()` to `x.cuda().bfloat16()`",
         ),
         (
             "np.ones(3) * x.cuda()",
             "TNP108",
             "`np.ones(3) * x.cuda()`: `ndarray * Tensor` always raises TypeError",
-            "Add `.detach().cpu().numpy()`",
+            "Add `.detach().cpu().numpy()` to `x.cuda()`",
         ),
         (
             "x.cuda() > np.ones(3)",
             "TNP108",
             "`x.cuda() > np.ones(3)`: `Tensor > ndarray` always raises TypeError",
-            "Add `.detach().cpu().numpy()`",
+            "Add `.detach().cpu().numpy()` to `x.cuda()`",
         ),
         (
             "x.cuda()[0] = np.ones(3)",
@@ -173,7 +173,7 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "a = np.ones(3)\na[x.cuda()]",
             "TNP108",
             "`a[x.cuda()]` converts its index, a tensor that is not on the CPU, so NumPy raises TypeError",
-            "Add `.detach().cpu().numpy()`",
+            "Add `.detach().cpu().numpy()` to `x.cuda()`",
         ),
         (
             "x.bfloat16().numpy()",

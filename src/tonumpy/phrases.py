@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from tonumpy.inference.memory.held import Overwritten
     from tonumpy.inference.memory.regions import Side
 
+# What to do where there is no fix that says it.
+CONVERT = "convert it first, `.detach().cpu().numpy()`"
 _SUBJECTS = {"tensor": "a tensor", "likely": "a likely tensor", "possible": "a possible tensor (type unknown)"}
 
 

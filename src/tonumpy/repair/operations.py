@@ -10,6 +10,7 @@ from tonumpy.inference.index.bindings import defaults_of, names_in
 from tonumpy.inference.knowledge.chains import Chain, Link, Role
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
+from tonumpy.text.quoted import quoted
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -195,12 +196,14 @@ def describe(operations: tuple[Operation, ...]) -> str:
     moved = {each.before.attr for each in operations if isinstance(each, AddLinks) and removed & {*each.methods}}
     if removed and moved:
         return f"Move `.{removed.pop()}()` before `.{moved.pop()}()`"
+    converted = [each for each in operations if isinstance(each, Convert)]
     in_order = sorted(operations, key=lambda each: isinstance(each, Convert))  # `.numpy()` stands behind all links
     words = list(dict.fromkeys(map(_words, in_order)))
     further = (word.removeprefix("add ") if before.startswith("add ") else word for before, word in pairwise(words))
     told = " and ".join((*words[:1], *further))
-    times = sum(isinstance(each, Convert) for each in operations) if len(words) == 1 else 1
-    return f"{told[:1].upper()}{told[1:]}{f' to {times} arguments' if times > 1 else ''}"
+    places = [quoted(each.argument) or "the tensor" for each in converted]
+    where = f" to {' and '.join(places)}" if converted and len(converted) == len(operations) else ""
+    return f"{told[:1].upper()}{told[1:]}{where}"
 
 
 def _words(operation: Operation) -> str:

@@ -67,7 +67,7 @@ import ast
 
 from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.phrases import in_trouble
+from tonumpy.phrases import CONVERT, in_trouble
 from tonumpy.repair.operations import convert_argument
 from tonumpy.text.candidates import OperationSite
 
@@ -97,7 +97,8 @@ def check(conversion: ImplicitConversion) -> str | None:
         outcome = "is always `True`" if conversion.mixture == "difference" else "always raises TypeError"
         return f"{code}: `{_operands(conversion)}` {outcome}"
     what = "converts its index, " if conversion.mixture == "index" else "converts "
-    return f"{code} {what}{in_trouble(conversion)}" if conversion.trouble else None
+    advice = "" if repair(conversion, "links") else f"; {CONVERT}"
+    return f"{code} {what}{in_trouble(conversion)}{advice}" if conversion.trouble else None
 
 
 def _operands(conversion: ImplicitConversion) -> str:

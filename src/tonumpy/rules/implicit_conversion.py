@@ -66,12 +66,11 @@ the list is also used for training, convert a copy. Nor is there one where array
 
 from __future__ import annotations
 
-import ast
-
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.phrases import in_trouble
+from tonumpy.phrases import CONVERT, in_trouble
 from tonumpy.repair.operations import convert_arguments
 from tonumpy.sinks.fillings import filling_of
+from tonumpy.text.quoted import quoted
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
@@ -91,7 +90,8 @@ def check(conversion: ImplicitConversion) -> str | None:
         return None
     others = len(conversion.others)
     more = "; 1 more argument raises too" if others == 1 else f"; {others} more arguments raise too" if others else ""
-    advice = f"; {_place_to_convert(conversion)}" if conversion.of_items else ""
+    is_repaired = bool(repair(conversion, "links"))
+    advice = "" if is_repaired else f"; {_place_to_convert(conversion) if conversion.of_items else CONVERT}"
     return f"`{conversion.function}` converts {in_trouble(conversion)}{more}{advice}"
 
 
@@ -101,10 +101,10 @@ def _place_to_convert(conversion: ImplicitConversion) -> str:
     if filling is None:
         return "convert each tensor before it goes into the list"
     if filling.other_reader is not None:
-        name = ast.unparse(conversion.argument)
-        here = f"`[each.detach().cpu().numpy() for each in {name}]`"
+        here = f"`[each.detach().cpu().numpy() for each in {filling.name}]`"
         return f"convert a copy, {here}, as line {filling.other_reader} reads the list too"
     if len(filling.calls) > 1:
         return f"convert where the list is filled: lines {', '.join(str(call.lineno) for call in filling.calls)}"
     (call,) = filling.calls
-    return f"convert at line {call.lineno}, `{ast.unparse(call)}`"
+    code = quoted(call)
+    return f"convert at line {call.lineno}{f', {code}' if code else ''}"

@@ -48,5 +48,7 @@ def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
     if conversion.candidate.is_forced or not chain.detach or not conversion.may_raise_by_device:
         return None
-    place = f"after `{chain.undoes_cpu.words}`" if chain.undoes_cpu else "before `.numpy()`"
-    return f"`{chain.detach.words}` without `.cpu()` {place} on {at_risk(conversion)}"
+    undone = chain.undoes_cpu
+    lacking = f"`{chain.detach.words}` without `.cpu()` before `.numpy()`"
+    what = f"`{undone.words}` undoes the move to the CPU; `.numpy()`" if undone else lacking
+    return f"{what} on {at_risk(conversion)}"

@@ -51,5 +51,7 @@ def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
     if conversion.candidate.is_forced or not chain.cpu or not conversion.may_raise_by_grad:
         return None
-    place = f"after `{chain.undoes_detach.words}`" if chain.undoes_detach else "before `.numpy()`"
-    return f"`{chain.cpu.words}` without `.detach()` {place} on {at_risk(conversion)}{lost(conversion)}"
+    undone = chain.undoes_detach
+    lacking = f"`{chain.cpu.words}` without `.detach()` before `.numpy()`"
+    what = f"`{undone.words}` can undo the detach; `.numpy()`" if undone else lacking
+    return f"{what} on {at_risk(conversion)}{lost(conversion)}"

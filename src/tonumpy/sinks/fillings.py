@@ -17,11 +17,12 @@ _FILL = frozenset(("append", "appendleft", "insert"))
 
 
 class Filling(NamedTuple):
-    """The calls that put a tensor into the list, in the order of the text; and another line that reads the list.
+    """The list's name; the calls that put a tensor into it, in the order of the text; another line that reads it.
 
     What is trained on needs its tensors: where something else reads the list, the items must not be converted.
     """
 
+    name: str
     calls: tuple[ast.Call, ...]
     other_reader: int | None
 
@@ -40,7 +41,7 @@ def filling_of(site: Site | OperationSite | ReturnSite, given: ast.expr) -> Fill
     harmless = {id(call.func.value) for call in calls if isinstance(call.func, ast.Attribute)}
     harmless |= {id(given), *_measured(scope)}
     readers = (each.lineno for each in _reads(scope, path) if id(each) not in harmless)
-    return Filling(calls, next(readers, None))
+    return Filling(path, calls, next(readers, None))
 
 
 def _calls(scope: ast.AST, path: str) -> Iterator[ast.Call]:
