@@ -12,7 +12,13 @@ from tonumpy.boundary.paths import configured_path, root_of
 from tonumpy.findings import CONFIDENCES, STYLES
 from tonumpy.globs import Exclude, excludes, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.prefilter import may_hold_candidates, may_hold_comments, may_hold_consumers, may_hold_sharers
+from tonumpy.text.prefilter import (
+    may_hold_candidates,
+    may_hold_comments,
+    may_hold_consumers,
+    may_hold_mixtures,
+    may_hold_sharers,
+)
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
@@ -114,14 +120,16 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
     if may_hold_candidates(data):
         return True
     consumers, sharers, comments = may_hold_consumers(data), may_hold_sharers(data), may_hold_comments(data)
-    if not consumers and not sharers and not comments:
+    mixtures = consumers or may_hold_mixtures(data)
+    if not mixtures and not sharers and not comments:
         return False
     from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
 
     chosen = settings()
     judged = {kind for rule in all_rules() if chosen.selects(rule) for kind in rule.judges}
     return (
-        (consumers and not judged.isdisjoint(("arguments", "operations")))
+        (consumers and "arguments" in judged)
+        or (mixtures and "operations" in judged)
         or (sharers and "memory" in judged)
         or (comments and "comments" in judged)
     )

@@ -21,7 +21,7 @@ from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span, find_candidates
 from tonumpy.text.caught import is_shown_to_raise
 from tonumpy.text.noqa import suppress
-from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers, may_hold_sharers
+from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers, may_hold_mixtures, may_hold_sharers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -157,11 +157,12 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
         found += _judgements(infer_sharers(module, sharers, sharing()), of_memory, source, settings)
     of_arguments = [rule for rule in rules if "arguments" in rule.judges]
     of_operations = [rule for rule in rules if "operations" in rule.judges]
-    if (of_arguments or of_operations) and may_hold_consumers(source.text):
+    hold_consumers = bool(of_arguments or of_operations) and may_hold_consumers(source.text)
+    if hold_consumers or (of_operations and may_hold_mixtures(source.text)):
         from tonumpy.sinks.trouble import Trouble  # only for files that may hold such: start-up
 
         trouble = Trouble(source)
-        if of_arguments:
+        if of_arguments and hold_consumers:
             found += _judgements(_arguments(module, trouble), of_arguments, source, settings)
         if of_operations:
             found += _judgements(_operations(module, trouble), of_operations, source, settings)

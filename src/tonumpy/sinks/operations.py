@@ -41,18 +41,34 @@ class Operands(NamedTuple):
 def find_operations(source: Source, trouble: Trouble | None = None) -> list[OperationSite]:
     trouble = trouble or Trouble(source)
     spelt = operations_spelt(source.text)
-    if not spelt.places or not trouble.begins:
-        return []
-    places = [place for place in spelt.places if trouble.is_around(place)]
-    rows = {source.position_at(place).row for place in places}
+    rows: dict[int, bool] = {}  # whether something around it says that the tensor may be in trouble
+    for place in spelt.places:
+        is_in_trouble = trouble.is_around(place)
+        if is_in_trouble or trouble.is_torch_around(place):
+            row = source.position_at(place).row
+            rows[row] = rows.get(row, False) or is_in_trouble
     if not rows:
         return []
     scopes: dict[ast.AST, PlainNames] = {}
     return [
         site
         for site in candidates.find_operations(source, sorted(rows), _KINDS, _is_of_two)
-        if _may_mix(site, spelt, scopes)
+        if (_may_always_raise(site) or any(map(rows.get, _rows_of(site)))) and _may_mix(site, spelt, scopes)
     ]
+
+
+def _rows_of(site: OperationSite) -> range:
+    return range(site.node.lineno, (site.node.end_lineno or site.node.lineno) + 1)
+
+
+def _may_always_raise(site: OperationSite) -> bool:
+    """Whether an array and a tensor raise here in either order, or in this one, whatever the tensor is like."""
+    node = site.node
+    if isinstance(node, ast.Compare):
+        return isinstance(node.ops[0], ORDER)
+    if isinstance(node, (ast.BinOp, ast.AugAssign)):
+        return not isinstance(node.op, ast.Div)
+    return isinstance(node.ctx, ast.Store)
 
 
 def operands_of(node: ast.expr | ast.AugAssign, statement: ast.stmt) -> Operands | None:

@@ -31,6 +31,9 @@ _BEGINNINGS = (
 )
 
 
+_TORCH = r"\b(?:torch|F|nn)\.(?!no_grad\b|load\b|device\b|manual_seed\b|Generator\b)|Tensor\b"
+
+
 class Trouble:
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -56,10 +59,23 @@ class Trouble:
 
     def is_around(self, place: int) -> bool:
         """Whether one begins in the function around an offset, or in the lines before the first, by its spelling."""
+        return self._is_one_around(self.begins, place)
+
+    def is_torch_around(self, place: int) -> bool:
+        """Whether something there is made by torch, or annotated as a tensor."""
+        return self._is_one_around(self._of_torch, place)
+
+    @cached_property
+    def _of_torch(self) -> list[int]:
+        return [match.start() for match in re.finditer(_TORCH, self._source.text)]
+
+    def _is_one_around(self, begins: list[int], place: int) -> bool:
         text = self._source.text
-        number = bisect_left(self.begins, max(text.rfind("def ", 0, place), 0))
+        number = bisect_left(begins, max(text.rfind("def ", 0, place), 0)) if begins else 0
+        if number == len(begins):
+            return False
         stop = text.find("def ", place)
-        return number < len(self.begins) and (stop == -1 or self.begins[number] < stop)
+        return stop == -1 or begins[number] < stop
 
     def is_near(self, place: int) -> bool:
         """Whether an offset is in one of `parts`."""

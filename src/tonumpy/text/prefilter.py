@@ -47,6 +47,13 @@ def may_hold_consumers(text: str | bytes) -> bool:
     return "torch" in text and _imports_consumer(text) and any(map(text.__contains__, TROUBLE))
 
 
+def may_hold_mixtures(text: str | bytes) -> bool:
+    """Whether an array and a tensor may meet in an operation that raises whatever the tensor is like."""
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    return "torch" in text and "import numpy" in text
+
+
 def may_hold_sharers(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         text = text.decode("latin-1")
