@@ -225,9 +225,12 @@ def _receivers(
 def _arguments(module: Module, trouble: Trouble) -> list[ImplicitConversion]:
     from tonumpy.sinks.arguments import infer_implicit  # only for files that may hold such calls: start-up
     from tonumpy.sinks.objectives import find_given  # the same: start-up
+    from tonumpy.sinks.stores import find_stores, infer_stores  # the same: start-up
 
     sites = [site for site in find_given(module.source, trouble) if not is_shown_to_raise(site)]
-    return infer_implicit(module, sites) if sites else []
+    stores = [site for site in find_stores(module.source, trouble) if not is_shown_to_raise(site)]
+    given = infer_implicit(module, sites) if sites else []
+    return [*given, *infer_stores(module, stores)] if stores else given
 
 
 def _operations(module: Module, trouble: Trouble) -> list[ImplicitConversion]:

@@ -190,7 +190,11 @@ def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
     if isinstance(receiver, Foreign):  # whose own values are none of torch's, but which converts them
         _, _, inside = (path_of(call.func.value) or "").partition(".")
         return consumer_of(f"{receiver.root}.{inside}".rstrip("."), call.func.attr)
-    return consumer_of(receiver.what, call.func.attr) if isinstance(receiver, Plain) else None
+    for each in members(receiver):  # `ax = ax or plt.gca()` is whatever it was given, which has this method, too
+        found = consumer_of(each.what, call.func.attr) if isinstance(each, Plain) else None
+        if found is not None:
+            return found
+    return None
 
 
 def _value(arguments: Arguments, argument: Argument) -> Value | None:

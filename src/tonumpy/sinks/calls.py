@@ -9,6 +9,7 @@ raises for every tensor is looked at wherever it stands.
 from __future__ import annotations
 
 import ast
+import re
 
 from tonumpy.inference.index.bindings import imports_of
 from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
@@ -32,7 +33,7 @@ def find_consumers(source: Source, trouble: Trouble | None = None) -> list[Site]
     places = places_spelt(source.text) if trouble.begins else []
     if not places:
         return []
-    names = imported(source.tree)
+    names = imported(source)
     rows = {source.position_at(each.offset).row for each in places if each.refuses or trouble.is_near(each.offset)}
 
     def is_wanted(call: ast.Call) -> bool:
@@ -70,12 +71,26 @@ def _plain_imports(tree: ast.Module) -> frozenset[str]:
     )
 
 
-def imported(tree: ast.Module) -> Names:
-    """What a module's own body imports of consumers, or of modules that hold them."""
+def imported(source: Source) -> Names:
+    """What a module imports of consumers, or of modules that hold them, in its own body or in a function."""
     return {
         name: imported.full_name
-        for statement in statements_of(tree.body)
+        for statement in (*statements_of(source.tree.body), *_imports_within(source.text))
         if isinstance(statement, (ast.Import, ast.ImportFrom))
         for name, imported in imports_of(statement)
         if not imported.level and imported.module.partition(".")[0] in CONSUMERS
     }
+
+
+# A name that is imported in one function may be another's in the next: what is called tells them apart in the end.
+_WITHIN = re.compile(rf"^[ \t]+((?:import|from)[ \t]+(?:{'|'.join(CONSUMERS)})\b[^\n(\\;#]*)", re.MULTILINE)
+
+
+def _imports_within(text: str) -> list[ast.stmt]:
+    found: list[ast.stmt] = []
+    for match in _WITHIN.finditer(text):
+        try:
+            found += ast.parse(match[1].strip()).body
+        except SyntaxError:  # in a text: `import numpy as np, and so on`
+            continue
+    return found

@@ -32,7 +32,7 @@ def find_given(source: Source, trouble: Trouble) -> list[Site | ReturnSite]:
 def find_objectives(source: Source, trouble: Trouble) -> list[ReturnSite]:
     """The `return` statements of such functions."""
     rows = source.rows_with("optimize") if trouble.begins else []
-    names = imported(source.tree) if rows else {}
+    names = imported(source) if rows else {}
     if not any(full.partition(".")[0] == "scipy" for full in names.values()):
         return []
     rows = [node.lineno for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _optimizes(node, names)]

@@ -68,7 +68,7 @@ def _may_always_raise(site: OperationSite) -> bool:
         return isinstance(node.ops[0], ORDER)
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         return not isinstance(node.op, ast.Div)
-    return isinstance(node.ctx, ast.Store)
+    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
 
 
 def operands_of(node: ast.expr | ast.AugAssign, statement: ast.stmt) -> Operands | None:

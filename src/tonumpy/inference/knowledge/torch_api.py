@@ -180,15 +180,7 @@ def module(name: str) -> Module | None:
 def _callable(name: str, entry: dict[str, Any]) -> Callable:
     return Callable(
         name,
-        tuple(
-            Result(
-                tuple(Output(*output) for output in result["outputs"]),
-                result.get("container", ""),
-                tuple(result.get("fields", ())),
-                tuple(result.get("when", ())),
-            )
-            for result in entry["results"]
-        ),
+        tuple(_result(name, result) for result in entry["results"]),
         tuple(Decider(*decider) for decider in entry.get("deciders", ())),
         tuple(entry.get("takes", ())),
         tuple(entry.get("writes", ())),
@@ -198,3 +190,15 @@ def _callable(name: str, entry: dict[str, Any]) -> Callable:
         tuple(entry.get("gradless", ())),
         entry.get("may_reduce", False),
     )
+
+
+# What gives as many as the tensor has rows, or as it is asked for; all samples of them have the same number.
+_OF_ANY_LENGTH = frozenset("unbind unbind_copy split_with_sizes split_with_sizes_copy".split())
+
+
+def _result(name: str, entry: dict[str, Any]) -> Result:
+    outputs = tuple(Output(*output) for output in entry["outputs"])
+    container = entry.get("container", "")
+    if container == "tuple" and name.rpartition(".")[2] in _OF_ANY_LENGTH:
+        outputs, container = outputs[:1], "sequence"
+    return Result(outputs, container, tuple(entry.get("fields", ())), tuple(entry.get("when", ())))

@@ -46,6 +46,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.elsewhere import calls_in_repository
 from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight, is_called_in_its_module, keeps_calls_in_sight
 from tonumpy.inference.summaries.parts import Entry
+from tonumpy.inference.summaries.worst_callers import OBJECTS_OF_LIBRARIES
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS
@@ -381,9 +382,16 @@ def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], bas
         for name, value in entry.arguments.items()
         if name not in detached and (most_sent(held_in(value)) or do_learn((value,)))
     }
+    objects = {name: join(each, Unknown(Reason.PARAMETER)) for name, each in entry.arguments.items() if _draws(each)}
+    known = {**detached, **in_trouble, **objects}
     if basis is not None and entry.grad_mode is False:
-        return Entry({**detached, **in_trouble}, False, evidence=entry.evidence | basis.about("grad mode"))
-    return Entry({**detached, **in_trouble}, None) if detached or in_trouble else OUT_OF_SIGHT
+        return Entry(known, False, evidence=entry.evidence | basis.about("grad mode"))
+    return Entry(known, None) if known else OUT_OF_SIGHT
+
+
+def _draws(value: Value) -> bool:
+    """Whether it is an object of a library whose methods make arrays of what they are given: the axes of a plot."""
+    return any(isinstance(each, Plain) and each.what.startswith(OBJECTS_OF_LIBRARIES) for each in members(value))
 
 
 def _in_trouble(value: Value) -> Value:

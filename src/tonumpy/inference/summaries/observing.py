@@ -149,7 +149,7 @@ def _observe_group(
         if analysis.looks_everywhere or not may_be_asked(module, scopes):
             return observed(entry, limit)
         if may_be_found is not None and can_be_told(module, scopes):
-            worst = entries_at_worst(module, analysis.entries.alone(module, scopes))
+            worst = entries_at_worst(module, scopes, analysis.entries.alone(module, scopes))
             if not any(may_be_found(group, observed(each, limit // 2)) for each in worst):
                 return {}
         alone: Observations = {}

@@ -11,6 +11,7 @@ from tonumpy.inference.lattice.values import (
     Instance,
     LibraryObject,
     Mapping,
+    Plain,
     Sent,
     Sequence,
     Tensor,
@@ -18,6 +19,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     mapped,
+    may_be,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.prefilter import LACKED_BY_NUMPY
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.summaries.parts import Entry
 
+OBJECTS_OF_LIBRARIES = ("matplotlib.", "h5py.", "pandas.")  # what makes arrays of what its methods are given
 _ANYTHING = Unknown(Reason.PARAMETER, sent=Sent.BY_CHOICE, learns=True)
 _TENSOR = Tensor(sent=Sent.BY_CHOICE, learns=True)
 _UNKNOWN_TO_NUMPY = _TENSOR._replace(dtype="bfloat16", layout="sparse", bit="conjugate")
@@ -47,11 +50,18 @@ def can_be_told(module: Module, scopes: Items[ast.AST]) -> bool:
     return not any(root_name(each) not in OBJECTS and f"def {each.attr}(" in text for each in called)
 
 
-def entries_at_worst(module: Module, alone: Entry) -> Iterator[Entry]:
+def entries_at_worst(module: Module, scopes: Items[ast.AST], alone: Entry) -> Iterator[Entry]:
     """How a function may be entered, from what it says itself; one for each sort of trouble that hides another."""
     yield _in_trouble(alone, _ANYTHING, _TENSOR)
     if any(isinstance(value, LibraryObject) for value in alone.arguments.values()):  # `layer: nn.Linear`
         yield _in_trouble(alone, _ANYTHING, _TENSOR, (Instance, LibraryObject))
+    node = scopes[-1]
+    assert isinstance(node, FUNCTIONS)
+    used = _used_as_objects(node, alone)
+    for root in OBJECTS_OF_LIBRARIES if used else ():
+        if root.rstrip(".") in module.source.text:
+            worst = _in_trouble(alone, _ANYTHING, _TENSOR)
+            yield worst._replace(arguments={**worst.arguments, **dict.fromkeys(used, Plain(f"{root}object"))})
     if any(word in module.source.text for word in LACKED_BY_NUMPY):
         yield _in_trouble(alone, _UNKNOWN_TO_NUMPY, _UNKNOWN_TO_NUMPY)
 
@@ -67,3 +77,14 @@ def _in_trouble(alone: Entry, anything: Value, tensor: Tensor, kept: tuple[type,
         return tensor if isinstance(value, Tensor) else anything
 
     return alone._replace(arguments={name: at_worst(value) for name, value in alone.arguments.items()})
+
+
+def _used_as_objects(node: ast.FunctionDef | ast.AsyncFunctionDef, alone: Entry) -> set[str]:
+    """The parameters of unknown kind that have methods called, or something put into them."""
+    used = {
+        root_name(each.func if isinstance(each, ast.Call) else each)
+        for each in walk(node)
+        if (isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute))
+        or (isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store))
+    }
+    return {name for name, value in alone.arguments.items() if name in used and may_be(value, Unknown)}

@@ -94,6 +94,10 @@ def value_of_annotation(node: ast.expr | None, resolve: Resolve) -> Value:
     return value
 
 
+# Of whose classes no object is or holds a tensor.
+_PLAIN_ROOTS = ("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.", "matplotlib.", "h5py.", "sklearn.")
+
+
 def value_of_class(cls: Value) -> Value:
     """An object of a class, given what the class's name evaluates to."""
     if isinstance(cls, Class):
@@ -118,7 +122,7 @@ def value_of_class(cls: Value) -> Value:
         return Foreign(root)
     if full == "torch.dtype":
         return Plain("dtype")
-    if full.startswith(("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.")) or full == "torch.Size":
+    if full.startswith(_PLAIN_ROOTS) or full == "torch.Size":
         return _builtin(short) if full.startswith("builtins.") else Plain(full, 1 if short in _ARRAYS else None)
     if full.startswith(("typing.", "collections.")):
         return _typing(short)

@@ -160,6 +160,8 @@ def settle(frame: Frame, value: Value) -> Value:
             dimensions = value.receiver.dimensions
             if is_device(value.name) and _holds_settings(value.receiver):
                 return Device(None, sent=Sent.AS_TOLD)  # `args.device`
+            if value.receiver.what.startswith("matplotlib."):
+                return value.receiver  # `axes.flat`, `fig.axes`
             return Plain("attribute", None if dimensions is None else arrays.of_attribute(dimensions, value.name))
         if isinstance(value.receiver, (Instance, Plain)):
             return learnt_from_name(Unknown(Reason.of_attribute(value.name)), value.name, frame)

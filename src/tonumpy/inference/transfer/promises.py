@@ -118,8 +118,15 @@ def _do_learn(frame: Frame, promise: Promise, owner: Value | None, arguments: Ar
         return False  # the parts of a module, which are modules
     if promise.grad in _OF_ITSELF and _is_module(frame, owner):
         return True
-    operands = _operands(promise.grad, None, arguments)
-    return operands is not None and do_learn(operands)
+    operands = _operands(promise.grad, None, arguments) or []
+    made_of = _made_of(owner) if promise.grad in (*_OF_ITSELF, "derived") else ()
+    return do_learn((*operands, *made_of))
+
+
+def _made_of(owner: Value | None) -> tuple[Value, ...]:
+    """The tensors of a distribution, whose own are made of them: `Normal(net(x), 1.0).mean`."""
+    is_made = isinstance(owner, LibraryObject) and owner.name.startswith("torch.distributions.")
+    return owner.arguments.values() if is_made and owner.arguments is not None else ()  # type: ignore[union-attr]
 
 
 def _is_module(frame: Frame, owner: Value | None) -> bool:

@@ -1,0 +1,85 @@
+"""Finds and judges what is put into tables and files, which make arrays of it: `table["x"] = t`, `file["a"][...] = t`.
+
+A column of pandas and a dataset of h5py take a tensor, and raise where NumPy does; measured with pandas 2.3 and 3.0 and
+h5py 3.16.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tonumpy.inference.lattice.values import Plain, evidence_in, is_text, members
+from tonumpy.inference.summaries.observing import observe
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.arguments import MAX_STATEMENTS, facts_of, made_of, spelt
+from tonumpy.sinks.plain_names import PlainNames
+from tonumpy.sinks.shapes import may_be_a_tensor
+from tonumpy.text import candidates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Items
+
+    from tonumpy.conversions import ImplicitConversion
+    from tonumpy.inference.index.module import Module
+    from tonumpy.inference.lattice.values import Value
+    from tonumpy.inference.summaries.observing import Observations
+    from tonumpy.sinks.trouble import Trouble
+    from tonumpy.text.candidates import OperationSite
+    from tonumpy.text.source import Source
+
+_LIBRARIES = ("h5py", "pandas")
+_STORE = re.compile(r"\][ \t]*=(?!=)")
+
+
+def find_stores(source: Source, trouble: Trouble) -> list[OperationSite]:
+    """The assignments that may put a tensor into a table or file, where something may go wrong."""
+    if not any(library in source.text for library in _LIBRARIES) or not trouble.begins:
+        return []
+    places = (match.start() for match in _STORE.finditer(source.text))
+    rows = {source.position_at(place).row for place in places if trouble.is_near(place)}
+    scopes: dict[ast.AST, PlainNames] = {}
+    found = []
+    for site in candidates.find_operations(source, sorted(rows), (ast.Subscript,), _is_stored):
+        scope, statement = site.scopes[-1], site.statement
+        if isinstance(statement, ast.Assign) and statement.targets == [site.node] and may_be_a_tensor(
+            statement.value, {}
+        ):
+            names = scopes.setdefault(scope, PlainNames(scope, frozenset()))
+            if not names.is_plain(statement.value):
+                found.append(site)
+    return found
+
+
+def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
+    """Those in trouble, if only without habits, in the order of the sites."""
+
+    def may_be_found(group: Items[OperationSite], observed: Observations) -> bool:
+        return any(_judged(site, observed) is not None for site in group)
+
+    observed = observe(module, sites, MAX_STATEMENTS, may_be_found=may_be_found)
+    judged = (_judged(site, observed) for site in sites)
+    return [each for each in judged if each is not None]
+
+
+def _judged(site: OperationSite, observed: Observations) -> ImplicitConversion | None:
+    seen = observed.get(id(site.node))
+    if seen is None or not isinstance(site.statement, ast.Assign) or len(seen.arguments.positional) != 2:
+        return None
+    key, value = seen.arguments.positional
+    facts = facts_of(value) if _takes(seen.receiver, key) else None
+    if facts is None:
+        return None
+    function = f"{spelt(site.node)} = ..."
+    found = made_of(site, function, site.statement.value, facts, seen, evidence_in(value))
+    found = found._replace(keeps_value=facts.is_sole)
+    return found if found.trouble or found.without_habits().trouble else None
+
+
+def _takes(receiver: Value, key: Value) -> bool:
+    roots = {each.what.partition(".")[0] for each in members(receiver) if isinstance(each, Plain)}
+    return "h5py" in roots or ("pandas" in roots and is_text(key))
+
+
+def _is_stored(node: ast.Subscript) -> bool:
+    return isinstance(node.ctx, ast.Store)
