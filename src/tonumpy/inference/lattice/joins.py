@@ -141,6 +141,7 @@ def _merge(first: Value, second: Value) -> Value | None:
             _join_made_from(first, second),
             first.dtype if first.dtype == second.dtype else None,
             first.evidence | second.evidence,
+            _sent_on_one_path(first, second),
         )
     if isinstance(first, Instance) and isinstance(second, Instance) and first.cls == second.cls:
         return Instance(
@@ -152,8 +153,14 @@ def _merge(first: Value, second: Value) -> Value | None:
             first.dtype if first.dtype == second.dtype else None,
             evidence=first.evidence | second.evidence,
             is_moved=first.is_moved or second.is_moved,
+            sent=_sent_on_one_path(first, second),
         )
     return None
+
+
+def _sent_on_one_path(first: LibraryObject | Instance, second: LibraryObject | Instance) -> Sent:
+    """What `if cuda: net.cuda()` leaves."""
+    return max(first.sent, second.sent)
 
 
 def join_arguments(first: Arguments, second: Arguments) -> Arguments:

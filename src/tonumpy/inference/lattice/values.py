@@ -172,6 +172,7 @@ class Instance(NamedTuple):
     real: Instance | None = None
     evidence: AllEvidence = PROVED
     is_moved: bool = False
+    sent: Sent = Sent.NOWHERE  # a module, on one path at least
 
 
 class LibraryObject(NamedTuple):
@@ -183,6 +184,7 @@ class LibraryObject(NamedTuple):
     arguments: Arguments | None = None
     dtype: str | None = None
     evidence: AllEvidence = PROVED
+    sent: Sent = Sent.NOWHERE
 
 
 class Method(NamedTuple):

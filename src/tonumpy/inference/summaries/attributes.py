@@ -297,5 +297,5 @@ def _any_number(value: Value) -> Value:
 
 def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
-    facts = (instance.on_cpu, instance.requires_grad, instance.dtype)
+    facts = (instance.on_cpu, instance.requires_grad, instance.dtype, instance.sent)
     return (instance.cls, instance.arguments, *facts, instance.written, instance.is_moved, name)

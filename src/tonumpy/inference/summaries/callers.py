@@ -46,7 +46,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.elsewhere import calls_in_repository
 from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight, is_called_in_its_module, keeps_calls_in_sight
 from tonumpy.inference.summaries.parts import Entry
-from tonumpy.inference.summaries.worst_callers import OBJECTS_OF_LIBRARIES
+from tonumpy.inference.summaries.worst_callers import is_object_of_library
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS
@@ -391,7 +391,7 @@ def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], bas
 
 def _draws(value: Value) -> bool:
     """Whether it is an object of a library whose methods make arrays of what they are given: the axes of a plot."""
-    return any(isinstance(each, Plain) and each.what.startswith(OBJECTS_OF_LIBRARIES) for each in members(value))
+    return any(map(is_object_of_library, members(value)))
 
 
 def _in_trouble(value: Value) -> Value:

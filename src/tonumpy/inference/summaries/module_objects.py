@@ -128,6 +128,8 @@ class ModuleObjects:
                 value = value._replace(requires_grad=None)
         if value.on_cpu is False:
             return value
+        if is_module and instance.on_cpu is None:
+            value = value._replace(sent=max(value.sent, instance.sent))
         return value._replace(on_cpu=instance.on_cpu if is_module else None)
 
     def _may_be_thawed(self, cls: Class) -> bool:

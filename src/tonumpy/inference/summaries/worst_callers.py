@@ -38,6 +38,10 @@ _TENSOR = Tensor(sent=Sent.BY_CHOICE, learns=True)
 _UNKNOWN_TO_NUMPY = _TENSOR._replace(dtype="bfloat16", layout="sparse", bit="conjugate")
 
 
+def is_object_of_library(value: Value) -> bool:
+    return isinstance(value, Plain) and value.what.startswith(OBJECTS_OF_LIBRARIES)
+
+
 def can_be_told(module: Module, scopes: Items[ast.AST]) -> bool:
     """Whether the worst of all calls in the module shows what any of them may: of what a method gives that a class of
     the module has, nothing is known unless the object is."""
@@ -70,7 +74,7 @@ def _in_trouble(alone: Entry, anything: Value, tensor: Tensor, kept: tuple[type,
     """`kept` are left as they are: at least `self`."""
 
     def at_worst(value: Value) -> Value:
-        if isinstance(value, kept):
+        if isinstance(value, kept) or is_object_of_library(value):
             return value
         if isinstance(value, (Sequence, Mapping, Union)):
             return mapped(value, at_worst)

@@ -203,7 +203,7 @@ def known_by_term(module: Module, owner: Unknown, term: str) -> LibraryObject | 
     for root in sorted(module.frameworks.roots):
         name = load(root).terms.get(term)
         if name is not None:
-            return LibraryObject(name, owner.on_cpu, owner.requires_grad, evidence=owner.evidence)
+            return LibraryObject(name, owner.on_cpu, owner.requires_grad, evidence=owner.evidence, sent=owner.sent)
     return None
 
 
@@ -211,7 +211,8 @@ def inherited_attribute(frame: Frame, bases: list[str], owner: Instance, name: s
     """`self.name` where no class of the repository says what it is."""
     promise = attribute_promise(bases, name)
     if promise is not None:
-        inherited = LibraryObject(bases[0], owner.on_cpu, owner.requires_grad, evidence=owner.evidence)
+        facts = owner.on_cpu, owner.requires_grad
+        inherited = LibraryObject(bases[0], *facts, evidence=owner.evidence, sent=owner.sent)
         return keep(frame, promise, inherited, Arguments(()))
     if any(bases) and member_promise(bases, name, Arguments(())) is not None:
         return Method(owner, name)

@@ -54,8 +54,9 @@ def _held(owner: LibraryObject, value: Value) -> Value:
         return join_all(_held(owner, member) for member in value.members)
     if isinstance(value, (LibraryObject, Instance, Tensor)):
         dtype = value.dtype if isinstance(value, Tensor) else owner.dtype or value.dtype
-        return value._replace(on_cpu=owner.on_cpu, requires_grad=owner.requires_grad, dtype=dtype)
-    return Unknown(Reason.LIBRARY, owner.on_cpu, owner.requires_grad)
+        grad = owner.requires_grad
+        return value._replace(on_cpu=owner.on_cpu, requires_grad=grad, dtype=dtype, sent=owner.sent)
+    return Unknown(Reason.LIBRARY, owner.on_cpu, owner.requires_grad, sent=owner.sent)
 
 
 def layer(owner: LibraryObject, index: Value | None) -> Value:
@@ -84,13 +85,13 @@ def wrapped(owner: LibraryObject) -> Value:
 
 def scattered(owner: LibraryObject, arguments: Arguments) -> Arguments:
     """What a DataParallel gives its module: the tensors that it is called with, brought to where the module is."""
-    return arguments.mapped(lambda value: _brought(value, owner.on_cpu))
+    return arguments.mapped(lambda value: _brought(value, owner))
 
 
-def _brought(value: Value, on_cpu: bool | None) -> Value:
+def _brought(value: Value, owner: LibraryObject) -> Value:
     if isinstance(value, Tensor):
-        return value._replace(on_cpu=on_cpu)
-    return mapped(value, lambda part: _brought(part, on_cpu))
+        return value._replace(on_cpu=owner.on_cpu, sent=owner.sent)
+    return mapped(value, lambda part: _brought(part, owner))
 
 
 def one_after_another(frame: Frame, owner: LibraryObject, argument: Value) -> Value | None:

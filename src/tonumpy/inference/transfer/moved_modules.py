@@ -6,8 +6,17 @@
 from __future__ import annotations
 
 from tonumpy.inference.index.torch_words import CASTS
-from tonumpy.inference.lattice.values import Arguments, Constant, Device, Instance, LibraryObject, dtype_of
-from tonumpy.inference.transfer.devices import device_after_to
+from tonumpy.inference.lattice.values import (
+    Arguments,
+    Constant,
+    Device,
+    Instance,
+    LibraryObject,
+    Sent,
+    Tensor,
+    dtype_of,
+)
+from tonumpy.inference.transfer.devices import device_after_to, sent_there
 from tonumpy.inference.transfer.torch_operators import grad_asked_for
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import ACCELERATORS
@@ -35,17 +44,24 @@ def _cast(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
     return owner if is_device else owner._replace(dtype=None)
 
 
+def _sent_there(arguments: Arguments) -> Sent:
+    given = arguments.get(0, "device")
+    return Sent.BY_CHOICE if isinstance(given, Tensor) and given.sent else sent_there(given)
+
+
 def moved(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
     """A module (or what moves like one) after `.cuda()`, `.to(device)` or `.requires_grad_(False)`."""
     owner = _cast(owner, name, arguments)
     if name == "cpu":
-        return owner._replace(on_cpu=True)
+        return owner._replace(on_cpu=True, sent=Sent.NOWHERE)
     if name == "detach":
         return owner._replace(requires_grad=False)
     if name in ACCELERATORS:
-        return owner._replace(on_cpu=False)
+        return owner._replace(on_cpu=False, sent=Sent.BY_CHOICE)
     if name == "to":
-        return owner._replace(on_cpu=device_after_to(owner.on_cpu, arguments))
+        on_cpu = device_after_to(owner.on_cpu, arguments)
+        sent = owner.sent if on_cpu is None else Sent.BY_CHOICE if on_cpu is False else Sent.NOWHERE
+        return owner._replace(on_cpu=on_cpu, sent=max(sent, _sent_there(arguments)) if on_cpu is None else sent)
     if name == "requires_grad_":
         return owner._replace(requires_grad=grad_asked_for(arguments))
     if name in _REGRADES:

@@ -42,6 +42,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer.beliefs import LOADER, item_of_dataset, where_no_accelerator_is
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.module_containers import layer, made_around, one_after_another, scattered, wrapped
+from tonumpy.inference.transfer.owners import made_of, sent_with
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     if promise.device == "default type":
         cpu = None if frame.module.words.speaks_of_variables else True
     grad = grad_of(promise, owner, arguments, frame.grad_mode)
-    sent = Sent.NOWHERE if cpu is True else most_sent(arguments.values())
+    sent = Sent.NOWHERE if cpu is True else max(most_sent(arguments.values()), sent_with(promise, owner))
     sent = Sent.BY_CHOICE if promise.device == "chosen" else sent
     dtype = promise.dtype
     if dtype == "self":
@@ -119,14 +120,8 @@ def _do_learn(frame: Frame, promise: Promise, owner: Value | None, arguments: Ar
     if promise.grad in _OF_ITSELF and _is_module(frame, owner):
         return True
     operands = _operands(promise.grad, None, arguments) or []
-    made_of = _made_of(owner) if promise.grad in (*_OF_ITSELF, "derived") else ()
-    return do_learn((*operands, *made_of))
-
-
-def _made_of(owner: Value | None) -> tuple[Value, ...]:
-    """The tensors of a distribution, whose own are made of them: `Normal(net(x), 1.0).mean`."""
-    is_made = isinstance(owner, LibraryObject) and owner.name.startswith("torch.distributions.")
-    return owner.arguments.values() if is_made and owner.arguments is not None else ()  # type: ignore[union-attr]
+    held = made_of(owner) if promise.grad in (*_OF_ITSELF, "derived") else ()
+    return do_learn((*operands, *held))
 
 
 def _is_module(frame: Frame, owner: Value | None) -> bool:
@@ -143,9 +138,9 @@ def _prepared(frame: Frame, value: Value) -> Value:
     if isinstance(value, LibraryObject) and value.name == LOADER:
         return LibraryObject("accelerate.data_loader.DataLoaderShard", arguments=value.arguments)
     if isinstance(value, Instance) and frame.analysis.kinds.is_module(value.cls):
-        return value._replace(on_cpu=None)
+        return value._replace(on_cpu=None, sent=Sent.BY_CHOICE)
     if isinstance(value, LibraryObject) and is_module([value.name]):
-        return value._replace(on_cpu=None)
+        return value._replace(on_cpu=None, sent=Sent.BY_CHOICE)
     return value
 
 
@@ -164,7 +159,8 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
     if kind == "optionals":
         return Sequence(None, join_all((tensor, NONE)))
     if kind == "sequence":
-        return Sequence(None, LibraryObject(detail, cpu, grad, evidence=evidence) if detail else tensor)
+        held = LibraryObject(detail, cpu, grad, evidence=evidence, sent=tensor.sent)
+        return Sequence(None, held if detail else tensor)
     if kind == "tuple":
         return Sequence((tensor,) * int(detail), tensor)
     if kind == "mapping":
@@ -178,11 +174,11 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
     if kind == "nothing":
         return NOTHING
     if kind == "object":
-        return LibraryObject(detail, cpu, grad, evidence=evidence)
+        return LibraryObject(detail, cpu, grad, evidence=evidence, sent=tensor.sent)
     if kind == "device":
         return Device(cpu, sent=Sent.BY_CHOICE if cpu is None else Sent.NOWHERE)
     if kind == "outputs" and isinstance(owner, LibraryObject) and owner.dtype is not None:
-        return LibraryObject(detail, cpu, grad, dtype=owner.dtype, evidence=evidence)
+        return LibraryObject(detail, cpu, grad, dtype=owner.dtype, evidence=evidence, sent=tensor.sent)
     if kind == "self" and owner is not None:
         return owner
     if kind == "first" and arguments.positional:
@@ -205,9 +201,9 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
         made = where_no_accelerator_is(made) if cpu else made
         return unless_it_requires_grad(made) if grad is False else made
     if kind == "layers" and isinstance(owner, LibraryObject):
-        held = layer(owner, arguments.get(0, "index"))
-        pair = Sequence((Plain("str"), held), held)
-        return {"": held, "values": Sequence(None, held), "items": Sequence(None, pair)}[detail]
+        one = layer(owner, arguments.get(0, "index"))
+        pair = Sequence((Plain("str"), one), one)
+        return {"": one, "values": Sequence(None, one), "items": Sequence(None, pair)}[detail]
     if kind == "wrapped" and isinstance(owner, LibraryObject):
         return wrapped(owner)
     if kind == "composed" and isinstance(owner, LibraryObject):
@@ -239,8 +235,8 @@ def _returned(frame: Frame, returns: str, tensor: Tensor, owner: Value | None, a
             function, arguments = wrapped(owner), scattered(owner, arguments)
         return _called(frame, function, arguments) or Unknown(Reason.LIBRARY, cpu, grad, evidence=evidence)
     if kind == "each":
-        held = arguments.get(1, "tree") or Unknown(Reason.CONTENT, cpu, grad, evidence=evidence)
-        return _each(frame, arguments.get(0, "func"), held)
+        tree = arguments.get(1, "tree") or Unknown(Reason.CONTENT, cpu, grad, evidence=evidence)
+        return _each(frame, arguments.get(0, "func"), tree)
     if kind == "saved":
         return Unknown(Reason.SAVED, cpu, evidence=evidence)
     if kind in ("item", "iterator", "flattened", "chain", "tuples") and (arguments.positional or kind == "chain"):

@@ -1,0 +1,27 @@
+"""What a library's object brings to the tensors that it holds or makes, where its own facts do not say it."""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.values import Instance, LibraryObject, Sent
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.knowledge.libraries.rows import Promise
+    from tonumpy.inference.lattice.values import Value
+
+# Words of `promise.device` by which a tensor is where its module is.
+_WITH_ITS_OWNER = ("self", "both", "parameters")
+
+
+def sent_with(promise: Promise, owner: Value | None) -> Sent:
+    """Where a module has been sent is what it holds, and what it makes of what it is given."""
+    if not isinstance(owner, (Instance, LibraryObject)) or promise.device not in _WITH_ITS_OWNER:
+        return Sent.NOWHERE
+    return owner.sent
+
+
+def made_of(owner: Value | None) -> tuple[Value, ...]:
+    """The tensors of a distribution, of which its own are made: `Normal(net(x), 1.0).mean`."""
+    if not isinstance(owner, LibraryObject) or not owner.name.startswith("torch.distributions."):
+        return ()
+    return () if owner.arguments is None else owner.arguments.values()
