@@ -26,14 +26,29 @@ _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """A rule's page, or another that is new, is in the navigation without being named there."""
     docs = Path(config.docs_dir)
-    rules = sorted(f"rules/{path.name}" for path in docs.glob("rules/*.md"))
+    rules = [{"All rules": "rules/README.md"}, *({_label(path): f"rules/{path.name}"} for path in _rule_pages(docs))]
     assert config.nav is not None
     named = set(re.findall(r"[\w/-]+\.md", str(config.nav)))
     (use,) = [entry["Use"] for entry in config.nav if "Use" in entry]
     use += sorted(path.name for path in docs.glob("*.md") if path.name not in named)
-    config.nav.insert(1, {"Rules": rules})
-    config.nav.insert(3, {"Reference": sorted(f"reference/{path.name}" for path in docs.glob("reference/*.md"))})
+    config.nav.insert(3, {"Rules": rules})
+    config.nav.insert(4, {"Reference": sorted(f"reference/{path.name}" for path in docs.glob("reference/*.md"))})
     return config
+
+
+def _rule_pages(docs: Path) -> list[Path]:
+    return sorted(path for path in docs.glob("rules/*.md") if path.name != "README.md")
+
+
+def _label(page: Path) -> str:
+    """A code and a name, as `tonumpy rules` lists them: a title is too long for a menu."""
+    return f"{page.stem} {names()[page.stem]}"
+
+
+def names() -> dict[str, str]:
+    """The rules' names by their codes, from the list of rules."""
+    rows = (ROOT / "docs" / "rules" / "README.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^\| \[(TNP\d+)\]\(\S+\) \| ([\w-]+) \|", rows, flags=re.MULTILINE))
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -24,7 +24,7 @@ SINKS = ROOT / "src" / "tonumpy" / "sinks" / "libraries"
 LIBRARIES = ROOT / "src" / "tonumpy" / "inference" / "knowledge" / "libraries"
 
 HABITS = """\
-# The habits
+# Habits
 
 What people who write torch code mostly mean by a name or a place. No habit is proof: what rests on one alone is shown
 with `--confidence low`, and `disable-habits` switches it off. These pages are the habits' own docstrings
@@ -35,7 +35,7 @@ with `--confidence low`, and `disable-habits` switches it off. These pages are t
 """
 
 PROMISES = """\
-# What libraries promise
+# Promises of libraries
 
 The rows of `src/tonumpy/inference/knowledge/libraries`, written by `python scripts/write_reference.py`;
 [library-rows.md](../library-rows.md) explains the words. Torch's own operators are not here: what they do is
@@ -60,7 +60,7 @@ What took no array is not known: a function that needs a file of its own, an obj
 
 
 CONSTRUCTS = """\
-# What each construct does to a fact
+# Constructs, with an example each
 
 A line for each construct that the fixtures show, with its example. Comments there say what is reported, what saves a
 file that is silent, and what is known. Every example is a test. `python scripts/write_reference.py` writes this page

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tonumpy.rules import all_rules
+from tonumpy.rules import Rule, all_rules
 
 FOLDER = Path(__file__).parent.parent / "docs" / "rules"
 
@@ -27,10 +27,14 @@ An assertion, an annotation, a promise, `# noqa: {code}`, or leaving it out: [th
 """
 
 
+def _default(rule: Rule) -> str:
+    return "preview" if rule.is_preview else "on" if rule.on_by_default else "off"
+
+
 def pages() -> dict[Path, str]:
     """What the folder should hold."""
     rows = [
-        f"| [{rule.code}]({rule.code}.md) | {rule.name} | {'on' if rule.on_by_default else 'off'} | {rule.summary} |\n"
+        f"| [{rule.code}]({rule.code}.md) | {rule.name} | {_default(rule)} | {rule.summary} |\n"
         for rule in all_rules()
     ]
     found = {FOLDER / f"{rule.code}.md": f"{rule.page}\n{FOOTER.format(code=rule.code)}" for rule in all_rules()}

@@ -45,9 +45,7 @@ BODIES: dict[str, Shape] = {
     "branches in a row": of(
         lambda i: f"    if flag[{i}]:\n        x = x + 1\n    else:\n        x = x.cuda()\n", parameters=f"{X}, flag"
     ),
-    "elifs": of(
-        lambda i: f"    {'elif' if i else 'if'} k == {i}:\n        x = x + {i}\n", parameters=f"{X}, k"
-    ),
+    "elifs": of(lambda i: f"    {'elif' if i else 'if'} k == {i}:\n        x = x + {i}\n", parameters=f"{X}, k"),
     "loops in a row": of(
         lambda i: f"    for i in range({i}):\n        x = x + i\n        y = x\n", "y.numpy()", first="    y = x\n"
     ),
@@ -102,9 +100,7 @@ BODIES |= {
     "nested lambdas": lambda n: module(function("", f"({'lambda: ' * n}x){'()' * n}.numpy()")),
     "conversions in one statement": lambda n: module(function("", f"[{', '.join(['x.numpy()'] * n)}]")),
     "conversions in an f-string": lambda n: module(function("", f'f"{"{x.numpy()}" * n}"')),
-    "arguments in one statement": lambda n: module(
-        NUMPY, function("", f"[{', '.join(['np.asarray(x.cuda())'] * n)}]")
-    ),
+    "arguments in one statement": lambda n: module(NUMPY, function("", f"[{', '.join(['np.asarray(x.cuda())'] * n)}]")),
 }
 
 
@@ -138,9 +134,11 @@ def asked_for_each(n: int) -> str:
 def results_that_hold_themselves(n: int) -> str:
     branches = times(
         n,
-        lambda i: f"    if kind == {i}:\n        first, changed = cast(x[0], kind)\n"
-        "        if changed:\n            return [cast(each, kind)[0] for each in x], True\n"
-        "        return {name: cast(each, kind)[0] for name, each in x.items()}, first\n",
+        lambda i: (
+            f"    if kind == {i}:\n        first, changed = cast(x[0], kind)\n"
+            "        if changed:\n            return [cast(each, kind)[0] for each in x], True\n"
+            "        return {name: cast(each, kind)[0] for name, each in x.items()}, first\n"
+        ),
     )
     asked = function("", "cast(x, kind)[0].numpy()", "x, kind")
     return module(function(branches, "(torch.zeros(3), False)", "x, kind", "cast"), asked)

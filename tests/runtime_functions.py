@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tonumpy.findings import Links
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a function that loads a model by its name shall not, where it could
 
 HEALED = (
@@ -64,15 +66,20 @@ class Cell(NamedTuple):
         return f"{place}: {self.problem or 'ok'}"
 
 
-def run_all(device: str) -> Iterator[Cell]:
-    """Every function of every fixture, as it is and as tonumpy repairs it."""
+def run_all(device: str, links: Links) -> Iterator[Cell]:
+    """Every function of every fixture, as it is and as tonumpy repairs it: of those that need not both links, all."""
     for path in sorted(FIXTURES.rglob("*.py")):
         is_for_this = not path.name.endswith(".fixed.py") and sys.version_info >= read_fixture(path).python
         if is_for_this and path.parent.name not in _CHANGING_VALUES:
             name = path.relative_to(FIXTURES).with_suffix("").as_posix()
             original = path.read_bytes()
             if _has_a_function_that_works(original):
-                yield from run_functions(name, original, _repaired(path, name), device)
+                both, needed = (_repaired(path, name, each) for each in ("both", links))
+                if links == "both":
+                    yield from run_functions(name, original, both, device)
+                elif needed != both:  # those whose calls are all in sight are not called in another way
+                    cells = run_functions(name, original, needed, device)
+                    yield from (cell for cell in cells if not cell.function.startswith("_"))
 
 
 @cache
@@ -87,9 +94,9 @@ def _works(function: Callable[..., object]) -> bool:
 
 
 @cache
-def _repaired(path: Path, name: str) -> bytes:
+def _repaired(path: Path, name: str, links: Links) -> bytes:
     """The same for every device."""
-    return fix_source(path.read_bytes(), name, select=read_fixture(path).selected, unsafe=True)
+    return fix_source(path.read_bytes(), name, select=read_fixture(path).selected, unsafe=True, links=links)
 
 
 def run_functions(fixture: str, original: bytes, repaired: bytes, device: str) -> Iterator[Cell]:

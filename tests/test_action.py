@@ -51,7 +51,7 @@ def test_the_check_of_the_action(tmp_path: Path) -> None:
     environment = {name: given[re.findall(r"\$\{\{ (.*) \}\}", text)[0]] for name, text in step["env"].items()}
     done = bash(step["run"], tmp_path, RUNNER_TEMP=str(tmp_path / "runner"), **environment)
     assert (done.returncode, done.stderr) == (1, "")
-    assert re.findall(r"^::error title=tonumpy \(TNP101\),file=(.+?),", done.stdout, re.MULTILINE) == [
+    assert re.findall(r"^::warning title=tonumpy \(TNP101\),file=(.+?),", done.stdout, re.MULTILINE) == [
         str(tmp_path / "b.py"),
         str(tmp_path / "src" / "a.py"),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -281,3 +282,12 @@ def test_what_no_python_parses_is_not_said_to_be_newer(text: str) -> None:
         parse(text, "a.py")
     assert "needs Python" not in caught.value.reason
     assert newer_construct(text.rstrip("\n"), caught.value.reason, (3, 10)) is None
+
+
+@pytest.mark.parametrize(
+    "line", ["f'{'" * 20_000, "type x" + " " * 150_000 + "(", "x[" * 50_000, "except a" + ".a" * 50_000]
+)
+def test_a_long_line_is_not_gone_through_over_and_over(line: str) -> None:
+    start = time.process_time()
+    newer_construct(line, "", (3, 10))
+    assert time.process_time() - start < 1

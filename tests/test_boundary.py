@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy.boundary.limits import cores
-from tonumpy.boundary.output import write_file
+from tonumpy.boundary.output import remove_own, write_file
 from tonumpy.boundary.paths import private_folder
 from tonumpy.config import ConfigError, Configuration
 from tonumpy.frontends import cli
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from conftest import RunTonumpy
 
@@ -442,3 +442,102 @@ def test_a_glob_has_no_warning(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
     (tmp_path / "pyproject.toml").write_text(f"{SETTINGS}exclude = {json.dumps(globs)}\n")
     result = run_tonumpy("check", "-q")
     assert (result.code, result.err) == (1, "")
+
+
+# folders and links without end
+
+DEPTH = 1_010
+
+
+@pytest.fixture
+def _removed(tmp_path: Path) -> Iterator[None]:
+    """What pytest would fail to remove."""
+    yield
+    for each in tmp_path.iterdir():
+        if each.is_dir() and not each.is_symlink():
+            remove_own(str(each))
+
+
+def _deep(folder: Path, *, files: bool = False) -> str:
+    """Folders in one another, the last of them with a module, or each; the path of the last module."""
+    before = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(folder)
+        for _ in range(DEPTH):
+            os.mkdir("d")
+            os.chdir("d")
+            if files:
+                Path("x.py").write_text(CODE)
+        Path("x.py").write_text(CODE)
+    finally:
+        os.fchdir(before)
+        os.close(before)
+    return "d/" * DEPTH + "x.py"
+
+
+@ON_POSIX
+@pytest.mark.usefixtures("_removed")
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_folders_in_one_another_end_no_run(is_repository: bool, tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    if is_repository:
+        git("init", "-q", ".", folder=tmp_path)
+    (tmp_path / "m.py").write_text(CODE)
+    (tmp_path / "pyproject.toml").write_text(f'{SETTINGS}exclude = ["nothing", "none"]\n')
+    path = _deep(tmp_path)
+    for arguments in (["."], [path, "m.py"], ["-q", "--show-settings", "."]):
+        result = run_tonumpy("check", *arguments)
+        assert (result.code, result.err) == (0 if "--show-settings" in arguments else 1, "")
+        assert "m.py" in result.out and path in result.out
+    assert run_tonumpy("baseline", "write").code == 0
+    assert run_tonumpy("check", "--baseline", "tonumpy-baseline.json").code == 0
+    assert (run_tonumpy("fix", "-q", ".").code, run_tonumpy("check").code) == (0, 0)
+
+
+@ON_POSIX
+@pytest.mark.usefixtures("_removed")
+def test_the_time_for_folders_in_one_another_does_not_grow_with_their_square(tmp_path: Path) -> None:
+    git("init", "-q", ".", folder=tmp_path)
+    _deep(tmp_path, files=True)
+    command = f"ulimit -t 10; exec '{sys.executable}' -m tonumpy check -q --show-files ."
+    done = subprocess.run(["/bin/bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.count(".py\n"), done.stderr) == (0, DEPTH, "")
+
+
+@ON_POSIX
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_links_one_after_the_other_end_no_run(is_repository: bool, tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    if is_repository:
+        git("init", "-q", ".", folder=tmp_path)
+    (tmp_path / "m.py").write_text(CODE)
+    (tmp_path / "l0.py").symlink_to("m.py")
+    (tmp_path / "f0").symlink_to(".")
+    for number in range(1, 1_100):
+        (tmp_path / f"l{number}.py").symlink_to(f"l{number - 1}.py")
+        (tmp_path / f"f{number}").symlink_to(f"f{number - 1}")
+    for arguments in (["."], ["l1099.py", "m.py"], ["f1099", "m.py"], ["-o", "l1099.py", "m.py"]):
+        for command in ("check",) if arguments[0] == "-o" else ("check", "fix"):
+            result = run_tonumpy(command, *arguments)
+            assert result.code == 2
+            assert "internal error" not in result.err
+        (tmp_path / "m.py").write_text(CODE)
+    (tmp_path / "pyproject.toml").symlink_to("l1099.py")
+    result = run_tonumpy("check", "m.py")
+    assert "internal error" not in result.err
+
+
+@ON_POSIX
+@pytest.mark.usefixtures("_removed")
+def test_folders_of_our_own_are_removed_however_deep(tmp_path: Path) -> None:
+    (tmp_path / "kept.txt").write_bytes(PRECIOUS)
+    own = tmp_path / "own"
+    for name in ("tree", "other"):
+        (own / name).mkdir(parents=True)
+        _deep(own / name)
+    (own / "tree/d/link").symlink_to("../../..")
+    (own / "linked").symlink_to("..")
+    remove_own(str(own))
+    assert contents(tmp_path) == {"kept.txt": PRECIOUS}
+    assert not own.exists()
+    (tmp_path / "link").symlink_to(".")
+    remove_own(str(tmp_path / "link"))
+    assert (tmp_path / "kept.txt").exists()

@@ -179,8 +179,10 @@ def test_every_setting_counts_that_can_change_a_finding() -> None:
     """What is new counts until somebody says that it does not."""
     other: dict[str, object] = {"select": ("TNP1",), "strict": True, "confidence": "low", "disable_habits": ("a",)}
     other |= {"style": "force", "ignored_here": ("TNP101",), "promises": ("a",), "extend_select": ("TNP3",)}
-    other |= {"ignore": ("TNP2",)}
+    other |= {"ignore": ("TNP2",), "preview": True, "links": "needed"}
+    other |= {"ignore": ("TNP2",), "observed": "seen.json", "links": "needed"}
     same = {"exclude", "force_exclude", "jobs", "baseline", "per_file_ignores", "unsafe_fixes", "cache_dir"}
+    same |= {"output_format"}
     assert set(Settings._fields) == same | set(other)
     keys = {settings_key(Settings()._replace(**{name: value})) for name, value in other.items()}
     assert len(keys | {settings_key(Settings())}) == len(other) + 1

@@ -298,7 +298,7 @@ def test_json_of_clean_files_is_an_empty_array(run_tonumpy: RunTonumpy) -> None:
 
 def test_github(run_tonumpy: RunTonumpy, folder: Path) -> None:
     assert run_tonumpy("check", "safe.py", "gone.py", "--output-format=github").out == (
-        f"::error title=tonumpy (TNP101),file={folder}/safe.py,line=5,col=14,endLine=5,endColumn=21::"
+        f"::warning title=tonumpy (TNP101),file={folder}/safe.py,line=5,col=14,endLine=5,endColumn=21::"
         "safe.py:5:14: TNP101 `.numpy()` on a tensor that may require grad or be on a GPU:"
         " can raise RuntimeError or TypeError%0A  medium confidence%0A  help: Add `.detach().cpu()`\n"
         f"::error title=tonumpy,file={folder}/gone.py,line=1,col=1::gone.py: No such file or directory\n"
@@ -484,6 +484,13 @@ def test_rules_lists_every_rule(run_tonumpy: RunTonumpy) -> None:
     ]
     entries = json.loads(run_tonumpy("rules", "--output-format", "json").out)
     assert [entry["code"] for entry in entries] == [rule.code for rule in all_rules()]
+
+
+@pytest.mark.parametrize("command", ["", *_COMMANDS])
+def test_help_has_no_empty_words(run_tonumpy: RunTonumpy, command: str) -> None:
+    result = run_tonumpy(*command.split(), "--help")
+    assert result.code == 0
+    assert "None" not in result.out  # which argparse prints for a description that is missing
 
 
 def test_without_a_command_there_is_help(run_tonumpy: RunTonumpy) -> None:

@@ -67,6 +67,21 @@ def test_options(tmp_path: Path, options: list[str], before: str, after: str) ->
     assert path.read_text() == f"import torch\n{after}\n"
 
 
+def test_the_settings_of_a_file_are_those_of_its_pyproject(tmp_path: Path) -> None:
+    """As with `tonumpy fix`; an option counts over them."""
+    (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\nstyle = "force"\nexclude = ["vendor"]\n')
+    for name in ("a.py", "b.py", "vendor/c.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(BEFORE.encode())
+    done = run(tmp_path, "a.py", "vendor")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a.py").read_bytes() == BEFORE.replace("x.numpy()", "x.numpy(force=True)").encode()
+    assert (tmp_path / "vendor" / "c.py").read_bytes() == BEFORE.encode()
+    assert "excluded by the settings of tonumpy" in done.stderr
+    assert run(tmp_path, "--style", "links", "b.py").returncode == 0
+    assert (tmp_path / "b.py").read_bytes() == AFTER.encode()
+
+
 def test_help(tmp_path: Path) -> None:
     done = run(tmp_path, "--help")
     assert done.returncode == 0

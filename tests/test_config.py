@@ -11,7 +11,7 @@ import pytest
 
 from tonumpy import check_paths
 from tonumpy.config import Choices, ConfigError, Configuration, FileIgnores, Settings, combine, read_table
-from tonumpy.globs import Exclude
+from tonumpy.globs import USUAL_FOLDERS, Exclude
 from tonumpy.promises import OwnPromise
 from tonumpy.rules import all_rules
 
@@ -329,7 +329,10 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         "ignore": ["TNP103"],
         "per-file-ignores": {"tests/*": ["TNP101"]},
         "strict": True,
+        "preview": True,
         "style": "force",
+        "links": "needed",
+        "output-format": "json",
         "exclude": ["a"],
         "extend-exclude": ["b"],
         "force-exclude": True,
@@ -339,6 +342,7 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         "disable-habits": ["label-name"],
         "baseline": "known.json",
         "cache-dir": "kept",
+        "observed": "seen.json",
         "promises": [{"function": "mylib.load", "returns": "tensor", "device": "cpu", "grad": False}],
     }
     choices = read_table(table, str(tmp_path / "pyproject.toml"))
@@ -349,7 +353,10 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         ignore=("TNP103",),
         per_file_ignores=(FileIgnores((Exclude(str(tmp_path), "tests/*"),), ("TNP101",)),),
         strict=True,
+        preview=True,
         style="force",
+        links="needed",
+        output_format="json",
         exclude=(Exclude(str(tmp_path), "a"), Exclude(str(tmp_path), "b")),
         force_exclude=True,
         unsafe_fixes=True,
@@ -358,6 +365,7 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         disable_habits=("label-name",),
         baseline=os.path.relpath(tmp_path / "known.json"),
         cache_dir=os.path.relpath(tmp_path / "kept"),
+        observed=os.path.relpath(tmp_path / "seen.json"),
         promises=(OwnPromise("mylib.load", ("tensor",), "cpu", "never"),),
     )
 
@@ -378,9 +386,39 @@ def test_a_wrong_file_ends_the_run(run_tonumpy: RunTonumpy, tmp_path: Path, cont
     assert result.err.startswith(f"tonumpy: error: {tmp_path / 'pyproject.toml'}: {message}")
 
 
-def test_every_key_is_described() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text("utf-8")
-    described = set(re.findall(r"^\| `([a-z-]+)` \|", page, flags=re.MULTILINE))
+def _keys() -> set[str]:
     with pytest.raises(ConfigError) as caught:
         read_table({"?": 1}, "p.toml")
-    assert described == set(re.findall(r"`([a-z-]+)`", str(caught.value).partition("known are")[2]))
+    return set(re.findall(r"`([a-z-]+)`", str(caught.value).partition("known are")[2]))
+
+
+def test_every_key_is_described() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text("utf-8")
+    (table, *_) = page.split("\n## ")
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", table, flags=re.MULTILINE)) == _keys()
+
+
+def test_of_every_key_it_is_said_whether_it_counts_under_flake8() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "flake8.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`[a-z-]+`(?:, `[a-z-]+`)*) \| (?:yes|no)", page, flags=re.MULTILINE)
+    assert sorted(re.findall(r"[a-z-]{2,}", " ".join(rows))) == sorted(_keys())
+
+
+def test_the_folders_that_are_skipped_are_described() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text("utf-8")
+    (line,) = re.findall(r"^- \*\*Elsewhere\*\* these folders are skipped: (.*)\.$", page, flags=re.MULTILINE)
+    assert set(re.findall(r"`([^`]+)`", line)) == USUAL_FOLDERS
+
+
+def test_every_key_is_shown(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    """But for `extend` and `extend-exclude`, which are part of others by then."""
+    table = '[tool.tonumpy]\nconfidence = "high"\ndisable-habits = ["label-name"]\n'
+    table += 'baseline = "b.json"\ncache-dir = "c"\nobserved = "seen.json"\noutput-format = "concise"\n'
+    table += 'per-file-ignores = { "a.py" = ["TNP101"] }\n[[tool.tonumpy.promises]]\nfunction = "mylib.f"\n'
+    (tmp_path / "pyproject.toml").write_text(f'{table}returns = "tensor"\n')
+    (tmp_path / "a.py").touch()
+    (tmp_path / "b.json").write_text('{"version": 1, "findings": []}')
+    result = run_tonumpy("check", "--show-settings")
+    shown = set(re.findall(r"^(?:# |\[tool\.tonumpy\.)?([a-z-]+)(?: = |: |\]$)", result.out, flags=re.MULTILINE))
+    assert _keys() - shown == {"extend", "extend-exclude"}
+    assert 'confidence = "high"\ndisable-habits = ["label-name"]\n' in result.out

@@ -9,12 +9,15 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 import test_libraries
+import yaml
 from fixture_format import Expected, read_fixture
 from reveal import expected_words, revealed, words_by_row
 
@@ -48,6 +51,32 @@ def test_the_pages_are_up_to_date(script: str) -> None:
 @pytest.mark.parametrize("name", ["inference.md", "constructs.md"])
 def test_what_is_written_by_hand_is_of_two_screens(name: str) -> None:
     assert len((ROOT / "docs" / name).read_text("utf-8").splitlines()) <= 120
+
+
+def test_no_two_pages_have_one_title() -> None:
+    """Which is what a menu shows of most."""
+    pages = (ROOT / "docs").rglob("*.md")
+    titles = Counter(path.read_text("utf-8").partition("\n")[0].removeprefix("# ") for path in pages)
+    assert [title for title, count in titles.items() if count > 1] == []
+
+
+def test_the_menu_names_each_page_once_and_each_rule_shortly() -> None:
+    pytest.importorskip("mkdocs")
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        import docs_hooks
+    finally:
+        sys.path.pop(0)
+    config = SimpleNamespace(**yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8")))
+    config.docs_dir = str(ROOT / "docs")
+    menu = str(docs_hooks.on_config(config).nav)
+    named = Counter(re.findall(r"[\w/-]+\.md", menu))
+    here = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert (set(named), set(named.values())) == (here | set(docs_hooks.BESIDE.values()), {1})
+    assert menu.index("configuration.md") < menu.index("rules/")
+    labels = re.findall(r"'(TNP\d+ [^']*)'", menu)
+    assert len(labels) == len(all_rules())
+    assert max(map(len, labels)) < 40
 
 
 @each_rule

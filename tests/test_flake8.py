@@ -85,6 +85,43 @@ def test_strict_in_pyproject(folder: Path) -> None:
     assert codes(flake8(folder)) == ["TNP101", "TNP300"]
 
 
+LOW = "import torch\n\n\ndef f(labels):\n    return labels.cpu().numpy(), torch\n"
+OWN = "import mylib\nimport torch\n\n\ndef f(p):\n    return torch.stack(mylib.load(p)).numpy()\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "found"),
+    [
+        ("", FLAGGED, ["TNP101"]),
+        ("strict = true", PROVED, ["TNP300"]),
+        ('confidence = "high"', FLAGGED, []),
+        ('confidence = "low"', LOW, ["TNP102"]),
+        ('disable-habits = ["label-name"]', LOW, ["TNP102"]),
+        ("", OWN, ["TNP101"]),
+        (
+            '[[tool.tonumpy.promises]]\nfunction = "mylib.load"\nreturns = "sequence"\ndevice = "cpu"\ngrad = false',
+            OWN,
+            [],
+        ),
+        ('ignore = ["TNP101"]', FLAGGED, ["TNP101"]),
+        ('select = ["TNP300"]', FLAGGED, ["TNP101"]),
+        ('extend-select = ["TNP300"]', PROVED, []),
+        ('exclude = ["flagged.py"]', FLAGGED, ["TNP101"]),
+        ('per-file-ignores = { "flagged.py" = ["TNP101"] }', FLAGGED, ["TNP101"]),
+    ],
+)
+def test_what_counts_of_the_table(tmp_path: Path, table: str, text: str, found: list[str]) -> None:
+    """As docs/flake8.md has it."""
+    (tmp_path / "pyproject.toml").write_text(f"[tool.tonumpy]\n{table}\n")
+    (tmp_path / "flagged.py").write_text(text)
+    assert codes(flake8(tmp_path)) == found
+
+
+def test_the_option_counts_over_the_table(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text('[tool.tonumpy]\nconfidence = "high"\n')
+    assert codes(flake8(folder, "--tonumpy-confidence", "medium")) == ["TNP101"]
+
+
 def test_a_wrong_pyproject_ends_the_run_with_its_name(folder: Path) -> None:
     (folder / "pyproject.toml").write_text("[tool.tonumpy]\nstrikt = true\n")
     run = flake8(folder)
@@ -140,7 +177,8 @@ def test_a_file_that_cannot_be_analysed_is_a_report_of_that_file() -> None:
     """flake8 ends its whole run at an exception of a plugin. Only a defect can cause one, so it is planted here."""
     of_codes = dict.fromkeys(("select", "extend_select", "ignore", "extend_ignore", "per_file_ignores"))
     defaults = {"extended_default_select": ["TNP"], "extended_default_ignore": [], "per_file_ignores": ""}
-    Plugin.parse_options(Namespace(tonumpy_strict=False, tonumpy_confidence=None, **of_codes | defaults))
+    own = {"tonumpy_strict": False, "tonumpy_preview": False, "tonumpy_confidence": None, "tonumpy_links": None}
+    Plugin.parse_options(Namespace(**own, **of_codes | defaults))
     broken = Plugin(tree="not a tree", filename="broken.py", lines=["import torch\n", "x.numpy()\n"])  # type: ignore[arg-type]
     assert [(row, column, text.split()[0]) for row, column, text, _ in broken.run()] == [(1, 0, "TNP900")]
 
@@ -151,8 +189,10 @@ def test_files_without_candidates_import_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script]
     imported = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path).stdout.split()
     ours = {name.partition(".")[2] for name in imported if name.startswith("tonumpy")}
-    packages = {"", "frontends", "text"}
+    packages = {"", "boundary", "frontends", "text"}
     modules = {
+        "boundary.limits",
+        "boundary.paths",
         "config",
         "findings",
         "frontends.flake8_plugin",

@@ -421,12 +421,19 @@ def test_a_key_of_the_configuration_forges_no_line(tmp_path: Path, run_tonumpy: 
         "tab\there.py",
         "caf\u00e9.py",
         "trailing .py ",
+        "##vso[task.setvariable variable=x]y.py",
+        "##[group]y.py",
+        "\u009b31m.py",
+        "\u202egnp.py",
+        "\u2028.py",
+        os.fsdecode(b"\x9b31m.py"),
     ],
 )
 def test_a_diff_changes_the_file_that_it_names(name: str, tool: list[str], tmp_path: Path) -> None:
     (tmp_path / "victim.sh").write_text("echo good\n")
     (tmp_path / name).write_text("old\n")
     diff = b"".join(unified_diff(name, b"old\n", b"new\n"))
+    assert re.search(rb"##|\x9b|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xaf]", diff) is None
     subprocess.run(tool, input=diff, cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / name).read_text() == "new\n"
     assert (tmp_path / "victim.sh").read_text() == "echo good\n"

@@ -95,9 +95,10 @@ def test_it_is_read_in_a_browser_and_by_keyboard(page: Path, window: Browser, tm
     window.screenshot(tmp_path / "light.png")
 
     # what the code rests on stands there, too
-    assert window.run("return [...document.querySelectorAll('.tag.confidence')].map((each) => each.textContent)") == [
-        "medium confidence"
-    ] * 3
+    assert (
+        window.run("return [...document.querySelectorAll('.tag.confidence')].map((each) => each.textContent)")
+        == ["medium confidence"] * 3
+    )
 
     # `/` goes to the search
     window.type("/", *"unsafe.py")

@@ -46,7 +46,7 @@ class Other:
 
 
 def test_classes_for_type_checkers_stand_elsewhere() -> None:
-    module = '''\
+    module = """\
 if TYPE_CHECKING:
     from typing import Protocol
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         def answer(self) -> Answer: ...
 
 class Answer: ...
-'''
+"""
     text, types = without_classes_in_blocks(module, "package.module")
     block = "    from typing import Protocol\n\n    from package.module_types import Asked\n"
     assert text == f"if TYPE_CHECKING:\n{block}\nclass Answer: ...\n"

@@ -85,15 +85,29 @@ def test_try_repo(repository: Path, project: Path, home: Path) -> None:
     assert (project / "notes.txt").read_text() == "x.numpy()\n"
 
 
+LEFT = "import torch\n\n\ndef f(x):\n    return x.numpy(), torch\n"
+
+
 def test_the_configuration_in_the_readme(repository: Path, project: Path, home: Path) -> None:
-    configuration = block("pre-commit")
-    configuration = re.sub(r"repo: \S+", f"repo: {repository}", configuration)
-    configuration = re.sub(r"rev: \S+", f"rev: {git(repository, 'rev-parse', 'HEAD').strip()}", configuration)
+    """It names no commit: `autoupdate` does. What is repaired and what is left are each told once, with no warning."""
+    (project / "left.py").write_text(LEFT)
+    configuration = re.sub(r"repo: \S+", f"repo: {repository}", block("pre-commit"))
     (project / ".pre-commit-config.yaml").write_text(configuration)
     git(project, "add", "--all")
+    update = pre_commit(project, home, "autoupdate")
+    assert update.returncode == 0, update.stdout + update.stderr
+    commit = git(repository, "rev-parse", "HEAD").strip()
+    assert f"rev: {commit}" in (project / ".pre-commit-config.yaml").read_text()
+    git(project, "add", "--all")
     first = pre_commit(project, home, "run", "--all-files")
-    assert first.returncode == 1, first.stdout + first.stderr
-    assert re.findall(r"^tonumpy.*?\.+(Passed|Failed)$", first.stdout, flags=re.MULTILINE) == ["Failed", "Passed"]
+    assert re.findall(r"^tonumpy.*?\.+(Passed|Failed)$", first.stdout, flags=re.MULTILINE) == ["Failed"]
+    assert first.stdout.count("module.py:5:14: ") == 1  # what it repairs
     assert (project / "module.py").read_text() == FIXED
-    second = pre_commit(project, home, "run", "--all-files")
-    assert second.returncode == 0, second.stdout + second.stderr
+    again = pre_commit(project, home, "run", "--all-files")
+    for run in (first, again):
+        assert (run.returncode, run.stderr) == (1, "")
+        assert run.stdout.count("left.py:5:14: TNP101 ") == 1  # what is left
+        assert "WARNING" not in run.stdout
+    (project / "left.py").unlink()
+    git(project, "add", "--all")
+    assert pre_commit(project, home, "run", "--all-files").returncode == 0

@@ -37,6 +37,34 @@ def test_a_release_says_the_version_and_the_address_that_it_has() -> None:
     assert "the tag is" not in right.stdout
 
 
+def test_nothing_tells_to_install_a_name_that_is_on_no_index() -> None:
+    """Anybody could put a package of that name there. The checklist names the places that are to be changed then."""
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    if "(not released yet)" not in changes:
+        return
+    command = re.compile(r"pip install [^\n]*(?<![\w./-])tonumpy(?![\w./-])(?!-)")
+    folders = ("docs", "src", "examples", "scripts", "tests", ".github", ".ci")
+    found = (*ROOT.iterdir(), *(path for folder in folders for path in (ROOT / folder).rglob("*")))
+    pages = {path for path in found if path.suffix in (".md", ".py", ".yml", ".yaml", ".toml", "") and path.is_file()}
+    told = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in sorted(pages - {ROOT / "docs" / "releasing.md", ROOT / "tests" / "test_release.py"})
+        for line in command.findall(path.read_text(encoding="utf-8", errors="replace"))
+    ]
+    assert told == []
+
+
+def test_the_checklist_names_what_the_workflow_asks_for() -> None:
+    page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
+    assert f"environment `{workflow['jobs']['publish']['environment']['name']}`" in page
+    assert "workflow `release.yml`" in page
+    assert workflow[True]["push"]["tags"] == ["v*"]  # `on:` is true in YAML
+    for step in workflow["jobs"]["build"]["steps"]:
+        for line in re.findall(r"^(?:python -m build|twine check .*)$", step.get("run", ""), flags=re.MULTILINE):
+            assert line in page
+
+
 def test_the_workflow_runs_the_check_and_publishes_without_a_secret() -> None:
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     assert "secrets." not in text

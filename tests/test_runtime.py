@@ -35,14 +35,17 @@ def _require(device: str) -> None:
         pytest.skip(f"{reason}: none of the {2 * cells} cells of the matrix were run on {device}")
 
 
-@pytest.mark.parametrize("style", ["links", "force"])
+@pytest.mark.parametrize("style", ["links", "force", "needed"])
 @pytest.mark.parametrize("device", _DEVICES)
 @pytest.mark.parametrize("fixture", FLAGGED, ids=lambda fixture: fixture.name)
 def test_repaired_code_works_where_the_original_raised(
-    fixture: Fixture, device: str, style: Literal["links", "force"]
+    fixture: Fixture, device: str, style: Literal["links", "force", "needed"]
 ) -> None:
     _require(device)
-    repaired = fix_source(fixture.text, unsafe=True, style=style)
+    if style == "needed":
+        repaired = fix_source(fixture.text, unsafe=True, links=style)
+    else:
+        repaired = fix_source(fixture.text, unsafe=True, style=style)
     cells = list(run_matrix(fixture, device, repaired, forced=style == "force"))
     assert not [str(cell) for cell in cells if cell.problem]
     # On the CPU nothing is wrong with a chain that lacks `.cpu()` alone; a copy from elsewhere has neither bit.
@@ -106,11 +109,12 @@ def test_the_matrix_sees_memory_and_dtype(mutant: mutants.Mutant) -> None:
     assert any(cell.problem for cell in run_matrix(bare, "cpu", broken))
 
 
+@pytest.mark.parametrize("links", ["both", "needed"])
 @pytest.mark.parametrize("device", _DEVICES)
-def test_a_repair_heals_and_changes_no_value(device: str) -> None:
+def test_a_repair_heals_and_changes_no_value(device: str, links: Literal["both", "needed"]) -> None:
     """In any fixture, executable by its header or not."""
     _require(device)
-    cells = list(runtime_functions.run_all(device))
+    cells = list(runtime_functions.run_all(device, links))
     assert cells
     assert not [str(cell) for cell in cells if cell.problem]
 

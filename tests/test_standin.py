@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -80,3 +83,73 @@ def test_stop_raises_what_torch_raises(tmp_path: Path) -> None:
     done = run(STOPS, tmp_path, stop=True)
     assert done.output == REFUSALS
     assert [": ".join(told.error or ()) for told in done.told] == REFUSALS.splitlines()
+
+
+RESTORED = """
+    import torch
+    import tonumpy.rehearsal.standin as standin
+    from tonumpy.rehearsal.standin import guards
+
+    def state():
+        owners = [torch, torch._C, torch.accelerator, torch.jit, torch.serialization, torch.random, torch.optim]
+        owners += [torch.cuda, torch.cuda.memory, torch.cuda.random, torch.mps, torch.xpu, torch.amp.autocast_mode]
+        owners += [torch.backends.cuda, torch.backends.mps, torch.backends.mha, torch.nn.parallel.scatter_gather]
+        owners += [torch.Tensor, torch.nn.Module, torch.UntypedStorage, torch.storage._StorageBase, torch.utils.data]
+        found = {(id(owner), name): id(value) for owner in owners for name, value in vars(owner).items()}
+        for key in ("CUDA", "MPS", "XPU", "CPU"):
+            found[key] = sorted(torch._C._dispatch_get_registrations_for_dispatch_key(key))
+        found["kernel"] = torch._C._dispatch_has_kernel_for_dispatch_key("aten::add.Tensor", "MAIA")
+        found["autocast"] = torch.get_autocast_dtype("maia")
+        found["fast path"] = torch.backends.mha.get_fastpath_enabled()
+        found["fusion"] = torch._C._jit_can_fuse_on_gpu()
+        found["available"] = torch.cuda.is_available(), torch.accelerator.is_available()
+        found["guards"] = list(guards.registry())
+        return found
+
+    for kind in ("cuda", "mps", "xpu"):
+        before = state()
+        with standin.pretend(kind, lambda event, tensor: None):
+            inside = state()
+            torch.ones(2, device=kind).sum().item()
+        after = state()
+        assert inside != before
+        assert after == before, [key for key in before if after.get(key) != before[key]]
+        try:
+            torch.ones(2, device="cuda")
+        except (AssertionError, RuntimeError) as error:
+            print(str(error)[:34])
+"""
+
+
+def test_torch_is_as_it_was_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(textwrap.dedent(RESTORED), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["Torch not compiled with CUDA enabl"] * 3
+
+
+NAMED = """
+    import sys
+    import torch
+    kind = sys.argv[1]
+    model = torch.nn.Linear(2, 2).to(kind)
+    x = torch.ones(2, device=kind)
+    with torch.autocast(kind):
+        assert model(x).dtype is torch.float16
+    model(x).sum().backward()
+    print(x.device, model.weight.grad.device, x.is_cuda, torch.cuda.is_available(), getattr(torch, kind).is_available())
+    model(x).numpy()  # refused: device,grad
+    x.cpu().numpy()
+"""
+
+
+@pytest.mark.parametrize("kind", ["mps", "xpu", "npu"])
+def test_the_device_has_the_name_that_was_asked_for(tmp_path: Path, kind: str) -> None:
+    done = run(NAMED, tmp_path, kind, device=kind)
+    assert done.code == 0, done.errors
+    assert done.output.split() == [f"{kind}:0", f"{kind}:0", "False", "False", "True"]
+    assert done.refused == marks(NAMED)
+    errors = [told.error[1] for told in done.told if told.error]
+    assert [error[:40] for error in errors] == [f"can't convert {kind}:0 device type tensor "]

@@ -32,7 +32,7 @@ if MISSING:
 import dask  # noqa: E402
 import psutil  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
-from readme import block  # noqa: E402
+from readme import ROOT, block  # noqa: E402
 
 from tonumpy.frontends.cli import main  # noqa: E402
 from tonumpy.report import format_names  # noqa: E402
@@ -586,6 +586,16 @@ def test_the_queries_of_the_documentation_answer(swept: Path, monkeypatch: pytes
             assert [tuple(row) for row in rows] == expected
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell starts what runs in the background, and `nohup` a command, with interrupts ignored: so may these tests be
+    started, and what they start inherits that."""
+    outside = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, outside)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     """An own cluster: nothing is lost, nothing is there twice, and no process stays behind; and none of them imports
     what lies in the folder at hand."""
@@ -643,6 +653,7 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     assert len(sweep.rows("findings")) == count * 240
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("error", [None, "no time zones"])
 def test_an_interrupt_that_a_library_swallows_is_kept(
     sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str | None
@@ -661,6 +672,37 @@ def test_an_interrupt_that_a_library_swallows_is_kept(
     assert (swept.code, swept.out) == (130, "")
     assert swept.err == "\ntonumpy: interrupted; the same command goes on where it stopped\n"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_run_goes_on_where_interrupts_are_ignored(
+    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As any command in the background of a script, or under `nohup`."""
+    repository(tmp_path / "all", {"a.py": FLAGGED})
+    refresh, sent = Store.refresh, []
+
+    def interrupted(store: Store) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        sent.append(store)
+        refresh(store)
+
+    monkeypatch.setattr(Store, "refresh", interrupted)
+    outside = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        swept = sweep("all out")
+    finally:
+        signal.signal(signal.SIGINT, outside)
+    assert (swept.code, len(sent)) == (1, 1)
+
+
+def test_the_tests_of_interrupts_pass_where_interrupts_are_ignored() -> None:
+    """The second command of README.md, started in the background of a script."""
+    names = ("tests/test_sweep.py::test_an_interrupt_that_a_library_swallows_is_kept", "tests/test_writing.py")
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", *names, "-k", "swallows or signal_is_told"]
+    script = 'trap "" INT; exec "$@"'
+    run = subprocess.run(["sh", "-c", script, "sh", *command], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout
+    assert "6 passed" in run.stdout
 
 
 def test_a_scheduler_that_goes_away_loses_nothing(cluster: Cluster, sweep: Sweep, tmp_path: Path) -> None:

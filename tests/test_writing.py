@@ -225,9 +225,7 @@ def test_links_are_written_through_inside_the_tree_only(
     (tmp_path / "in/far.py").symlink_to("../out/other.txt")
     monkeypatch.chdir(tmp_path / "in")
     assert cli.main(["fix", "--isolated", "-q"]) == 2
-    expected = (
-        f"far.py: error: not written: the link leads out of the folder, to {tmp_path}/out/other.txt\n"
-    )
+    expected = f"far.py: error: not written: the link leads out of the folder, to {tmp_path}/out/other.txt\n"
     assert capsys.readouterr().err == expected
     assert (tmp_path / "in/kept.txt").read_text() == AFTER
     assert (tmp_path / "out/other.txt").read_text() == BEFORE
@@ -239,9 +237,7 @@ def test_links_are_written_through_inside_the_tree_only(
 @pytest.mark.parametrize(("content", "mode"), [("new", 0o644), ("old", 0o600), ("ne", 0o200)])
 def test_leftovers_of_a_run_that_was_killed_are_removed(content: str, mode: int, tmp_path: Path) -> None:
     digits = f"{'0' * 8}{zlib.crc32(b'new'):08x}{zlib.crc32(b'old'):08x}"
-    left, other, folder = (
-        tmp_path / name for name in (f".tonumpy-{digits}", ".tonumpy-notes", f".tonumpy-{'1' * 24}")
-    )
+    left, other, folder = (tmp_path / name for name in (f".tonumpy-{digits}", ".tonumpy-notes", f".tonumpy-{'1' * 24}"))
     left.write_text(content)
     left.chmod(mode)
     other.touch()

@@ -1,4 +1,7 @@
-"""Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data."""
+"""Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.
+
+PYTEST_DONT_REWRITE: pytest rewrites the assertions of a package with a plugin, and warns where it is too late for that.
+"""
 
 from __future__ import annotations
 

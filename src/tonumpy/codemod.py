@@ -1,4 +1,4 @@
-"""The fix as a LibCST codemod: it repairs a module, and warns of each finding that is left.
+"""The fix as a LibCST codemod: it repairs a module by the settings of its pyproject.toml, and warns of what is left.
 
     python -m libcst.tool codemod --no-format -x tonumpy.codemod.FixNumpyConversionsCommand PATH...
 
@@ -11,8 +11,9 @@ from __future__ import annotations
 from libcst import Module, parse_module
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
-from tonumpy.config import Choices, combine, read_choices
-from tonumpy.findings import STYLES, SourceError
+from tonumpy.config import Configuration, read_choices
+from tonumpy.findings import LINKS, STYLES, SourceError
+from tonumpy.globs import excludes
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import fix
@@ -23,7 +24,7 @@ from tonumpy.text.source import Source
 if TYPE_CHECKING:
     import argparse
 
-    from tonumpy.findings import Style
+    from tonumpy.findings import Links, Style
 
 
 class FixNumpyConversionsCommand(CodemodCommand):
@@ -32,34 +33,48 @@ class FixNumpyConversionsCommand(CodemodCommand):
     @staticmethod
     def add_args(arg_parser: argparse.ArgumentParser) -> None:
         arg_parser.add_argument(
-            "--strict", action="store_true", help="repair conversions that are proved safe as they stand, too"
+            "--strict", action="store_true", help="require both links on every conversion (TNP300)"
         )
         arg_parser.add_argument(
             "--unsafe-fixes",
             action="store_true",
-            help="repair where nothing is known of the receiver but that torch is the only array framework in use, too",
+            help="also apply unsafe fixes, such as those on values of unknown type",
         )
         arg_parser.add_argument(
             "--style",
             choices=STYLES,
-            default="links",
-            help="write `.detach().cpu().numpy()` (links, the default) or `.numpy(force=True)` (force)",
+            help="how to repair: links (.detach().cpu(), the default) or force (.numpy(force=True))",
+        )
+
+        arg_parser.add_argument(
+            "--links",
+            choices=LINKS,
+            help="add both links (the default), or only those that are not proved needless",
         )
 
     def __init__(
-        self, context: CodemodContext, strict: bool = False, unsafe_fixes: bool = False, style: Style = "links"
+        self,
+        context: CodemodContext,
+        strict: bool = False,
+        unsafe_fixes: bool = False,
+        style: Style | None = None,
+        links: Links | None = None,
     ) -> None:
+        """An option that is not given leaves the choice to the pyproject.toml that governs the file."""
         super().__init__(context)
-        self.settings = combine(Choices(), read_choices(strict=strict, style=style))
-        self.unsafe_fixes = unsafe_fixes
+        choices = read_choices(strict=strict or None, unsafe_fixes=unsafe_fixes or None, style=style, links=links)
+        self.configuration = Configuration(choices)
 
     def transform_module_impl(self, tree: Module) -> Module:
         filename = self.context.filename
         if filename is not None and _is_lossy(tree, filename):
             raise SkipFile("LibCST does not give this file back byte for byte; `tonumpy fix` does")
         source = Source.from_text(tree.code, filename or "<stdin>")
+        settings = self.configuration.settings_of(filename or "")
+        if filename is not None and excludes(settings.exclude, filename):
+            raise SkipFile("excluded by the settings of tonumpy")
         try:
-            fixed = fix(source, self.settings, Project(), unsafe=self.unsafe_fixes)
+            fixed = fix(source, settings, Project(), unsafe=settings.unsafe_fixes)
         except RewriteError:
             raise  # a defect of ours counts as a failure, and LibCST goes on with the next file
         except SourceError as error:

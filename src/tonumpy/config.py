@@ -8,8 +8,9 @@ import sys
 from functools import partial
 
 from tonumpy.boundary import limits
-from tonumpy.boundary.paths import configured_path, root_of
-from tonumpy.findings import CONFIDENCES, STYLES
+from tonumpy.boundary.paths import configured_path, real_path, root_of
+from tonumpy.findings import CONFIDENCES, LINKS, STYLES
+from tonumpy.formats import read_format
 from tonumpy.globs import Exclude, excludes, regular_expression
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import (
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar
 
-    from tonumpy.findings import Confidence, Style
+    from tonumpy.findings import Confidence, Links, RepairStyle, Style
     from tonumpy.promises import OwnPromise
     from tonumpy.rules import Rule
 
@@ -80,22 +81,26 @@ class Settings(NamedTuple):
     ignored_here: tuple[str, ...] = ()
     strict: bool = False
     style: Style = "links"
+    links: Links = "both"
+    output_format: str | None = None
     exclude: tuple[Exclude, ...] = ()
     force_exclude: bool = False
     unsafe_fixes: bool = False
     jobs: int = 0
     confidence: Confidence = "medium"
+    preview: bool = False
     disable_habits: tuple[str, ...] = ()
     baseline: str | None = None
     promises: tuple[OwnPromise, ...] = ()
     cache_dir: str | None = None
+    observed: str | None = None
 
     def selects(self, rule: Rule) -> bool:
         """The longest beginning of the rule's code wins, and `ignore` wins over a selection of the same length.
 
         A rule that is off by default is turned on by ALL or by a beginning that has a digit, not by the bare "TNP".
         """
-        if _weight(rule.code, self.ignored_here):
+        if (rule.is_preview and not self.preview) or _weight(rule.code, self.ignored_here):
             return False
         asked = (*self.select, *self.extend_select)
         if not rule.on_by_default:
@@ -106,6 +111,20 @@ class Settings(NamedTuple):
         if rule.on_by_default and not self.select and not ignored:
             return True
         return selected > ignored
+
+    def selected_in_vain(self) -> list[str]:
+        """The codes of preview rules that are selected by their full codes, but not turned on by `preview`."""
+        asked = {*self.select, *self.extend_select}
+        if self.preview or not asked:
+            return []
+        from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
+
+        return [rule.code for rule in all_rules() if rule.is_preview and rule.code in asked]
+
+    def repair_style(self, rules: Iterable[Rule]) -> RepairStyle:
+        """How these rules repair: strict asks for both links, whatever is needed."""
+        is_strict = any(rule.code == STRICT_CODE for rule in rules)
+        return "needed" if self.style == "links" and self.links == "needed" and not is_strict else self.style
 
     def in_file(self, path: str) -> Settings:
         """These settings as they hold for one of their files."""
@@ -155,16 +174,20 @@ class Choices(NamedTuple):
     per_file_ignores: tuple[FileIgnores, ...] | None = None
     strict: bool | None = None
     style: Style | None = None
+    links: Links | None = None
+    output_format: str | None = None
     exclude: tuple[Exclude, ...] | None = None
     extend_exclude: tuple[Exclude, ...] | None = None
     force_exclude: bool | None = None
     unsafe_fixes: bool | None = None
     jobs: int | None = None
     confidence: Confidence | None = None
+    preview: bool | None = None
     disable_habits: tuple[str, ...] | None = None
     baseline: str | None = None
     promises: tuple[OwnPromise, ...] | None = None
     cache_dir: str | None = None
+    observed: str | None = None
 
 
 _SILENT = Choices()
@@ -209,6 +232,8 @@ def combine(file: Choices, line: Choices) -> Settings:
         per_file_ignores=said.per_file_ignores or (),
         strict=said.strict or False,
         style=said.style or "links",
+        links=said.links or "both",
+        output_format=said.output_format,
         exclude=(*(said.exclude or ()), *(said.extend_exclude or ())),
         force_exclude=said.force_exclude or False,
         unsafe_fixes=said.unsafe_fixes or False,
@@ -216,8 +241,10 @@ def combine(file: Choices, line: Choices) -> Settings:
         baseline=said.baseline,
         promises=said.promises or (),
         confidence=said.confidence or "medium",
+        preview=said.preview or False,
         disable_habits=said.disable_habits or (),
         cache_dir=said.cache_dir,
+        observed=said.observed,
     )
 
 
@@ -250,11 +277,20 @@ class Configuration:
         if self._everywhere is not None:
             return self._everywhere
         found = self._folders.get(folder)
-        if found is None:
-            found = self._folders[folder] = self._nearest(os.path.abspath(folder))
+        if found is not None:
+            return found
+        here, passed = os.path.abspath(folder), [folder]
+        while found is None:
+            found = self._folders.get(here) or self._own(here)
+            passed.append(here)
+            here, below = os.path.dirname(here), here
+            if found is None and here == below:
+                found = (combine(_SILENT, self._line), None)
+        self._folders.update(dict.fromkeys(passed, found))
         return found
 
-    def _nearest(self, folder: str) -> tuple[Settings, str | None]:
+    def _own(self, folder: str) -> tuple[Settings, str | None] | None:
+        """What its own file says, if one does."""
         path = os.path.join(folder, "pyproject.toml")
         if os.path.islink(path):
             try:
@@ -262,10 +298,7 @@ class Configuration:
             except ValueError as error:
                 raise ConfigError(f"{path}: {error}") from error
         choices = _read(path) if os.path.isfile(path) else None
-        if choices is not None:
-            return (combine(choices, self._line), path)
-        parent = os.path.dirname(folder)
-        return (combine(_SILENT, self._line), None) if parent == folder else self.governed(parent)
+        return None if choices is None else (combine(choices, self._line), path)
 
 
 def _read_named(path: str, read_for: tuple[str, ...] = ()) -> Choices:
@@ -286,7 +319,7 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
     extended = table.pop("extend")
     if not isinstance(extended, str):
         raise ConfigError(f"{path}: [tool.tonumpy] extend: expected the path of a file, found {_shown(extended)}")
-    here = os.path.realpath(path)
+    here = real_path(path)
     if here in read_for:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: the files extend each other in a circle")
     if len(read_for) == _MAX_EXTENDED:
@@ -316,19 +349,23 @@ def _table(path: str) -> tuple[object, str]:
         return None, ""
     if len(data) > limits.MAX_BYTES:
         raise ConfigError(f"{path}: is larger than {limits.MAX_BYTES} bytes")
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
         text = data.decode()
-        document = tomllib.loads(_within_limits(text, path))
+        document = _parsed(_within_limits(text, path))
     except ValueError as error:  # of the text, its encoding or a number with too many digits
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
     tool = document.get("tool")
     return (tool.get("tonumpy") if isinstance(tool, dict) else None), text
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
 
 
 def _within_limits(text: str, path: str) -> str:
@@ -374,6 +411,15 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
         except ValueError as error:
             raise ConfigError(f"{path}{_row_of(error, key, text)}: [tool.tonumpy] {key}: {error}") from error
     return Choices(**choices)  # type: ignore[arg-type]
+
+
+def read_inline(text: str) -> Choices:
+    """What `KEY = VALUE` says on the command line, in TOML; ConfigError where it is wrong."""
+    try:
+        table = _parsed(text)
+    except ValueError as error:
+        raise ConfigError(f"--config {text}: not valid TOML: {error}; a text stands in quotes") from error
+    return read_table(table, "--config")
 
 
 def read_choices(**said: object) -> Choices:
@@ -508,7 +554,10 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "ignore": read_codes,
     "per-file-ignores": read_file_ignores,
     "strict": _read_bool,
+    "preview": _read_bool,
     "style": partial(_read_one_of, STYLES),
+    "links": partial(_read_one_of, LINKS),
+    "output-format": read_format,
     "exclude": read_globs,
     "extend-exclude": read_globs,
     "force-exclude": _read_bool,
@@ -517,6 +566,7 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "confidence": partial(_read_one_of, CONFIDENCES),
     "disable-habits": _read_habits,
     "baseline": partial(_read_path, "file", "`--baseline`"),
+    "observed": partial(_read_path, "file", "`--observed`"),
     "promises": _read_promises,
     "cache-dir": partial(_read_path, "folder", "`--cache-dir` and TONUMPY_CACHE_DIR"),
 }

@@ -130,6 +130,10 @@ class Conversion(NamedTuple):
         """What is known if these habits are not believed, or none at all; itself where that changes nothing."""
         return _without_habits(self, habits)
 
+    def as_proved(self) -> Conversion:
+        """What is known by proof and promise alone, without what callers or habits say."""
+        return _without_habits(self, None, Strength.CALLERS)
+
     @property
     def grad_is_proved(self) -> bool:
         return _grad_is_proved(self)
@@ -230,6 +234,10 @@ class ImplicitConversion(NamedTuple):
         """What is known if these habits are not believed, or none at all; itself where that changes nothing."""
         return _without_habits(self, habits)
 
+    def as_proved(self) -> ImplicitConversion:
+        """What is known by proof and promise alone, without what callers or habits say."""
+        return _without_habits(self, None, Strength.CALLERS)
+
     @property
     def grad_is_proved(self) -> bool:
         return _grad_is_proved(self)
@@ -278,19 +286,21 @@ class ImplicitConversion(NamedTuple):
         return is_elsewhere or bool(self._lacks) or (self.requires_grad is True and not self.grad_is_proved)
 
 
-def _without_habits(conversion: _Judged, habits: Collection[str] | None) -> _Judged:
+def _without_habits(
+    conversion: _Judged, habits: Collection[str] | None, weak: Strength = Strength.HABIT
+) -> _Judged:
     doubted = frozenset(
         each
         for each in conversion.evidence
-        if each.strength >= Strength.HABIT and (habits is None or each.id in habits)
+        if each.strength >= weak and (habits is None or each.id in habits)
     )
     cpu, grad = conversion.on_cpu, conversion.requires_grad
-    if cpu and weakest(doubted, "device") >= Strength.HABIT:
+    if cpu and weakest(doubted, "device") >= weak:
         cpu = None
-    if not grad and weakest(doubted, "grad") >= Strength.HABIT:
+    if not grad and weakest(doubted, "grad") >= weak:
         grad = None
     mode = conversion.grad_mode
-    if mode is False and weakest(doubted, "grad mode") >= Strength.HABIT:
+    if mode is False and weakest(doubted, "grad mode") >= weak:
         mode = None
         if not grad and not is_integral(conversion.dtype):
             grad = None  # it may have none because of the mode

@@ -9,12 +9,19 @@ if TYPE_CHECKING:
 
     Applicability = Literal["safe", "unsafe", "display-only"]
     Confidence = Literal["high", "medium", "low"]
+    Sureness = Confidence | Literal["observed"]  # the last of what a run has seen, and no check can say
     Style = Literal["links", "force"]
+    Links = Literal["both", "needed"]
+    RepairStyle = Literal["links", "needed", "force"]
 
 CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 STYLES: tuple[Style, ...] = ("links", "force")
+LINKS: tuple[Links, ...] = ("both", "needed")
 
 RULE_PAGES = "https://github.com/tonumpy/tonumpy/blob/main/docs/rules"
+
+
+HOW_REPAIRED = {"safe": "fix", "unsafe": "unsafe fix", "display-only": "by hand"}
 
 
 class Position(NamedTuple):
@@ -39,13 +46,18 @@ class Fix(NamedTuple):
     message: str
     edits: tuple[Edit, ...]
 
+    @property
+    def told(self) -> str:
+        """What stands behind a finding's message: "(unsafe fix: Add `.detach()`)"."""
+        return f"({HOW_REPAIRED[self.applicability]}: {self.message})"
+
 
 class Ground(NamedTuple):
     """One thing that a finding, or a silence, rests on.
 
-    `kind` is "proof", "promise", "callers", "habit" or "budget"; `about` is what it speaks of: "device", "grad" or
-    "kind". `id` names the habit, or the name of the library that promises it. `row` counts from 1, in
-    the cell if there is a `cell`; 0 for no place.
+    `kind` is "proof", "promise", "callers", "habit", "budget" or, of what a run has seen, "run"; `about` is what it
+    speaks of: "device", "grad" or "kind". `id` names the habit, or the name of the library that promises it. `row`
+    counts from 1, in the cell if there is a `cell`; 0 for no place.
     """
 
     kind: str
@@ -70,11 +82,51 @@ class Cell(NamedTuple):
     end: Position
 
 
+class Caller(NamedTuple):
+    """One frame of a stack: the file as Python knows it, the row from 1 and the name of the function."""
+
+    filename: str
+    row: int
+    function: str
+
+
+class Observed(NamedTuple):
+    """What a run has seen of one conversion: its tensor, and how often it was converted there.
+
+    `requires_grad`: it did, and grad mode was on. Where the tensors of several times differ, each fact is that of the
+    first that was refused for it. `reasons` are all that were seen, `error` is the first as torch words it. `stack`, of
+    the first time, has the innermost call first, and of what called the user's code only that code. `is_fragile`:
+    nothing was refused, but only because grad mode was off.
+    """
+
+    device: str
+    requires_grad: bool
+    dtype: str
+    layout: str
+    shape: tuple[int, ...]
+    times: int
+    reasons: tuple[str, ...] = ()
+    error: str = ""
+    stack: tuple[Caller, ...] = ()
+    is_fragile: bool = False
+
+    @property
+    def words(self) -> str:
+        """For people: "seen 3 times: cuda:0, requires grad, float32, shape (2, 3)"."""
+        times = "once" if self.times == 1 else f"{self.times} times"
+        facts = [self.device, *(["requires grad"] if self.requires_grad or self.is_fragile else [])]
+        facts.append(self.dtype.removeprefix("torch."))
+        if self.layout != "torch.strided":
+            facts.append(self.layout.removeprefix("torch."))
+        return f"seen {times}: {', '.join(facts)}, shape {self.shape}"
+
+
 class Finding(NamedTuple):
     """One conversion that a rule objects to, from the name `numpy` to the closing bracket of the call.
 
     `confidence` says how likely the trouble is: "high" where something in sight speaks for it, "low" where all that
-    speaks against it is a habit of the field, which `evidence` names.
+    speaks against it is a habit of the field, which `evidence` names; "observed" where a run has seen it, as `observed`
+    tells.
     In a notebook, all positions are those in the cell.
     """
 
@@ -84,9 +136,10 @@ class Finding(NamedTuple):
     start: Position
     end: Position
     fix: Fix | None
-    confidence: Confidence = "medium"
+    confidence: Sureness = "medium"
     evidence: tuple[Ground, ...] = ()
     cell: Cell | None = None
+    observed: Observed | None = None
 
     @property
     def place(self) -> str:

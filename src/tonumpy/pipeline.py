@@ -24,13 +24,15 @@ from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers, may_hold_mixtures, may_hold_sharers
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable, Iterable, Iterator
     from typing import TypeVar
 
     from tonumpy.config import Settings
-    from tonumpy.findings import Applicability, Edit
+    from tonumpy.findings import Applicability, Edit, RepairStyle, Sureness
     from tonumpy.inference.index.project import Project
     from tonumpy.inference.memory.sharing import Sharing
+    from tonumpy.observed.conversions import Seen
     from tonumpy.repair.operations import Operation
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
@@ -44,11 +46,15 @@ MAX_PASSES = 10  # two are known to be needed
 
 
 class Judgement(NamedTuple):
-    """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree."""
+    """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree.
+
+    `style` is how that was asked for.
+    """
 
     finding: Finding
     conversion: Conversion | ImplicitConversion | None
     operations: tuple[Operation, ...]
+    style: RepairStyle = "links"
 
 
 class Fixed(NamedTuple):
@@ -123,7 +129,8 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
             repairs.append(Repair(None, (), judgement.finding.fix.edits))
     for together in asked.values():
         operations = compose(operation for judgement in together for operation in judgement.operations)
-        repairs.append(Repair(together[0].conversion, operations, plan_edits(operations, source)))
+        edits, of_needed = plan_edits(operations, source), together[0].style == "needed"
+        repairs.append(Repair(together[0].conversion, operations, edits, of_needed))
     return repairs
 
 
@@ -169,6 +176,8 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     of_comments = [rule for rule in rules if "comments" in rule.judges]
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
+    if settings.observed:
+        found = _with_evidence(module, found, settings, settings.observed)
     found.sort(key=lambda judgement: judgement.finding.start)
     project.at_hand.clear()  # a project keeps the trees of others only
     return found
@@ -179,7 +188,8 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
     from tonumpy.repair.comments import removal  # only where such a rule is selected: start-up
     from tonumpy.text.noqa_comments import lines_of  # the same: start-up
 
-    of_all = settings._replace(select=(EVERY_CODE,), ignore=tuple(rule.code for rule in rules), ignored_here=())
+    of_all = settings._replace(preview=True, select=(EVERY_CODE,), ignored_here=())
+    of_all = of_all._replace(ignore=tuple(rule.code for rule in rules))
     found = check(source, of_all, project)
     found += [
         each._replace(code=rule.code) for rule in all_rules() for each in found if each.code in rule.stands_in_for
@@ -241,10 +251,81 @@ def _operations(module: Module, trouble: Trouble) -> list[ImplicitConversion]:
     return infer_mixtures(module, sites) if sites else []
 
 
+def judge_seen(
+    source: Source, settings: Settings, seen: Iterable[Seen], confidence: Sureness = "observed"
+) -> list[Judgement]:
+    """The judgements of what a run has seen in a file, by the rules that are selected, in the order of the text; `noqa`
+    comments are not considered."""
+    selected = {rule.code for rule in all_rules() if settings.selects(rule)}
+    # What one run has not seen is no proof that a link is needless.
+    style: RepairStyle = "force" if settings.style == "force" else "links"
+    found = []
+    for each in seen:
+        told = list(_told_of_seen(each, style)) if each.is_ruled else []
+        if not told and each.message:
+            told = [(each.code, each.message, each.operations)]
+        for code, message, operations in told:
+            if code not in selected:
+                continue
+            conversion = each.conversion
+            span = each.span if conversion is None or code[3] == "2" else span_of(conversion, source)
+            fix = None if conversion is None else plan_fix(conversion, operations, source)
+            is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
+            if fix and fix.applicability == "safe" and (code[3] == "2" or is_trained_on):
+                fix = fix._replace(applicability="unsafe")
+            finding = Finding(source.filename, code, message, *span, fix, confidence, observed=each.observed)
+            found.append(Judgement(finding, conversion, operations, style))
+    found.sort(key=lambda judgement: judgement.finding.start)
+    return found
+
+
+def _with_evidence(module: Module, judgements: list[Judgement], settings: Settings, path: str) -> list[Judgement]:
+    """With what former runs have seen: what was seen to fail is found with high confidence, whatever else is known of
+    it, and what was seen to work is told with what is found."""
+    from tonumpy.observed.conversions import seen_in  # only where there are observations: start-up
+    from tonumpy.observed.evidence import told_of, words_of, words_of_all  # the same: start-up
+
+    source, told = module.source, told_of(module.source, path)
+    failed = judge_seen(source, settings, seen_in(module, [each for each in told.sightings if each.is_refused]), "high")
+
+    def grounded(judgement: Judgement) -> Judgement:
+        finding, conversion = judgement.finding, judgement.conversion
+        words = None if finding.observed is None else words_of(finding.observed)
+        if conversion is not None and _node_of(conversion) in told.at:
+            words = words_of_all(told.at[_node_of(conversion)])
+        if words is None:
+            return judgement
+        ground = Ground("run", "kind", "rehearsal", words, source.filename, finding.start.row)
+        return judgement._replace(finding=finding._replace(evidence=(ground, *finding.evidence), observed=None))
+
+    known = {(each.finding.start, each.finding.code) for each in failed}
+    rest = [each for each in judgements if (each.finding.start, each.finding.code) not in known]
+    return [grounded(each) for each in (*failed, *rest)]
+
+
+def _node_of(conversion: Conversion | ImplicitConversion) -> ast.AST:
+    return conversion.candidate.call if isinstance(conversion, Conversion) else conversion.site.call
+
+
+def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, tuple[Operation, ...]]]:
+    """By the rules of conversions that raise: code, message and repair."""
+    conversion = seen.conversion
+    if isinstance(conversion, Conversion):
+        kind, is_unbound = "receivers", conversion.candidate.is_unbound
+    else:
+        kind = "arguments" if conversion is None or conversion.mixture is None else "operations"
+        is_unbound = False
+    for rule in all_rules():
+        concerns = rule.code.startswith("TNP10") and kind in rule.judges
+        message = rule.check(conversion) if concerns else None
+        if message is not None:
+            yield rule.code, message, () if is_unbound else compose(rule.repair(conversion, style))
+
+
 def _judgements(
     conversions: Iterable[Conversion | ImplicitConversion], rules: list[Rule], source: Source, settings: Settings
 ) -> Iterator[Judgement]:
-    asked = CONFIDENCES.index(settings.confidence)
+    asked, style = CONFIDENCES.index(settings.confidence), settings.repair_style(rules)
     for found in conversions:
         conversion = as_believed(found, settings)
         reported = set[str]()
@@ -256,10 +337,12 @@ def _judgements(
             if message is None and asked == CONFIDENCES.index("low"):
                 judged = conversion.without_habits()
                 message = None if judged is conversion else rule.check(judged)
+            if message is not None and not settings.preview and rule.is_preview_kind(judged):
+                continue
             if message is not None and (rule.stands_in_for or CONFIDENCES.index(confidence) <= asked):
                 reported.add(rule.code)
                 is_unbound = isinstance(conversion, Conversion) and conversion.candidate.is_unbound
-                operations = () if is_unbound else compose(rule.repair(judged, settings.style))
+                operations = () if is_unbound else compose(rule.repair(judged, style))
                 fix = plan_fix(judged, operations, source)
                 is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
                 if fix and fix.applicability == "safe" and (rule.fix_is_unsafe or is_trained_on):
@@ -267,7 +350,7 @@ def _judgements(
                 span = span_of(conversion, source)
                 grounds = grounds_of(judged)
                 finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
-                yield Judgement(finding, conversion, operations)
+                yield Judgement(finding, conversion, operations, style)
 
 
 def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...]:

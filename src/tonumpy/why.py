@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cache, partial
 
 from tonumpy.conversions import Conversion, ImplicitConversion
@@ -20,17 +21,17 @@ from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import call_span, find_candidates
 
 if TYPE_CHECKING:
-    import ast
-
     from tonumpy.config import Settings
     from tonumpy.findings import Finding, Ground, Position
     from tonumpy.inference.index.project import Project
+    from tonumpy.text.candidates import Candidate
     from tonumpy.text.source import Source
 
 
 def explain(source: Source, settings: Settings, project: Project, row: int) -> list[Explanation]:
     """The conversions that begin in a row or span it, reported or not, in the order of the text."""
     found = check(source, settings._replace(confidence="low"), project)
+    seen = _seen(source, settings)
     module = module_of(source, settings, project)
     candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
     sharers = [each for each in sharers_in(module) if _is_in_row(each.call, row)]
@@ -43,6 +44,7 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
         start, _ = call_span(candidate, source)
         subject = source.text_of(candidate.receiver)
         answers = _answers(known[id(candidate)]) if id(candidate) in known else _OF_NO_TENSOR
+        answers += seen.get(candidate.call, ())
         explanations.append(Explanation(start, subject, _at(found, start), answers))
     for each in infer_sharers(module, sharers, sharing()) if sharers else ():
         start, _ = span_of(each, source)
@@ -55,8 +57,31 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
     for conversion in (*infer_implicit(module, sites), *infer_mixtures(module, operations)):
         start, _ = span_of(conversion, source)
         subject = source.text_of(conversion.argument)
-        explanations.append(Explanation(start, subject, _at(found, start), _answers(as_believed(conversion, settings))))
+        answers = _answers(as_believed(conversion, settings)) + seen.pop(conversion.site.call, ())
+        explanations.append(Explanation(start, subject, _at(found, start), answers))
+    for node, answers in seen.items():  # of which only a run tells
+        if isinstance(node, (ast.expr, ast.stmt)) and _is_in_row(node, row) and not _is_candidate(node, candidates):
+            start = source.node_start(node)
+            explanations.append(Explanation(start, source.text_of(node), _in(found, source, node), answers))
     return sorted(explanations, key=lambda each: each.start)
+
+
+def _seen(source: Source, settings: Settings) -> dict[ast.AST, tuple[Answer, ...]]:
+    """What former runs have seen of each conversion."""
+    if not settings.observed:
+        return {}
+    from tonumpy.observed.evidence import told_of, words_of_all  # only where there are observations: start-up
+
+    told = told_of(source, settings.observed)
+    return {node: (Answer("run", words_of_all(sighting)),) for node, sighting in told.at.items()}
+
+
+def _is_candidate(node: ast.AST, candidates: list[Candidate]) -> bool:
+    return any(each.call is node for each in candidates)
+
+
+def _in(found: list[Finding], source: Source, node: ast.expr | ast.stmt) -> tuple[Finding, ...]:
+    return tuple(each for each in found if source.node_start(node) <= each.start <= source.node_end(node))
 
 
 def _is_in_row(node: ast.expr | ast.stmt, row: int) -> bool:

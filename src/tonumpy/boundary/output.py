@@ -93,6 +93,41 @@ def open_new(path: str | bytes, mode: int = 0o666) -> int:
     )
 
 
+def remove_own(folder: str) -> None:
+    """Remove a folder of our own with all that is in it, as far as that can be done.
+
+    Whoever filled it may have put so many folders in one another that no call reaches the last of them, be it by one
+    function calling itself or by its path. So each is moved up next to the first one, and emptied there.
+    """
+    queue, count = ([] if os.path.islink(folder) else [folder]), 0
+    while queue:
+        here = queue.pop()
+        for entry in _entries(here):
+            with contextlib.suppress(OSError):
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)
+                elif here == folder:
+                    queue.append(entry.path)
+                else:
+                    count += 1
+                    moved = os.path.join(folder, f".moved-{count}")
+                    os.rename(entry.path, moved)
+                    queue.append(moved)
+        if here != folder:
+            with contextlib.suppress(OSError):
+                os.rmdir(here)
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as scan:
+            return list(scan)
+    except OSError:
+        return []
+
+
 def open_to_append(path: str) -> int:
     """The descriptor of a log in a folder of our own."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)

@@ -15,6 +15,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import AnyStr
 
 # Of version control systems: what is in them is never cloned, and some of it names programs that the system runs.
 _PRIVATE_FOLDERS = frozenset((".git", ".hg", ".svn", ".bzr", ".jj", "git~1"))
@@ -39,9 +40,9 @@ def configured_path(value: str, folder: str, *, inside: str | None, kind: str, o
     `inside`, unless that is None, or into the folder of a version control system; `otherwise` is how a user may name
     any other."""
     path = os.path.join(folder, os.path.expanduser(value))
-    real = os.path.realpath(path)
+    real = real_path(path)
     if inside is not None:
-        top = os.path.realpath(inside)
+        top = real_path(inside)
         if not is_inside(real, top) or (os.name == "nt" and ":" in os.path.splitdrive(real)[1]):  # a stream of a file
             raise ValueError(f"expected a {kind} in {top}; {otherwise} may name any other")
     private = private_folder(os.path.abspath(path)) or private_folder(real)
@@ -50,10 +51,38 @@ def configured_path(value: str, folder: str, *, inside: str | None, kind: str, o
     return path
 
 
+def real_path(path: AnyStr) -> AnyStr:
+    """Without links; links that are more than anything could follow, one after the other, stay."""
+    try:
+        return os.path.realpath(path)
+    except RecursionError:
+        return os.path.abspath(path)
+
+
+class RealFolders:
+    """The same as `real_path`, for many folders: of those in one another each is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def __call__(self, folder: str) -> str:
+        if os.name == "nt" or os.pardir in folder.split(os.sep):
+            return real_path(folder)
+        here, unknown = os.path.abspath(folder), list[str]()
+        while here not in self._known and here != os.sep:
+            unknown.append(here)
+            here = os.path.dirname(here)
+        real = self._known.get(here, here)
+        for each in reversed(unknown):
+            place = os.path.join(real, os.path.basename(each))
+            real = self._known[each] = real_path(place) if os.path.islink(place) else place
+        return real
+
+
 def followed(path: str) -> Place:
     """Where a path leads. PermissionError where a link leads out of the repository that it stands in, or, where that
     is none, out of the current folder. Links that stand elsewhere are the user's own."""
-    here = os.path.realpath(os.curdir)
+    here = real_path(os.curdir)
     if os.name == "nt":
         return _followed_at_once(path, here)
     done, left, links, is_link = os.sep, _parts(os.path.join(here, path)), 0, False
@@ -71,8 +100,8 @@ def followed(path: str) -> Place:
         top = _top_of(done, here)
         if top is not None:
             is_link |= not left
-            target = os.path.realpath(os.path.join(found, *left))
-            if not is_inside(os.path.realpath(found), top) or not is_inside(target, top):
+            target = real_path(os.path.join(found, *left))
+            if not is_inside(real_path(found), top) or not is_inside(target, top):
                 raise PermissionError(errno.EPERM, f"leads out of the folder, to {target}")
         target = os.readlink(found)
         left = [*_parts(target), *left]
@@ -82,7 +111,7 @@ def followed(path: str) -> Place:
 
 def _followed_at_once(path: str, here: str) -> Place:
     """Where a path has a drive."""
-    target, top = os.path.realpath(path), _top_of(here, here)
+    target, top = real_path(path), _top_of(here, here)
     is_ours = top is not None and is_inside(os.path.abspath(path), top)
     if is_ours and top is not None and not is_inside(target, top):
         raise PermissionError(errno.EPERM, f"leads out of the folder, to {target}")
@@ -99,7 +128,7 @@ def _top_of(folder: str, here: str) -> str | None:
 
 def root_of(folder: str) -> str | None:
     """The nearest folder at or above this one that holds `.git`: asking git itself costs a process."""
-    here = os.path.realpath(folder)
+    here = real_path(folder)
     for each in _upwards(here):
         if os.path.exists(os.path.join(each, ".git")):
             return each

@@ -26,8 +26,8 @@ class Kept(NamedTuple):
 
 
 def packed_finding(finding: Finding) -> list[Any]:
-    """Without the name of the file, by which it is kept."""
-    return list(finding[1:])
+    """Without the name of the file, by which it is kept, and what a run has seen, which no check finds."""
+    return list(finding[1:-1])
 
 
 def unpacked_finding(packed: Sequence[Any], filename: str) -> Finding:

@@ -12,7 +12,7 @@ import stat
 from contextlib import suppress
 
 from tonumpy.boundary.output import write_own
-from tonumpy.boundary.paths import private_folder
+from tonumpy.boundary.paths import private_folder, real_path
 from tonumpy.text.reading import read_regular
 
 TAG = "CACHEDIR.TAG"
@@ -85,7 +85,7 @@ class CacheFolder:
 
 def look_at(path: str) -> bool:
     """Whether there is a cache at the path; NotOursError where there is something else."""
-    private = private_folder(os.path.realpath(path))
+    private = private_folder(real_path(path))
     if private is not None:
         raise NotOursError(f"is in {private}, which belongs to version control")
     if not os.path.lexists(path):

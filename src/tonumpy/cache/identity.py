@@ -1,4 +1,4 @@
-"""Who looks: this version of the tool, to the letter, under this version of Python. Another one may find otherwise."""
+"""Cache key: tool and Python version, by the bytes of the tool's own files; another version may find otherwise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PARTS = (".py", ".json", ".toml")  # of which the tool is made
 # What changes which files are looked at, how many processes look, or what is made of the findings.
 _OF_NO_CONCERN = frozenset(
-    ("exclude", "force_exclude", "jobs", "baseline", "per_file_ignores", "unsafe_fixes", "cache_dir")
+    ("exclude", "force_exclude", "jobs", "baseline", "per_file_ignores", "unsafe_fixes", "cache_dir", "output_format")
 )
 
 

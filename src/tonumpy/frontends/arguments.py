@@ -6,18 +6,18 @@ import argparse
 import os
 import sys
 
-from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_jobs
-from tonumpy.findings import CONFIDENCES, STYLES
+from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_inline, read_jobs
+from tonumpy.findings import CONFIDENCES, LINKS, STYLES
+from tonumpy.formats import format_names, read_format
 from tonumpy.frontends.streams import write
 from tonumpy.globs import split_at_commas
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report import format_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
-    from tonumpy.config import FileIgnores
+    from tonumpy.config import Choices, FileIgnores
     from tonumpy.globs import Exclude
 
 _EXIT_CODES = """\
@@ -83,21 +83,38 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         each.formatter_class = argparse.RawDescriptionHelpFormatter
     if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
         raise ConfigError(_unknown_command(argv[0]))
-    own, rest = _split_sweep(argv)
+    own, rest = _split(argv)
     arguments, unknown = parser.parse_known_args(own)
     if arguments.command == "sweep":
         arguments.check_options = rest
+    elif arguments.command == "rehearse":
+        arguments.program = rest
     if arguments.command is None:
         parser.print_help()
         parser.exit(2)
+    if "config" in arguments:
+        given = arguments.config or ()
+        arguments.config, arguments.said = _file_of(given), [each for each in given if not isinstance(each, str)]
     if unknown:
         raise ConfigError(_unknown_option(arguments.command, unknown[0].partition("=")[0]))
     return arguments
 
 
-def _split_sweep(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """What stands behind `--` in `tonumpy sweep` are options of another command."""
-    if argv[:1] != ["sweep"] or "--" not in argv:
+def _file_of(given: Sequence[str | Choices]) -> str | None:
+    files = [each for each in given if isinstance(each, str)]
+    if len(files) > 1:
+        raise ConfigError(f"--config: one file may be given, found `{files[0]}` and `{files[1]}`")
+    return files[0] if files else None
+
+
+def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What stands behind `--` are options of another command in `tonumpy sweep`, and a program in `tonumpy rehearse`,
+    where `-m MODULE` needs no `--` before it."""
+    if argv[:1] not in (["sweep"], ["rehearse"]):
+        return argv, ()
+    if argv[0] == "rehearse" and "-m" in argv and "--" not in argv[: argv.index("-m")]:
+        return argv[: argv.index("-m")], argv[argv.index("-m") :]
+    if "--" not in argv:
         return argv, ()
     at = argv.index("--")
     return argv[:at], argv[at + 1 :]
@@ -184,12 +201,26 @@ def _add_baseline(parser: argparse.ArgumentParser) -> None:
     _add_run(parser)
 
 
+def _add_rehearse(parser: argparse.ArgumentParser) -> None:
+    from tonumpy.rehearsal.options import add_options  # saves start-up
+
+    add_options(parser)
+    _add_selection(parser, confidence=False)
+    parser.add_argument("--unsafe-fixes", action=argparse.BooleanOptionalAction, help=_UNSAFE_SEEN)
+    parser.add_argument("--style", choices=STYLES, help="write .detach().cpu() or .numpy(force=True)")
+    _add_output(parser)
+    group = _add_configuration(parser)
+    group.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
+    _add_colour(parser)
+
+
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rule", metavar="CODE", help="a rule's code or name, or habit/NAME")
     _add_colour(parser)
 
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--observed", metavar="FILE", help=_OBSERVED)
     parser.add_argument(
         "place", metavar="FILE:ROW[:COLUMN]", help="the place of the conversion; in a notebook FILE:cell N:ROW"
     )
@@ -223,6 +254,7 @@ _COMMANDS = {
     "check": ("report findings", _add_check),
     "fix": ("repair findings in place (with -, standard input to standard output)", _add_fix),
     "sweep": ("report findings of many repositories, each at a commit", _add_sweep),
+    "rehearse": ("run your program on a stand-in accelerator; report what would fail there", _add_rehearse),
     "baseline": ("record the current findings; later runs report only new ones", _add_baseline),
     "explain": ("show the page of a rule or habit", _add_explain),
     "rules": ("list all rules", _add_rules),
@@ -234,6 +266,9 @@ _COMMANDS = {
 
 _CONFIDENCE = "minimum confidence to report (default: medium)"
 _UNSAFE = "also apply unsafe fixes, such as those on values of unknown type"
+
+_OBSERVED = "the record of `tonumpy rehearse --observations FILE`: what runs have seen"
+_UNSAFE_SEEN = "with --fix also repair where the function may give of an array something else than of a tensor"
 
 
 def _formats() -> str:
@@ -261,19 +296,24 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--stdin-filename", metavar="PATH", help="the file name to use for standard input")
 
 
-def _add_selection(parser: argparse.ArgumentParser) -> None:
+def _add_selection(parser: argparse.ArgumentParser, *, confidence: bool = True) -> None:
     group = parser.add_argument_group("rules")
     codes: dict[str, Any] = {"action": "extend", "type": _codes, "metavar": "CODE"}
     group.add_argument("--select", help="check only these codes or prefixes, separated by commas", **codes)
     group.add_argument("--extend-select", help="check these codes too", **codes)
     group.add_argument("--ignore", help="skip these codes", **codes)
-    group.add_argument("--confidence", choices=CONFIDENCES, help=_CONFIDENCE)
+    if confidence:
+        group.add_argument("--confidence", choices=CONFIDENCES, help=_CONFIDENCE)
+    group.add_argument("--links", choices=LINKS, help="repair by both links, or by those not proved to be needless")
     group.add_argument(
         "--per-file-ignores",
         action="extend",
         type=_file_ignores,
         metavar="GLOB:CODE",
         help="skip these codes in matching files (replaces the configured `per-file-ignores`)",
+    )
+    group.add_argument(
+        "--preview", action=argparse.BooleanOptionalAction, help="also report what new preview rules find"
     )
     group.add_argument(
         "--strict", action=argparse.BooleanOptionalAction, help="require both links on every conversion (TNP300)"
@@ -283,6 +323,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
 def _add_run(parser: argparse.ArgumentParser) -> None:
     group = _add_configuration(parser)
     group.add_argument("--baseline", metavar="FILE", help="leave out the findings recorded in FILE")
+    group.add_argument("--observed", metavar="FILE", help=_OBSERVED)
     group.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", help="number of processes (default: auto, one per core)"
     )
@@ -296,7 +337,13 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _add_configuration(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("run")
-    group.add_argument("--config", metavar="FILE", help="use the [tool.tonumpy] table of this TOML file for all files")
+    group.add_argument(
+        "--config",
+        action="append",
+        type=_config,
+        metavar="FILE or KEY=VALUE",
+        help="use the [tool.tonumpy] table of this TOML file for all files; or set one key of it: style='force'",
+    )
     group.add_argument("--isolated", action="store_true", help="ignore all configuration files")
     return group
 
@@ -371,9 +418,15 @@ def _jobs(text: str) -> int:
 
 
 def _format(text: str) -> str:
-    if text not in format_names():
-        raise argparse.ArgumentTypeError(f"unknown format `{text}`; known are {', '.join(format_names())}")
-    return text
+    try:
+        return read_format(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _config(text: str) -> str | Choices:
+    """The path of a file, or what `KEY = VALUE` says."""
+    return read_inline(text) if "=" in text and not os.path.exists(text) else text
 
 
 def read_place(text: str) -> tuple[str, int, int | None]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tonumpy.config import Settings
-    from tonumpy.findings import Confidence, Finding
+    from tonumpy.findings import Finding, Sureness
     from tonumpy.report import Report
 
 DEFAULT = "tonumpy-baseline.json"
@@ -54,7 +54,7 @@ class Scope(NamedTuple):
 
 
 # How often a baseline has a finding, by its confidence.
-_Counts = dict[tuple[Key, "Confidence"], int]
+_Counts = dict[tuple[Key, "Sureness"], int]
 
 
 def write(path: str, report: Report, scope: Scope) -> int:
@@ -104,7 +104,7 @@ class _Judged:
         self._named = [os.path.abspath(each) for each in scope.named]
         self._rules = {rule.code: rule for rule in all_rules()}
 
-    def __call__(self, key: Key, confidence: Confidence) -> bool:
+    def __call__(self, key: Key, confidence: Sureness) -> bool:
         file = os.path.normpath(os.path.join(self._folder, key.path))
         if key.path not in self._files and (os.path.exists(file) or not self._is_named(file)):
             return False
@@ -168,7 +168,7 @@ def _parsed(path: str, data: bytes) -> _Counts:
     return counts
 
 
-def _confidence(value: object) -> Confidence:
+def _confidence(value: object) -> Sureness:
     return next((each for each in CONFIDENCES if each == value), "high")  # a former version wrote none
 
 

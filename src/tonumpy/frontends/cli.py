@@ -6,27 +6,35 @@ import os
 import sys
 from functools import partial
 
-from tonumpy.config import Choices, ConfigError, Configuration, may_have_findings
+from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.arguments import parse_arguments, read_cell, read_place
-from tonumpy.frontends.disk import read, write_text
+from tonumpy.frontends.asked import configuration_of, reads_stdin
+from tonumpy.frontends.disk import read
 from tonumpy.frontends.files import find_files
 from tonumpy.frontends.streams import StreamError
+from tonumpy.frontends.streams import format_of as _format
+from tonumpy.frontends.streams import has_colour as _has_colour
+from tonumpy.frontends.streams import is_for_people as _is_for_people
+from tonumpy.frontends.streams import publish as _publish
+from tonumpy.frontends.streams import visible as _visible
 from tonumpy.frontends.streams import write as _write
 from tonumpy.frontends.streams import write_bytes as _write_bytes
+from tonumpy.frontends.streams import write_diff as _write_diff
+from tonumpy.frontends.streams import write_errors as _write_errors
 from tonumpy.frontends.work import Run, in_order
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report import format_named
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, TextIO, TypeVar
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import TypeVar
 
+    from tonumpy.config import Configuration
     from tonumpy.frontends.keeping import Keeper
-    from tonumpy.frontends.outcomes import Change, Outcome
-    from tonumpy.report import Format, Report
+    from tonumpy.frontends.outcomes import Outcome
+    from tonumpy.report import Report
 
     _T = TypeVar("_T")
 
@@ -66,6 +74,7 @@ def _main(argv: Sequence[str] | None) -> int:
         "fix": _fix,
         "baseline": _baseline,
         "sweep": _sweep,
+        "rehearse": _rehearse,
         "why": _why,
         "clean": _clean,
         "explain": _explain,
@@ -77,10 +86,10 @@ def _main(argv: Sequence[str] | None) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    form = _format(arguments, sys.stdout)
+    name, form = _format(arguments, sys.stdout, configuration_of(arguments))
     render = getattr(form, "render_statistics", None) if arguments.statistics else form.render
     if render is None:
-        raise ConfigError(f"--statistics is not available in the format {arguments.output_format}")
+        raise ConfigError(f"--statistics is not available in the format {name}")
     if arguments.show_files or arguments.show_settings:
         return _show(arguments)
     if arguments.add_noqa:
@@ -99,28 +108,11 @@ def _check(arguments: argparse.Namespace) -> int:
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
 
 
-def _format(arguments: argparse.Namespace, stream: TextIO) -> Format:
-    """The format that is asked for, or else the one for a person or for what is no terminal."""
-    watched = arguments.output_file is None and stream.isatty()
-    return format_named(arguments.output_format or ("full" if watched else "concise"))
-
-
-def _is_for_people(form: Format) -> bool:
-    return bool(getattr(form, "FOR_PEOPLE", False))
-
-
-def _publish(render: Callable[..., str], report: Report, stream: TextIO, arguments: argparse.Namespace) -> None:
-    if arguments.output_file is None:
-        _write(render(report, colour=_has_colour(stream, arguments)), stream)
-        return
-    write_text(arguments.output_file, render(report, colour=arguments.color == "always"), kind="report")
-
-
 def _show(arguments: argparse.Namespace) -> int:
     """What would be checked, or with which settings, in place of checking it."""
     configuration = configuration_of(arguments)
     errors: list[SourceError] = []
-    stdin = _reads_stdin(arguments)
+    stdin = reads_stdin(arguments)
     files = [arguments.stdin_filename or "-"] if stdin else named_files(arguments, configuration, errors)
     if arguments.show_files:
         text = "".join(f"{_visible(path)}\n" for path in files)
@@ -137,7 +129,7 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
     """A `# noqa` comment beside every finding, in place of a report."""
     from tonumpy.report.parts.summary import summary_of_silence  # only here: start-up
 
-    if _reads_stdin(arguments):
+    if reads_stdin(arguments):
         raise ConfigError("--add-noqa cannot be used with standard input")
     run = process_files(arguments, "add-noqa").written(arguments.paths)
     _write_errors(run.report().errors)
@@ -166,7 +158,7 @@ def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, 
 def _baseline(arguments: argparse.Namespace) -> int:
     from tonumpy.frontends import baseline  # only here: start-up
 
-    if _reads_stdin(arguments):
+    if reads_stdin(arguments):
         raise ConfigError("baseline cannot be used with standard input")
     configuration = configuration_of(arguments)
     path = configuration.settings_in("").baseline or baseline.DEFAULT
@@ -196,7 +188,7 @@ def _fix(arguments: argparse.Namespace) -> int:
         _write_bytes(run.changes[0][1].new if run.changes else run.stdin)
     else:
         run = run.written(arguments.paths)
-    form = _format(arguments, speech)
+    _, form = _format(arguments, speech, configuration_of(arguments))
     report, _ = _without_baseline(run, arguments)
     _publish(form.render, report, speech, arguments)
     _write_errors(report.errors)
@@ -219,6 +211,12 @@ def _sweep(arguments: argparse.Namespace) -> int:
     if checked.paths or checked.stdin_filename is not None:
         raise ConfigError("sweep takes only options of `tonumpy check` after `--`, no paths")
     return sweep(arguments, checked)
+
+
+def _rehearse(arguments: argparse.Namespace) -> int:
+    from tonumpy.frontends.rehearse import rehearse  # with what no other command needs: start-up
+
+    return rehearse(arguments, configuration_of(arguments))
 
 
 def _explain(arguments: argparse.Namespace) -> int:
@@ -297,10 +295,17 @@ def _server(_: argparse.Namespace) -> int:
 def process_files(arguments: argparse.Namespace, command: str) -> Run:
     """Read every file, and hand those that may hold a candidate to the analysis, which else is not even imported."""
     configuration = configuration_of(arguments)
+    for code in configuration.settings_in("").selected_in_vain():
+        _write(f"tonumpy: warning: {code} is a preview rule: it needs `--preview`\n", sys.stderr)
+    observed = configuration.settings_in("").observed
+    if observed:
+        from tonumpy.observed.record import read_record  # only where there is one: start-up
+
+        read_record(observed)  # to complain of it once, and not of each file
     errors: list[SourceError] = []
     stdin = keeper = None
     known: dict[str, Outcome] = {}
-    if _reads_stdin(arguments):
+    if reads_stdin(arguments):
         stdin = streams.read_stdin()
         files = candidates = [arguments.stdin_filename or "-"]
     else:
@@ -325,13 +330,11 @@ def _keeper(arguments: argparse.Namespace, configuration: Configuration, command
     """What former runs have found, where it is wanted."""
     if arguments.no_cache or os.environ.get("TONUMPY_NO_CACHE") or command == "add-noqa":
         return None
+    if configuration.settings_in("").observed:  # the next run may have seen more
+        return None
     from tonumpy.frontends.keeping import open_keeper  # not for a few files: start-up
 
     return open_keeper(arguments.cache_dir, configuration, repairs=command == "fix")
-
-
-def configuration_of(arguments: argparse.Namespace) -> Configuration:
-    return Configuration(_choices(arguments), arguments.config, arguments.isolated)
 
 
 def named_files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
@@ -341,19 +344,14 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
     errors += found.errors
     _write("".join(f"tonumpy: warning: {_visible(warning)}\n" for warning in found.warnings), sys.stderr)
     if arguments.command == "fix" and not arguments.diff:
-        from tonumpy.frontends.writing import remove_leftovers  # here for a quick start-up of check
+        from tonumpy.frontends.writing import folder_of_target, remove_leftovers  # here for a quick start-up of check
 
-        errors += remove_leftovers({os.path.dirname(path) for path in map(_target, found.files)})
+        errors += remove_leftovers(set(map(folder_of_target, found.files)))
     if arguments.verbose:
         _tell(arguments, f"files to check: {len(found.files)}")
         for origin in sorted({configuration.governed(os.path.dirname(path))[1] or "" for path in found.files}):
             _tell(arguments, f"settings from {origin or 'no file'}")
     return found.files
-
-
-def _target(path: str) -> str:
-    """Where a link leads, beside which its new content is written."""
-    return os.path.realpath(path) if os.path.islink(path) else path
 
 
 def _told_of(outcomes: Iterable[Outcome], arguments: argparse.Namespace) -> Iterator[Outcome]:
@@ -376,6 +374,7 @@ def candidate_files(
     known: dict[str, Outcome] | None = None,
 ) -> Iterator[str]:
     """Those that may hold a candidate; the outcomes that `keeper` has of them go to `known`."""
+    has_observations = bool(configuration.settings_in("").observed)  # which may be of any file
     for path in _with_progress(files, len(files), arguments):
         stamp = None
         if keeper is not None and known is not None:
@@ -392,7 +391,7 @@ def candidate_files(
         except SourceError as error:
             errors.append(error)
             continue
-        if may_have_findings(data, partial(configuration.settings_of, path)):
+        if has_observations or may_have_findings(data, partial(configuration.settings_of, path)):
             yield path
         elif keeper is not None:
             keeper.keep_nothing(path, settings, stamp)
@@ -404,47 +403,3 @@ def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespac
     from tonumpy.frontends.progress import with_progress  # only on a terminal: start-up
 
     return with_progress(items, total)
-
-
-def _reads_stdin(arguments: argparse.Namespace) -> bool:
-    if "-" in arguments.paths and len(arguments.paths) > 1:
-        raise ConfigError("`-` (standard input) cannot be combined with other paths")
-    if arguments.stdin_filename is not None and arguments.paths not in ([], ["-"]):
-        raise ConfigError("--stdin-filename needs standard input (`-`) as the only path")
-    return arguments.paths == ["-"] or arguments.stdin_filename is not None
-
-
-def _choices(arguments: argparse.Namespace) -> Choices:
-    """What the command line says, None where it says nothing; not every command has every option."""
-    said: dict[str, Any] = {}
-    for name, value in vars(arguments).items():
-        if name in Choices._fields:
-            said[name] = tuple(value) if isinstance(value, list) else value
-    return Choices(**said)
-
-
-def _visible(text: str) -> str:
-    from tonumpy.text.visible import visible_path  # only where there is something to complain of: start-up
-
-    return visible_path(text)
-
-
-def _write_errors(errors: Iterable[SourceError]) -> None:
-    _write("".join(f"{_visible(f'{error.place}: error: {error.reason}')}\n" for error in errors), sys.stderr)
-
-
-def _write_diff(changes: Iterable[tuple[str, Change]], *, colour: bool) -> None:
-    from tonumpy.repair.diff import unified_diff  # only here: start-up
-    from tonumpy.report.parts.terminal import coloured_diff  # only here: start-up
-
-    for filename, change in changes:
-        patch = unified_diff(filename, change.old, change.new)
-        _write_bytes(b"".join(coloured_diff(patch) if colour else patch))
-
-
-def _has_colour(stream: TextIO, arguments: argparse.Namespace) -> bool:
-    if arguments.color != "auto":
-        return bool(arguments.color == "always")
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")

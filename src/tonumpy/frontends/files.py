@@ -6,6 +6,7 @@ import os
 import stat
 from functools import cached_property, partial
 
+from tonumpy.boundary.paths import RealFolders, real_path
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error, read
 from tonumpy.globs import USUAL_FOLDERS, excludes
@@ -41,7 +42,7 @@ class Found(NamedTuple):
         named, a warning where none was but the folder at hand, or what there is was excluded."""
         if self.files or self.errors or self.excluded:
             return self
-        if as_warning or self.leaves_out or all(os.path.realpath(path) == os.path.realpath("") for path in paths):
+        if as_warning or self.leaves_out or all(real_path(path) == real_path("") for path in paths):
             why = ", all of them are excluded" if self.leaves_out else ""
             return self._replace(warnings=[*self.warnings, f"no Python files found under the given paths{why}"])
         errors = [SourceError(path, "no Python files found, nothing checked") for path in paths]
@@ -117,7 +118,7 @@ class _Search:
 
     def _take_listed(self, folder: str, listed: Listed) -> list[str]:
         repositories: list[str] = []
-        is_in_place = partial(_is_in_place, os.path.realpath(folder).replace(os.sep, "/"), {})
+        is_in_place = partial(_is_in_place, real_path(folder).replace(os.sep, "/").rstrip("/"), {})
         for name in listed.repositories:
             path = _join(folder, name)
             if is_in_place(f"{name}/.git") and _is_repository(path) and not self._is_excluded(path):
@@ -166,11 +167,21 @@ class _Search:
 def _is_in_place(folder: str, known: dict[str, bool], name: str) -> bool:
     """Whether what git lists is in the folder itself: an index may hold any name, with `..` or through a link, and the
     author of a repository may have written it. A file that is a link by itself is another question."""
-    parent = name[: name.rfind("/") + 1]
-    if parent not in known:
-        place = f"{folder.rstrip('/')}/{parent}"
-        known[parent] = os.path.realpath(place).replace(os.sep, "/").rstrip("/") == place[:-1]
-    return known[parent]
+    if os.path.isabs(name):
+        return False
+    parent, unknown = name.rpartition("/")[0], list[str]()
+    while parent and parent not in known:
+        unknown.append(parent)
+        parent = parent.rpartition("/")[0]
+    is_so = known.get(parent, True)
+    for each in reversed(unknown):  # from the top, so that each is looked at once however deep they are
+        is_so = is_so and each.rpartition("/")[2] not in ("", os.curdir, os.pardir) and _is_no_link(f"{folder}/{each}")
+        known[each] = is_so
+    return is_so
+
+
+def _is_no_link(path: str) -> bool:
+    return not os.path.islink(path) if os.name != "nt" else real_path(path).replace(os.sep, "/") == path
 
 
 def _is_repository(path: str) -> bool:
@@ -227,15 +238,13 @@ def _mode(path: str) -> int:
 
 def _each_once(paths: list[str], links: set[str]) -> list[str]:
     """Sorted, without a second path to the same file; a link gives way to the file itself."""
-    folders: dict[str, str] = {}
+    real_folder = RealFolders()
 
     def place(path: str) -> str:
         if path in links and os.path.exists(path):  # a broken link stands for itself
-            return os.path.realpath(path)
+            return real_path(path)
         folder, name = os.path.split(path)
-        if folder not in folders:
-            folders[folder] = os.path.realpath(folder)
-        return os.path.join(folders[folder], name)
+        return os.path.join(real_folder(folder), name)
 
     kept: dict[str, str] = {}
     for path in sorted(set(paths), key=lambda path: (path in links, path)):

@@ -45,6 +45,14 @@ class Plugin:
         )
 
         options.add_option(
+            "--tonumpy-preview",
+            action="store_true",
+            default=False,
+            parse_from_config=True,
+            help="Also report what new preview rules find.",
+        )
+
+        options.add_option(
             "--tonumpy-confidence",
             choices=("high", "medium", "low"),
             default=None,
@@ -52,12 +60,25 @@ class Plugin:
             help="Minimum confidence to report: high, medium (the default) or low.",
         )
 
+        options.add_option(
+            "--tonumpy-links",
+            choices=("both", "needed"),
+            default=None,
+            parse_from_config=True,
+            help="Advise both links (the default), or those that are not proved to be needless.",
+        )
+
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
         from tonumpy.config import ConfigError, Configuration, read_choices  # not for `flake8 --version`: start-up
 
         try:  # flake8 looks at `choices` on the command line only
-            said = read_choices(strict=options.tonumpy_strict or None, confidence=options.tonumpy_confidence)
+            said = read_choices(
+                strict=options.tonumpy_strict or None,
+                preview=options.tonumpy_preview or None,
+                confidence=options.tonumpy_confidence,
+                links=options.tonumpy_links,
+            )
         except ValueError as error:
             from flake8.exceptions import ExecutionError
 
@@ -75,14 +96,15 @@ class Plugin:
             raise ExecutionError(str(error)) from error
 
     def settings(self) -> Settings:
-        """What `[tool.tonumpy]` says of codes does not count: they are selected where flake8's own are."""
+        """What `[tool.tonumpy]` says of codes does not count: they are selected where flake8's own are; nor do
+        observations, which may be of another state of the code."""
         from tonumpy.rules import all_rules  # only for files that may have findings: start-up
 
         found = self.configuration.settings_in(os.path.dirname(self.filename))
         decide = self.guides.style_guide_for(self.filename).decider.decision_for
         # Where a rule stands in for others it must know which of them are not shown.
         hidden = tuple(rule.code for rule in all_rules() if decide(rule.code).name == "Ignored")
-        return found._replace(select=self.codes, ignore=(), extend_select=(), ignored_here=hidden)
+        return found._replace(select=self.codes, ignore=(), extend_select=(), ignored_here=hidden, observed=None)
 
     def run(self) -> Iterator[tuple[int, int, str, type]]:
         from tonumpy.config import may_have_findings  # the same: start-up
@@ -107,7 +129,8 @@ class Plugin:
             return
         for finding in findings:
             # flake8 adds the 1 to the column itself.
-            yield finding.start.row, finding.start.column - 1, f"{finding.code} {finding.message}", type(self)
+            text = f"{finding.code} {finding.message}{f' {finding.fix.told}' if finding.fix else ''}"
+            yield finding.start.row, finding.start.column - 1, text, type(self)
 
 
 def _style_guides(options: Namespace) -> StyleGuideManager:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pygls.workspace import PositionCodec, TextDocument
 
-    from tonumpy.findings import Explanation, Finding, SourceError
+    from tonumpy.findings import Explanation, Finding, SourceError, Sureness
     from tonumpy.frontends.workbench import Checked
 
 FIX_ALL = "source.fixAll.tonumpy"
@@ -40,6 +40,12 @@ FIX_NOTEBOOK = "notebook.source.fixAll.tonumpy"  # all cells; the other action i
 _PAUSE = 0.02  # seconds that a document must have been left alone: a burst of keys is looked at once
 _NAME = "numpy"
 _REPAIRS = {"safe": "", "unsafe": ", unsafe"}
+_SEVERITIES: dict[Sureness, types.DiagnosticSeverity] = {
+    "observed": types.DiagnosticSeverity.Error,
+    "high": types.DiagnosticSeverity.Error,
+    "medium": types.DiagnosticSeverity.Warning,
+    "low": types.DiagnosticSeverity.Information,
+}
 _SELECTED = [types.CodeActionKind.QuickFix, FIX_ALL, FIX_NOTEBOOK]
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])], save=True
@@ -188,7 +194,7 @@ class Server(LanguageServer):
         return number, types.Diagnostic(
             place,
             finding.message,
-            severity=types.DiagnosticSeverity.Warning,
+            severity=_SEVERITIES[finding.confidence],
             code=finding.code,
             code_description=types.CodeDescription(finding.url),
             source="tonumpy",

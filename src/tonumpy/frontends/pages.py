@@ -36,6 +36,7 @@ def list_of_rules(*, as_json: bool) -> str:
                     "code": rule.code,
                     "name": rule.name,
                     "on_by_default": rule.on_by_default,
+                    "preview": rule.is_preview,
                     "summary": rule.summary,
                     "explanation": rule.page,
                 }
@@ -45,7 +46,7 @@ def list_of_rules(*, as_json: bool) -> str:
     width = max(len(rule.name) for rule in all_rules())
     lines = [f"{'code':<6}  {'name':<{width}}  default  what it finds"]
     for rule in all_rules():
-        default = "on" if rule.on_by_default else "off"
+        default = "preview" if rule.is_preview else "on" if rule.on_by_default else "off"
         lines.append(f"{rule.code:<6}  {rule.name:<{width}}  {default:<7}  {rule.summary}")
     return "".join(f"{line}\n" for line in lines)
 

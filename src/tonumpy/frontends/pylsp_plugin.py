@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from tonumpy.frontends.workbench import Checked
     from tonumpy.text.source import Source
 
-_WARNING, _ERROR = 2, 1
+_ERROR = 1
+_SEVERITIES = {"high": _ERROR, "medium": 2, "low": 3}
 _TITLES = {"safe": "", "unsafe": ", unsafe"}
 
 
@@ -56,7 +57,7 @@ def pylsp_lint(config: Config, workspace: Workspace, document: Document, is_save
             "code": finding.code,
             "codeDescription": {"href": finding.url},
             "message": finding.message,
-            "severity": _WARNING,
+            "severity": _SEVERITIES[finding.confidence],
             "range": _range(checked.source, finding.start, finding.end),
         }
         for finding in checked.findings

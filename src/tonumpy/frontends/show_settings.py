@@ -37,7 +37,11 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
         f"extend-select = {_list(settings.extend_select)}",
         f"ignore = {_list(settings.ignore)}",
         f"strict = {_bool(settings.strict)}",
+        f"preview = {_bool(settings.preview)}",
+        f"confidence = {_string(settings.confidence)}",
+        f"disable-habits = {_list(settings.disable_habits)}",
         f"style = {_string(settings.style)}",
+        f"links = {_string(settings.links)}",
         f"exclude = {_list(map(_glob, settings.exclude))}",
         f"force-exclude = {_bool(settings.force_exclude)}",
         f"unsafe-fixes = {_bool(settings.unsafe_fixes)}",
@@ -45,8 +49,12 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
     ]
     if settings.baseline is not None:
         lines.append(f"baseline = {_string(os.path.abspath(settings.baseline))}")
+    if settings.output_format is not None:
+        lines.append(f"output-format = {_string(settings.output_format)}")
     if settings.cache_dir is not None:
         lines.append(f"cache-dir = {_string(os.path.abspath(settings.cache_dir))}")
+    if settings.observed:
+        lines.append(f"observed = {_string(os.path.abspath(settings.observed))}")
     if settings.per_file_ignores:
         lines.append("[tool.tonumpy.per-file-ignores]")
         lines += [f"{_string(_globs(each))} = {_list(each.codes)}" for each in settings.per_file_ignores]

@@ -1,4 +1,5 @@
-"""Writes to the standard streams and reads standard input; a stream that is closed or full is a StreamError."""
+"""Writes to the standard streams, reports among it, and reads standard input; a stream that is closed or full is a
+StreamError."""
 
 from __future__ import annotations
 
@@ -6,11 +7,19 @@ import os
 import sys
 from contextlib import contextmanager
 
+from tonumpy.frontends.disk import write_text
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
+
+    from tonumpy.config import Configuration
+    from tonumpy.findings import SourceError
+    from tonumpy.frontends.outcomes import Change
+    from tonumpy.report import Format, Report
 
 
 class StreamError(Exception):
@@ -91,3 +100,49 @@ def _guarded(stream: TextIO) -> Iterator[None]:
 def _give_up(stream: TextIO) -> None:
     """What is still in the buffer would else be tried again at the end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def format_of(arguments: argparse.Namespace, stream: TextIO, configuration: Configuration) -> tuple[str, Format]:
+    """The format that is asked for, or else the one for a person or for what is no terminal, with its name."""
+    watched = arguments.output_file is None and stream.isatty()
+    name = configuration.settings_in("").output_format or ("full" if watched else "concise")
+    return name, format_named(name)
+
+
+def is_for_people(form: Format) -> bool:
+    return bool(getattr(form, "FOR_PEOPLE", False))
+
+
+def publish(render: Callable[..., str], report: Report, stream: TextIO, arguments: argparse.Namespace) -> None:
+    """A report to a stream, or to the file that is named for it."""
+    if arguments.output_file is None:
+        write(render(report, colour=has_colour(stream, arguments)), stream)
+        return
+    write_text(arguments.output_file, render(report, colour=arguments.color == "always"), kind="report")
+
+
+def write_errors(errors: Iterable[SourceError]) -> None:
+    write("".join(f"{visible(f'{error.place}: error: {error.reason}')}\n" for error in errors), sys.stderr)
+
+
+def write_diff(changes: Iterable[tuple[str, Change]], *, colour: bool) -> None:
+    from tonumpy.repair.diff import unified_diff  # only here: start-up
+    from tonumpy.report.parts.terminal import coloured_diff  # only here: start-up
+
+    for filename, change in changes:
+        patch = unified_diff(filename, change.old, change.new)
+        write_bytes(b"".join(coloured_diff(patch) if colour else patch))
+
+
+def has_colour(stream: TextIO, arguments: argparse.Namespace) -> bool:
+    if arguments.color != "auto":
+        return bool(arguments.color == "always")
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def visible(text: str) -> str:
+    from tonumpy.text.visible import visible_path  # only where there is something to complain of: start-up
+
+    return visible_path(text)

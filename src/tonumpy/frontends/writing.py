@@ -13,7 +13,7 @@ import stat
 import zlib
 
 from tonumpy.boundary.output import open_new, refuse_private
-from tonumpy.boundary.paths import root_of
+from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error
 from tonumpy.frontends.swap import is_being_written, lock, swap
@@ -77,9 +77,9 @@ def _refuse_out_of_tree(path: str, arguments: Sequence[str]) -> None:
     """What lies outside the repository, or the folder, that was named is not ours to write, wherever links lead."""
     if not os.path.islink(path):
         return
-    target = os.path.realpath(path)
+    target = real_path(path)
     for argument in arguments or [os.curdir]:
-        allowed = os.path.realpath(argument)
+        allowed = real_path(argument)
         if os.path.isdir(allowed):
             allowed = root_of(allowed) or allowed
         if target == allowed or target.startswith(os.path.join(allowed, "")):
@@ -94,7 +94,7 @@ def write(path: str, old: bytes, new: bytes) -> None:
     not `old` any more is left alone, and so is one that its owner has made read-only, and one with several names (hard
     links): a file put in its place would have but one, and a store that shares its files so wants them unchanged.
     """
-    target = os.path.realpath(path)
+    target = real_path(path)
     try:
         refuse_private(os.path.abspath(path), target)
         with open(os.open(target, os.O_RDONLY | getattr(os, "O_BINARY", 0)), "rb") as stream:
@@ -116,6 +116,11 @@ def write(path: str, old: bytes, new: bytes) -> None:
         raise SourceError(path, "not written: the file changed during the run") from error
     except OSError as error:
         raise os_error(path, error) from error
+
+
+def folder_of_target(path: str) -> str:
+    """Of what a link leads to, beside which its new content is written."""
+    return os.path.dirname(real_path(path) if os.path.islink(path) else path)
 
 
 def remove_leftovers(folders: Iterable[str]) -> list[SourceError]:

@@ -6,6 +6,7 @@ import difflib
 import os
 
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.visible import visible, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,19 +14,30 @@ if TYPE_CHECKING:
 
 def unified_diff(filename: str, old: bytes, new: bytes) -> Iterator[bytes]:
     """Lines end at newlines only, as they do for `patch` and `git apply`; a carriage return is part of its line."""
-    name = _quoted(os.fsencode(filename))
+    name = _quoted(filename)
     for line in difflib.diff_bytes(difflib.unified_diff, _lines(old), _lines(new), name, name):
         yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
 
 
-def _quoted(name: bytes) -> bytes:
-    """As git and `patch` write and read a name that would else be cut off, or taken for lines of the patch."""
-    if name.strip() == name and not any(byte < 0x20 or byte in b'"\\\x7f' for byte in name):
+def _quoted(filename: str) -> bytes:
+    """As git and `patch` write and read a name that would else be cut off, be taken for lines of the patch, or command
+    the terminal or the runner of CI that shows it."""
+    name = os.fsencode(filename)
+    if name.strip() == name and without_commands(filename) == filename and all(map(_is_plain, filename)):
         return name + b"\t" if b" " in name else name  # what follows the tab is a date
-    return b'"%b"' % b"".join(_ESCAPED.get(byte) or bytes((byte,)) for byte in name)
+    return b'"%b"' % b"".join(map(_escaped, filename))
 
 
-_ESCAPED = {byte: b"\\%03o" % byte for byte in (*range(0x20), 0x7F)} | {byte: b"\\%c" % byte for byte in b'"\\'}
+def _is_plain(character: str) -> bool:
+    """A surrogate stands for a byte that is no text."""
+    return character not in '"\\' and visible(character) == character and not "\ud800" <= character <= "\udfff"
+
+
+def _escaped(character: str) -> bytes:
+    data = os.fsencode(character)
+    if character in '"\\':
+        return b"\\%b" % data
+    return data if character != "#" and _is_plain(character) else b"".join(b"\\%03o" % byte for byte in data)
 
 
 def _lines(data: bytes) -> list[bytes]:

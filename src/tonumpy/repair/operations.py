@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from tonumpy.conversions import Conversion
-    from tonumpy.findings import Style
+    from tonumpy.findings import RepairStyle
     from tonumpy.text.candidates import Scope
 
 
@@ -100,14 +100,16 @@ def completes_the_chain(operations: Iterable[Operation]) -> bool:
     )
 
 
-def complete_chain(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
-    """What completes the chain of a conversion; nothing where it is complete already."""
+def complete_chain(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
+    """What completes the chain of a conversion, or gives it what it needs; nothing where it is complete already."""
     candidate, chain = conversion.candidate, conversion.chain
     if conversion.is_complete:
         return ()
     forced = force(conversion, style)
     if forced:
         return forced
+    if style == "needed":
+        return _add_needed(conversion)
     numpy, cpu, detach = candidate.attribute, chain.cpu, chain.detach
     if detach is None and cpu is not None:
         # Before the copy, or the copy is recorded on the graph; but only where it is certain to be a tensor's.
@@ -120,6 +122,27 @@ def complete_chain(conversion: Conversion, style: Style) -> tuple[Operation, ...
             return (DataToDetach(detach.node), AddLinks(numpy, ("cpu",)))
         return (AddLinks(numpy, ("detach", "cpu")),)  # right whosever `.data` it is
     return (AddLinks(numpy, ("cpu",)),)
+
+
+def _add_needed(conversion: Conversion) -> tuple[Operation, ...]:
+    """The links that are not proved to be needless."""
+    chain, needed = conversion.chain, _needed(conversion)
+    if chain.detach is not None and chain.detach.role is Role.DATA and not conversion.data_of_tensor:
+        proved = conversion.as_proved()  # it may be the `.data` of something else
+        if proved.requires_grad is not False and proved.grad_mode is not False:
+            needed = ("detach", *needed)
+    before = conversion.candidate.attribute
+    if needed == ("detach",) and chain.cpu is not None and chain.cpu.attribute is not None:
+        is_early = _is_on_the_same_tensor(chain.cpu, chain, conversion.candidate.receiver)
+        before = chain.cpu.attribute if is_early else before
+    return (AddLinks(before, needed),) if needed else ()
+
+
+def _needed(conversion: Conversion | ImplicitConversion) -> tuple[str, ...]:
+    """What callers or habits of the field say is no proof."""
+    proved = conversion.as_proved()
+    wanted = (("detach", proved.grad_is_proved), ("cpu", proved.device_is_proved))
+    return tuple(method for method, is_proved in wanted if not is_proved)
 
 
 def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
@@ -136,13 +159,13 @@ def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
     return (RemoveLink(detach.node), AddLinks(cpu.attribute, ("detach",)))
 
 
-def end_sharing(conversion: Conversion | ImplicitConversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+def end_sharing(conversion: Conversion | ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     """What ends the sharing of memory between an array and a tensor of which one is made of the other."""
     makes_tensor = isinstance(conversion, ImplicitConversion) and conversion.makes == "tensor"
     return (AddCopy(conversion.call, "clone" if makes_tensor else "copy"),)
 
 
-def convert_arguments(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
+def convert_arguments(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
     """Of all of the call's arguments that need one; none where one of them has none."""
     found = [
         convert_argument(each, style) if each.takes_arrays and not each.of_items else ()
@@ -151,7 +174,7 @@ def convert_arguments(conversion: ImplicitConversion, style: Style) -> tuple[Ope
     return tuple(operation for each in found for operation in each) if all(found) else ()
 
 
-def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
+def convert_argument(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
     """What makes an array of an argument before it is given away."""
     argument, chain, cast = conversion.argument, conversion.chain, conversion.links
     if cast is None or _may_be_default(argument, conversion.site.scopes):
@@ -159,10 +182,12 @@ def convert_argument(conversion: ImplicitConversion, style: Style) -> tuple[Oper
     if style == "force":
         return (Convert(argument, cast, True),)
     missing = {"detach": chain.detach, "cpu": chain.cpu}
-    cpu = chain.cpu
-    if chain.detach is None and cpu and cpu.attribute and _is_on_the_same_tensor(cpu, chain, argument):
-        return (AddLinks(cpu.attribute, ("detach",)), Convert(argument, cast, False))
     links = tuple(method for method, link in missing.items() if link is None)
+    if style == "needed":
+        links = _needed(conversion)
+    cpu = chain.cpu
+    if "detach" in links and cpu and cpu.attribute and _is_on_the_same_tensor(cpu, chain, argument):
+        return (AddLinks(cpu.attribute, ("detach",)), Convert(argument, cast, False))
     return (Convert(argument, (*links, *cast), False),)
 
 
@@ -184,7 +209,7 @@ def _decides(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
 
 
-def force(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
+def force(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
     """`force=True`, which detaches, copies to the CPU and resolves both bits, where that is the style and may stand."""
     call = conversion.candidate.call
     return (Force(call),) if style == "force" and _can_force(call) else ()

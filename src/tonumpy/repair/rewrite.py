@@ -33,11 +33,15 @@ class RewriteError(SourceError):
 
 
 class Repair(NamedTuple):
-    """A conversion, what is to be done to its tree and the edits that are to do it; none and nothing for a comment."""
+    """A conversion, what is to be done to its tree and the edits that are to do it; none and nothing for a comment.
+
+    `of_needed`: only links that are not proved to be needless are added.
+    """
 
     conversion: Conversion | ImplicitConversion | None
     operations: tuple[Operation, ...]
     edits: tuple[Edit, ...]
+    of_needed: bool = False
 
 
 def rewrite(source: Source, repairs: Sequence[Repair]) -> str:
@@ -72,7 +76,7 @@ def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
 
     - every character outside the edits is the old one,
     - the new text parses, and its tree is the old one with exactly the operations of the repairs applied,
-    - every chain that the repairs are to complete is complete in it.
+    - every chain that the repairs are to complete is complete in it, or lacks only what is proved to be needless.
     """
     try:
         _compare_outside(source, text, repairs)
@@ -80,7 +84,7 @@ def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
         new_calls = match_trees(source.tree, parse(text, source.filename), operations)
         for repair in repairs:
             if isinstance(repair.conversion, Conversion) and completes_the_chain(repair.operations):
-                _check_complete(repair.conversion, new_calls)
+                _check_complete(repair.conversion, new_calls, of_needed=repair.of_needed)
     except MismatchError as error:
         raise RewriteError(source.filename, str(error)) from error
     except SourceError as error:
@@ -104,11 +108,13 @@ def _compare_outside(source: Source, text: str, repairs: Sequence[Repair]) -> No
         raise MismatchError("the text changes outside the edits, after the last of them")
 
 
-def _check_complete(conversion: Conversion, new_calls: dict[ast.Call, ast.Call]) -> None:
+def _check_complete(conversion: Conversion, new_calls: dict[ast.Call, ast.Call], *, of_needed: bool) -> None:
     call = new_calls[conversion.candidate.call]
     assert isinstance(call.func, ast.Attribute)
     candidate = conversion.candidate._replace(call=call, attribute=call.func)
-    if not conversion._replace(candidate=candidate, chain=chain_of(candidate.receiver)).is_complete:
+    after = conversion._replace(candidate=candidate, chain=chain_of(candidate.receiver))
+    known = after.as_proved()
+    if not (after.is_complete or (of_needed and known.grad_is_proved and known.device_is_proved)):
         raise MismatchError(f"the chain at row {conversion.candidate.call.lineno} is still not complete")
 
 

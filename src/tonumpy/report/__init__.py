@@ -88,11 +88,6 @@ def _notebook(read: Callable[[str], bytes], filename: str) -> Notebook:
     return Notebook(read(filename), filename)
 
 
-def format_names() -> list[str]:
-    names = [name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name != "__init__.py"]
-    return sorted(name.replace("_", "-") for name in names)
-
-
 def format_named(name: str) -> Format:
     found: Format = import_module(f"{__name__}.{name.replace('-', '_')}")
     return found

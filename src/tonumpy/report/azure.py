@@ -5,6 +5,7 @@ from __future__ import annotations
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import absolute
 from tonumpy.report.parts.entries import entries
+from tonumpy.report.parts.severity import severity
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
 def _command(entry: Entry) -> str:
     (row, column), path = entry.start, _property(visible(absolute(entry.filename)))
     place = f"sourcepath={path};linenumber={row};columnnumber={column};code={entry.code};"
-    return f"##vso[task.logissue type=error;{place}]{_data(visible(entry.message))}\n"
+    kind = "error" if severity(entry.finding) == "error" else "warning"  # there is nothing less
+    return f"##vso[task.logissue type={kind};{place}]{_data(visible(entry.message))}\n"
 
 
 def _data(text: str) -> str:

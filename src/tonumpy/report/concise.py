@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tonumpy.findings import Finding, Fix
 
 FOR_PEOPLE = True
-REPAIR = {"safe": "fix", "unsafe": "unsafe fix", "display-only": "by hand"}
 
 
 def render(report: Report, *, colour: bool) -> str:
@@ -49,4 +48,4 @@ def told_evidence(finding: Finding) -> str:
 
 
 def _repair(fix: Fix | None) -> str:
-    return "" if fix is None else f" {DIM}({REPAIR[fix.applicability]}: {visible(fix.message)}){PLAIN}"
+    return "" if fix is None else f" {DIM}{visible(fix.told)}{PLAIN}"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
+from tonumpy.findings import HOW_REPAIRED
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report.concise import REPAIR, render_statistics, told_evidence
+from tonumpy.report.concise import render_statistics, told_evidence
 from tonumpy.report.parts.terminal import BLUE, BOLD, CYAN, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
-    from tonumpy.findings import Finding
+    from tonumpy.findings import Finding, Observed
     from tonumpy.report import Report
 
 __all__ = ["FOR_PEOPLE", "render", "render_statistics"]
@@ -31,6 +34,23 @@ def _finding(report: Report, finding: Finding) -> str:
     source = report.source_of(finding)
     text += f"{margin} {BLUE}|{PLAIN}\n{frame(source, finding)}" if source else ""
     if finding.fix is not None:
-        kind = "help" if finding.fix.applicability == "safe" else f"help ({REPAIR[finding.fix.applicability]})"
+        kind = "help" if finding.fix.applicability == "safe" else f"help ({HOW_REPAIRED[finding.fix.applicability]})"
         text += f"{CYAN}{kind}{PLAIN}: {visible(finding.fix.message)}\n{repaired(source, finding) if source else ''}"
+    if finding.observed is not None:
+        text += _run(finding.observed)
     return f"{text}{told_evidence(finding)}" if report.shows_evidence else text
+
+
+def _run(observed: Observed) -> str:
+    """What a run has seen, what torch says of it, and the calls that led there."""
+    text = f"{CYAN}run{PLAIN}: {visible(observed.words)}\n"
+    text += f"{CYAN}run{PLAIN}: {visible(observed.error)}\n" if observed.error else ""
+    for each in observed.stack:
+        text += f"     from {visible(f'{_path(each.filename)}:{each.row}, in {each.function}')}\n"
+    return text
+
+
+def _path(filename: str) -> str:
+    """As a person reads it: that of a library from its package on, that of one's own file from the folder at hand."""
+    _, installed, inside = filename.rpartition(f"site-packages{os.sep}")
+    return inside if installed else filename.removeprefix(os.path.join(os.getcwd(), ""))

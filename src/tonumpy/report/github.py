@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.parts.severity import severity
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     from tonumpy.findings import Finding, SourceError
     from tonumpy.report import Report
+
+
+_KINDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
@@ -20,24 +24,24 @@ def _finding(finding: Finding) -> str:
     # A pull request shows the JSON of a notebook.
     (row, column), (end_row, end_column) = finding.cell[1:] if finding.cell else (finding.start, finding.end)
     text = visible(f"{finding.place}: {finding.code} {finding.message}")
-    text += f"\n  {finding.confidence} confidence"
+    text += f"\n  {finding.confidence} confidence" if finding.observed is None else f"\n  {finding.observed.words}"
     for each in finding.evidence:
         told = f"{each.kind} {each.id}: {each.message}" + (f" ({each.place})" if each.row else "")
         text += f"\n  {visible(told)}"
     if finding.fix is not None:
         text += f"\n  help: {visible(finding.fix.message)}"
     place = f"line={row},col={column},endLine={end_row},endColumn={end_column}"
-    return _command(f"tonumpy ({finding.code})", finding.filename, place, text)
+    return _command(_KINDS[severity(finding)], f"tonumpy ({finding.code})", finding.filename, place, text)
 
 
 def _error(error: SourceError) -> str:
     row, column = error.position if error.position and error.cell is None else (1, 1)
-    return _command("tonumpy", error.filename, f"line={row},col={column}", visible(str(error)))
+    return _command("error", "tonumpy", error.filename, f"line={row},col={column}", visible(str(error)))
 
 
-def _command(title: str, filename: str, place: str, text: str) -> str:
+def _command(kind: str, title: str, filename: str, place: str, text: str) -> str:
     file = visible(_property(os.path.abspath(filename)))
-    return f"::error title={_property(title)},file={file},{place}::{_data(text)}\n"
+    return f"::{kind} title={_property(title)},file={file},{place}::{_data(text)}\n"
 
 
 def _data(text: str) -> str:

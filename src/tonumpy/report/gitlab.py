@@ -8,6 +8,7 @@ from hashlib import sha256
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.parts.as_json import as_json
 from tonumpy.report.parts.entries import entries
+from tonumpy.report.parts.severity import severity
 from tonumpy.text.visible import without_surrogates
 
 if TYPE_CHECKING:
@@ -16,27 +17,36 @@ if TYPE_CHECKING:
     from tonumpy.report.parts.entries import Entry
 
 
+_SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}
+
+
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
     """Paths are relative to the project, which a pipeline names in CI_PROJECT_DIR; elsewhere to the current folder."""
     root = os.environ.get("CI_PROJECT_DIR") or os.curdir
     taken: set[str] = set()
-    return as_json([_issue(entry, root, taken) for entry in entries(report)])
+    return as_json([_issue(entry, _known_by(entry, report), root, taken) for entry in entries(report)])
 
 
-def _issue(entry: Entry, root: str, taken: set[str]) -> dict[str, object]:
+def _known_by(entry: Entry, report: Report) -> str:
+    """The text of the line, which neither other lines nor other words of ours change; of an error what it says."""
+    source = report.source_of(entry.finding) if entry.finding else None
+    return source.line(entry.finding.start.row).strip() if source and entry.finding else entry.message
+
+
+def _issue(entry: Entry, known_by: str, root: str, taken: set[str]) -> dict[str, object]:
     path = entry.filename if entry.filename == "-" else os.path.relpath(entry.filename, root).replace(os.sep, "/")
     path = without_surrogates(path)
     return {
         "check_name": entry.code,
         "description": f"{entry.code}: {entry.message}",
-        "severity": "major",
-        "fingerprint": _fingerprint(f"{path}:{entry.code}:{entry.message}", taken),
+        "severity": _SEVERITIES[severity(entry.finding)],
+        "fingerprint": _fingerprint(f"{path}:{entry.code}:{known_by}", taken),
         "location": {"path": path, "positions": {"begin": _place(entry.start), "end": _place(entry.end)}},
     }
 
 
 def _fingerprint(of: str, taken: set[str]) -> str:
-    """What tells an issue from the others; it must not change where only the lines above change."""
+    """What tells an issue from the others; it must not change where only the lines above change, or our words."""
     for number in range(len(taken) + 1):
         found = sha256(f"{of}:{number}".encode()).hexdigest()[:16]
         if found not in taken:

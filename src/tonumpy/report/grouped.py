@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report.concise import REPAIR, render_statistics
+from tonumpy.report.concise import render_statistics
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible, visible_path
 
@@ -33,6 +33,6 @@ def _group(report: Report, filename: str, findings: list[Finding]) -> str:
     lines = [f"{BOLD}{visible_path(filename)}{PLAIN}:"]
     for finding, place in zip(findings, places, strict=True):
         mark = f" [{CYAN}*{PLAIN}]" if report.is_fixable(finding) else ""
-        fix = finding.fix and f" {DIM}({REPAIR[finding.fix.applicability]}: {visible(finding.fix.message)}){PLAIN}"
+        fix = finding.fix and f" {DIM}{visible(finding.fix.told)}{PLAIN}"
         lines.append(f"  {place:<{width}} {RED}{finding.code}{PLAIN}{mark} {visible(finding.message)}{fix or ''}")
     return "\n".join((*lines, "", ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
+from tonumpy.findings import Edit, Finding, Ground, Observed, Position, SourceError
 from tonumpy.report import Report, absolute, count_codes, error_code, rule_names
 from tonumpy.report.parts.as_json import as_json
 from tonumpy.text.visible import without_surrogates
@@ -55,6 +55,22 @@ def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
         "noqa_row": finding.start.row,
         "severity": "error",
         "url": finding.url,
+    } | ({} if finding.observed is None else {"observed": observed_entry(finding.observed)})
+
+
+def observed_entry(observed: Observed) -> dict[str, object]:
+    """What a run has seen, for machines."""
+    return {
+        "device": observed.device,
+        "dtype": observed.dtype,
+        "error": observed.error,
+        "fragile": observed.is_fragile,
+        "layout": observed.layout,
+        "reasons": list(observed.reasons),
+        "requires_grad": observed.requires_grad,
+        "shape": list(observed.shape),
+        "stack": [{"filename": each.filename, "function": each.function, "row": each.row} for each in observed.stack],
+        "times": observed.times,
     }
 
 

@@ -16,4 +16,6 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
 
 
 def _line(entry: Entry) -> str:
-    return f"{visible_path(f'{entry.filename}:{entry.start.row}: [{entry.code}] {entry.message}')}\n"
+    fix = entry.finding and entry.finding.fix
+    message = f"{entry.message} {fix.told}" if fix else entry.message
+    return f"{visible_path(f'{entry.filename}:{entry.start.row}: [{entry.code}] {message}')}\n"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report import absolute
+from tonumpy.report import absolute, is_fixable
 from tonumpy.report.parts.as_json import as_json
 from tonumpy.report.parts.entries import entries
+from tonumpy.report.parts.severity import severity
 
 if TYPE_CHECKING:
     from tonumpy.findings import Edit, Position
     from tonumpy.report import Report
     from tonumpy.report.parts.entries import Entry
     from tonumpy.text.source import Source
+
+
+_SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
@@ -29,10 +33,15 @@ def _diagnostic(entry: Entry, report: Report) -> dict[str, object]:
     code = {"value": entry.code} if finding is None else {"value": entry.code, "url": finding.url}
     found: dict[str, object] = {
         "message": entry.message,
+        "severity": _SEVERITIES[severity(finding)],
         "location": {"path": absolute(entry.filename), "range": _range(entry.start, entry.end, source)},
         "code": code,
     }
-    if finding is not None and finding.cell is None and finding.fix is not None and finding.fix.edits:
+    if finding is None or finding.fix is None or finding.cell is not None:
+        return found
+    if is_fixable(finding, unsafe=True):
+        if finding.fix.applicability == "unsafe":  # the format has no place for it
+            found["message"] = f"{entry.message} (unsafe fix: {finding.fix.message})"
         found["suggestions"] = [_suggestion(edit, source) for edit in finding.fix.edits]
     return found
 

@@ -8,7 +8,10 @@ from urllib.parse import quote
 from tonumpy import __version__
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report import is_fixable
+from tonumpy.report.json import observed_entry
 from tonumpy.report.parts.as_json import as_json
+from tonumpy.report.parts.severity import severity
 from tonumpy.rules import Rule, all_rules
 from tonumpy.text.visible import without_surrogates
 
@@ -57,11 +60,13 @@ def _rule(rule: Rule, url: str) -> dict[str, object]:
 def _result(finding: Finding) -> dict[str, object]:
     result: dict[str, object] = {
         "ruleId": finding.code,
-        "level": "error",
+        "level": severity(finding),
         "message": {"text": finding.message},
         "locations": [_place(finding)],
         "rank": _RANKS[finding.confidence],
     }
+    if finding.observed is not None:
+        result["properties"] = {"confidence": finding.confidence, "observed": observed_entry(finding.observed)}
     placed = [each for each in finding.evidence if each.row and each.cell is None]
     if placed:
         steps = [_related(each) for each in placed]
@@ -69,17 +74,24 @@ def _result(finding: Finding) -> dict[str, object]:
         end = _place(finding) | {"message": {"text": finding.message}}
         flow = [{"location": step} for step in (*steps, end)]
         result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
-    if finding.fix is not None and finding.fix.edits and finding.cell is None:
+    if finding.fix is not None and is_fixable(finding, unsafe=True) and finding.cell is None:
         change = {
             "artifactLocation": _artifact(finding.filename),
             "replacements": [_replacement(edit) for edit in finding.fix.edits],
         }
-        result["fixes"] = [{"description": {"text": finding.fix.message}, "artifactChanges": [change]}]
+        is_unsafe = finding.fix.applicability == "unsafe"
+        result["fixes"] = [
+            {
+                "description": {"text": f"{'Unsafe: ' if is_unsafe else ''}{finding.fix.message}"},
+                "artifactChanges": [change],
+                "properties": {"applicability": finding.fix.applicability},
+            }
+        ]
     return result
 
 
 # How likely a finding is, from 0 to 100.
-_RANKS = {"high": 90.0, "medium": 60.0, "low": 20.0}
+_RANKS = {"observed": 100.0, "high": 90.0, "medium": 60.0, "low": 20.0}
 
 
 def _related(ground: Ground) -> dict[str, object]:

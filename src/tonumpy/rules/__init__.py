@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Literal
 
-    from tonumpy.findings import Confidence, Style
+    from tonumpy.findings import Confidence, RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -32,6 +32,9 @@ class Rule(NamedTuple):
     `stands_in_for` are codes: where none of them is reported of a conversion, for it is not selected or not as sure as
     is asked for, this rule speaks of it, however sure that is.
     `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
+
+    An `is_preview` rule is off without `preview`, whatever selects it; so are findings of which `is_preview_kind` says
+    that they are of a new kind (docs/stability.md).
     """
 
     code: str
@@ -39,11 +42,13 @@ class Rule(NamedTuple):
     on_by_default: bool
     judges: tuple[Literal["receivers", "arguments", "operations", "memory", "comments"], ...]
     check: Callable[[Any], str | None]
-    repair: Callable[[Any, Style], tuple[Operation, ...]]
+    repair: Callable[[Any, RepairStyle], tuple[Operation, ...]]
     fix_is_unsafe: bool
     confidence: Callable[[Any], Confidence]
     concerns: Callable[[Complete], Iterable[Candidate]]
     stands_in_for: tuple[str, ...]
+    is_preview: bool
+    is_preview_kind: Callable[[Any], bool]
     page: str
 
     @property
@@ -54,6 +59,10 @@ class Rule(NamedTuple):
 
 def _no_complete_chain(complete: Complete) -> Iterable[Candidate]:  # noqa: ARG001
     return ()
+
+
+def _is_old_kind(judged: object) -> bool:  # noqa: ARG001
+    return False
 
 
 @cache
@@ -74,6 +83,8 @@ def all_rules() -> tuple[Rule, ...]:
             getattr(module, "confidence", attrgetter("confidence")),
             getattr(module, "concerns", _no_complete_chain),
             getattr(module, "STANDS_IN_FOR", ()),
+            getattr(module, "PREVIEW", False),
+            getattr(module, "is_preview_kind", _is_old_kind),
             (module.__doc__ or "").strip(),
         )
         for name, module in modules.items()

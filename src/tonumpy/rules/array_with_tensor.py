@@ -73,7 +73,7 @@ from tonumpy.text.candidates import OperationSite
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
-    from tonumpy.findings import Style
+    from tonumpy.findings import RepairStyle
     from tonumpy.repair.operations import Operation
 
 CODE = "TNP108"
@@ -112,7 +112,7 @@ def _operands(conversion: ImplicitConversion) -> str:
     return f"ndarray {_SYMBOLS[type(node.op)]}{'=' if isinstance(node, ast.AugAssign) else ''} Tensor"
 
 
-def repair(conversion: ImplicitConversion, style: Style) -> tuple[Operation, ...]:
+def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
     statement = conversion.site.statement
     if conversion.mixture == "put into tensor":
         return ()

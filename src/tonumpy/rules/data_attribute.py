@@ -47,7 +47,7 @@ from tonumpy.repair.operations import DataToDetach
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
-    from tonumpy.findings import Style
+    from tonumpy.findings import RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -68,7 +68,7 @@ def check(conversion: Conversion) -> str | None:
     return "`.data` before `.numpy()` bypasses autograd's checks; use `.detach()`"
 
 
-def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     detach = conversion.chain.detach
     assert detach is not None
     assert isinstance(detach.node, ast.Attribute)

@@ -46,7 +46,7 @@ from tonumpy.repair.operations import detach_first
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
-    from tonumpy.findings import Style
+    from tonumpy.findings import RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -66,5 +66,5 @@ def check(conversion: Conversion) -> str | None:
     return "`.cpu()` before `.detach()` records a useless copy in the autograd graph; detach first"
 
 
-def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     return detach_first(conversion)

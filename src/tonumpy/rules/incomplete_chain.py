@@ -36,7 +36,7 @@ with torch.no_grad():
 ## Fix safety
 
 As for TNP101: safe where the value is proved or likely to be a torch tensor, unsafe otherwise. For arguments as for
-TNP104.
+TNP104. There is no fix where the code catches the error and converts in another way.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ from tonumpy.inference.completeness import has_complete_chain
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import subject
 from tonumpy.repair.operations import complete_chain, convert_arguments
+from tonumpy.text.caught import errors_caught
 
 if TYPE_CHECKING:
-    from tonumpy.findings import Confidence, Style
+    from tonumpy.findings import Confidence, RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -82,7 +83,10 @@ def confidence(conversion: Conversion | ImplicitConversion) -> Confidence:
     return conversion.confidence_of_kind if isinstance(conversion, Conversion) else conversion.confidence
 
 
-def repair(conversion: Conversion | ImplicitConversion, style: Style) -> tuple[Operation, ...]:
+def repair(conversion: Conversion | ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
+    """None where an error is caught and made good: the other way may give something else."""
+    if isinstance(conversion, Conversion) and errors_caught(conversion.candidate):
+        return ()
     if isinstance(conversion, ImplicitConversion):
         return convert_arguments(conversion, style)
     return complete_chain(conversion, style)

@@ -53,7 +53,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
-    from tonumpy.findings import Style
+    from tonumpy.findings import RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -74,5 +74,5 @@ def check(conversion: Conversion) -> str | None:
     return f"{cut} trains on a loss computed from this array alone; compute the loss with torch"
 
 
-def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     return ()

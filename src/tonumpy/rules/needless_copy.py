@@ -47,7 +47,7 @@ from tonumpy.repair.operations import RemoveLink
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
-    from tonumpy.findings import Style
+    from tonumpy.findings import RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -70,7 +70,7 @@ def check(conversion: Conversion) -> str | None:
     return f"`.{_name(call)}()` {place} `.numpy()` is a needless second copy: {reason} has already copied"
 
 
-def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     found = _needless(conversion)
     return (RemoveLink(found[0]),) if found else ()
 

@@ -50,7 +50,7 @@ from tonumpy.repair.operations import AddLinks, force
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
-    from tonumpy.findings import Style
+    from tonumpy.findings import RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -72,6 +72,6 @@ def check(conversion: Conversion) -> str | None:
     return f"`.numpy()` on a tensor with its {conversion.bit} bit set: raises RuntimeError on the CPU"
 
 
-def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:
+def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
     links = AddLinks(conversion.candidate.attribute, (LINKS_OF_BIT[conversion.bit or ""],))
     return force(conversion, style) or (links,)

@@ -46,7 +46,7 @@ from tonumpy.repair.operations import AddLinks
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
-    from tonumpy.findings import Style
+    from tonumpy.findings import RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -69,5 +69,5 @@ def check(conversion: Conversion) -> str | None:
     return f"`.numpy()` on a tensor in {conversion.layout} layout, which NumPy lacks: always raises TypeError"
 
 
-def repair(conversion: Conversion, style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     return (AddLinks(conversion.candidate.attribute, ("to_dense",)),)

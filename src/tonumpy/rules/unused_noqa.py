@@ -42,7 +42,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonumpy.findings import Style
+    from tonumpy.findings import RepairStyle
     from tonumpy.repair.operations import Operation
 
 CODE = "TNP901"
@@ -57,6 +57,6 @@ def check(unused: Sequence[str]) -> str | None:
     return f"`# noqa` of {', '.join(unused)} suppresses nothing: there is no such finding on this line"
 
 
-def repair(unused: Sequence[str], style: Style) -> tuple[Operation, ...]:  # noqa: ARG001
+def repair(unused: Sequence[str], style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     """Nothing in the tree; the comment is edited by repair/comments.py."""
     return ()

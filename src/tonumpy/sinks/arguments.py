@@ -179,6 +179,11 @@ def spelt(function: ast.expr | ast.AugAssign) -> str:
         return function.attr if isinstance(function, ast.Attribute) else "a function"
 
 
+def consumer_at(site: Site, seen: Observation) -> Consumer | None:
+    """The function that a call is of, if it is known to convert what it is given."""
+    return _consumer(site.call, seen.receiver) if isinstance(site.call.func, (ast.Name, ast.Attribute)) else None
+
+
 def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
     """`numpy` and `asarray` make numpy.asarray; what `plt.subplots()` gave, and `plot`, make Axes.plot."""
     if isinstance(call.func, ast.Name):

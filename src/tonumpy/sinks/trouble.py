@@ -84,9 +84,9 @@ class Trouble:
 
     @cached_property
     def parts(self) -> list[tuple[int, int]]:
-        """From offset to offset, in order and apart, the functions and classes of a module that say something of grad
-        or devices, those that name one that does, and those that such a one names; the other statements count as one
-        together."""
+        """Spans connected to a risky token by call edges: the functions and classes that mention grad or devices, those
+        that name one of them, those that one of them names, and so on. All other statements count as one together.
+        Offsets, in order and disjoint."""
         body = self._source.tree.body
         parts: list[list[ast.stmt]] = [[each] for each in body if isinstance(each, SCOPES)]
         parts.append([each for each in body if not isinstance(each, SCOPES)])

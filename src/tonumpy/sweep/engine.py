@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from distributed import Client, LocalCluster, as_completed
 from distributed.client import ClosedClientError
 from distributed.scheduler import KilledWorker
 
-from tonumpy.boundary.output import open_to_append
+from tonumpy.boundary.output import open_to_append, remove_own
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.messages import Failure, Reply
 from tonumpy.sweep.scratch import all_places
@@ -262,6 +261,4 @@ def _is_served(address: str) -> bool:
 
 def _remove(scratch: str) -> None:
     for folder in all_places(scratch):
-        shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            os.rmdir(folder)
+        remove_own(folder)

@@ -6,6 +6,7 @@ import errno
 import os
 
 from tonumpy.boundary.output import open_new
+from tonumpy.boundary.paths import real_path
 from tonumpy.frontends.files import SUFFIXES
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.objects import FOLDER, LINK, SUBMODULE, RepositoryError
@@ -56,8 +57,8 @@ def _link(target: bytes, path: bytes) -> None:
 
 def _cut_off_links(top: bytes, links: list[TreeEntry]) -> None:
     """A link that leads out of the repository would have us read a file of this machine: it leads nowhere instead."""
-    inside = os.path.realpath(top) + b"/"
+    inside = real_path(top) + b"/"
     paths = [os.path.join(top, link.path) for link in links]
-    for path in [path for path in paths if not (os.path.realpath(path) + b"/").startswith(inside)]:
+    for path in [path for path in paths if not (real_path(path) + b"/").startswith(inside)]:
         os.unlink(path)
         os.symlink(os.fsencode(NOWHERE), path)

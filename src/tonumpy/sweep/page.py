@@ -8,8 +8,9 @@ import tempfile
 from tonumpy.boundary.output import write_own
 from tonumpy.config import ConfigError
 from tonumpy.findings import Edit, Finding, Fix, Ground, Position, SourceError
+from tonumpy.formats import format_names
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report import Report, format_named, format_names
+from tonumpy.report import Report, format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tonumpy.sweep.store import Kept
 
 _LENGTH = 12  # digits of a commit that are shown
+_DEEPEST = 200  # folders in one another
 
 
 def check_that_there_is_a_page() -> None:
@@ -53,7 +55,8 @@ def page(kept: Iterable[Kept]) -> str:
 
 def _write(name: str, lines: dict[int, str]) -> None:
     """A file that holds these lines in their rows. What cannot be written is shown without its lines."""
-    if os.path.isabs(name) or ".." in name.split("/"):
+    parts = name.split("/")
+    if os.path.isabs(name) or ".." in parts or len(parts) > _DEEPEST:
         return
     try:
         os.makedirs(os.path.dirname(name), exist_ok=True)

@@ -12,7 +12,6 @@ import gc
 import os
 import pickle
 import select
-import shutil
 import signal
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from multiprocessing.connection import Connection, Pipe
 import psutil
 
 from tonumpy.api import check_source
+from tonumpy.boundary.output import remove_own
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.messages import Cost, Failure, Reply
 from tonumpy.sweep.scratch import all_places, places
@@ -83,7 +83,7 @@ def _supervise(request: Request, parent: BinaryIO) -> Reply:
         return _wait(child, receiving, request, parent, start)
     finally:
         receiving.close()
-        shutil.rmtree(work, ignore_errors=True)
+        remove_own(work)
 
 
 def _run(request: Request, work: str, sending: Connection) -> None:

@@ -7,14 +7,14 @@ import hashlib
 import json
 import os
 import resource
-import shutil
 import time
 
-from tonumpy.boundary.output import write_own
+from tonumpy.boundary.output import remove_own, write_own
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.frontends import cli
 from tonumpy.frontends.arguments import parse_arguments
+from tonumpy.frontends.asked import configuration_of
 from tonumpy.frontends.disk import read
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report
@@ -125,7 +125,11 @@ def _share(work: str, folder: str) -> None:
         os.rename(work, folder)
     if not os.path.isdir(folder):
         raise RepositoryError(f"{folder}: cannot be made")
-    shutil.rmtree(work, ignore_errors=True)
+    remove_own(work)
+
+
+# What holds of a commit, whatever was seen of it: a record of observations is none of its files.
+_WHOLE = ("--observed=",)
 
 
 def _pieces(paths: list[str], size: int) -> Iterable[tuple[str, ...]]:
@@ -143,8 +147,8 @@ def _pieces(paths: list[str], size: int) -> Iterable[tuple[str, ...]]:
 def _candidates(request: Request) -> tuple[list[str], list[Entry]]:
     errors: list[SourceError] = []
     paths = [] if request.target.folder is None else [request.target.folder]
-    arguments = parse_arguments(["check", *request.orders.check, "--quiet", "--", *paths])
-    configuration = cli.configuration_of(arguments)
+    arguments = parse_arguments(["check", *request.orders.check, *_WHOLE, "--quiet", "--", *paths])
+    configuration = configuration_of(arguments)
     files = cli.named_files(arguments, configuration, errors)
     found = list(cli.candidate_files(files, arguments, configuration, errors))
     errors.sort(key=lambda error: error.filename)
@@ -153,7 +157,7 @@ def _candidates(request: Request) -> tuple[list[str], list[Entry]]:
 
 def _analysed(request: Request, commit: str, paths: list[str]) -> Reply:
     orders = request.orders
-    arguments = parse_arguments(["check", *orders.check, "--jobs=1", "--quiet", "--no-cache", "--", *paths])
+    arguments = parse_arguments(["check", *orders.check, *_WHOLE, "--jobs=1", "--quiet", "--no-cache", "--", *paths])
     report = cli.process_files(arguments, "check").report()
     findings = _entries(json_report.render(report._replace(errors=[]), colour=False))
     errors = _entries(json_report.render(report._replace(findings=[]), colour=False))
@@ -164,7 +168,7 @@ def _analysed(request: Request, commit: str, paths: list[str]) -> Reply:
 def _changes(options: tuple[str, ...] | None, paths: list[str]) -> tuple[Changed, ...]:
     if options is None or not paths:
         return ()
-    arguments = parse_arguments(["fix", *options, "--jobs=1", "--quiet", "--no-cache", "--", *paths])
+    arguments = parse_arguments(["fix", *options, *_WHOLE, "--jobs=1", "--quiet", "--no-cache", "--", *paths])
     run = cli.process_files(arguments, "fix")
     return tuple(Changed(os.fsencode(os.path.normpath(path)), change.new) for path, change in run.changes)
 

@@ -32,8 +32,12 @@ _CONSTRUCTS = (
 )
 
 
+_MOST = 500  # characters that are looked through: the time may grow with their third power
+
+
 def newer_construct(line: str, message: str, running: tuple[int, int]) -> str | None:
     """`line` is the whole physical line at which the parser of Python `running` gave up, saying `message`."""
+    line = line[:_MOST]
     for construct in _CONSTRUCTS:
         if construct.version > running and message.startswith(construct.message) and re.match(construct.shape, line):
             needed, here = (f"{major}.{minor}" for major, minor in (construct.version, running))

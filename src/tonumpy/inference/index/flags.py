@@ -1,4 +1,4 @@
-"""Flags that a test is made of: whether what it shows of one holds throughout the scope."""
+"""From a flag in a test to whether the name has one definition in its scope, so that every test of it agrees."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def is_fixed_flag(module: Module, scope: ast.AST, name: str, truth: bool) -> bool:
-    """Whether a name is bound once in a scope, so that what a test shows of it holds throughout.
+    """Whether the name has one definition in the scope, so that every test of it agrees.
 
-    It may be switched to the opposite: where it still is what the test shows, that was not done. One that is only
-    ever switched, on and off, is what it was switched to last.
+    Assignments of the opposite constant are allowed: where the test still shows `truth`, they did not run. A name that
+    is only switched on and off holds the last constant assigned.
     """
     assert isinstance(scope, (ast.Module, *SCOPES))
     flow = module.derived(flow_of_node, scope)

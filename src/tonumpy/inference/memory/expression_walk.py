@@ -61,7 +61,7 @@ _PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name 
 
 
 class ExpressionWalk:
-    """What names hold, and what is bound to them and read of them; calls are walked in calls.py.
+    """What names hold, and what is bound to them and read of them; calls are walked in call_walk.py.
 
     `depth` counts the calls that have led here.
     """

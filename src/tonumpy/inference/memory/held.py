@@ -49,9 +49,10 @@ class Overwritten(NamedTuple):
 
 
 class _Holders(dict["Hashable", set[Place]]):
-    """The places that have ever held something, under what is asked of them: a write looks at no others.
+    """Inverse points-to index: from memory to the places that have pointed to it; a write looks at no others.
 
-    A place may hold it no longer, but none is left out. Parts by numbers are kept apart from all else under a name.
+    Never pruned: a place may point elsewhere by now, but none is missing. Parts by number are kept apart from all else
+    under a name.
     """
 
     def note(self, place: Place, references: References) -> None:

@@ -420,10 +420,10 @@ def _is_detached(value: Value) -> bool:
 
 
 def _is_free(value: Value) -> bool:
-    """Of a method that only its class calls: whatever may be a tensor or hold some, but none that requires grad."""
+    """True if the value may hold tensors and none of them requires grad (of methods that only their class calls)."""
     return tensor_facts(value)[1] is False and any(isinstance(part, (Tensor, Unknown)) for part in held_in(value))
 
 
 def _wherever_unknown(value: Value) -> Value:
-    """That something is on the CPU is believed of tensors, and not of what may be anything: a batch of some loader."""
+    """Drop CPU facts from unknown values, which may be anything (a batch of some loader); keep those of tensors."""
     return value._replace(on_cpu=None) if isinstance(value, Unknown) else mapped(value, _wherever_unknown)

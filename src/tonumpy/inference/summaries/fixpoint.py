@@ -101,9 +101,9 @@ class Unfinished:
         self._forget(self._questions[-1].kept)
 
     def must_repeat(self, answer: Value) -> bool:
-        """Whether the innermost question has to be worked out again, with this answer where it is asked for meanwhile.
+        """True until the current query is stable: solve it again, with this answer where it depends on itself.
 
-        Where it has asked for one around it, that one will be repeated, and this one with it.
+        If it depends on an enclosing query, that one is solved again, and this one with it.
         """
         number = len(self._questions) - 1
         if self._waits_for > number:

@@ -43,8 +43,8 @@ def is_object_of_library(value: Value) -> bool:
 
 
 def can_be_told(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether the worst of all calls in the module shows what any of them may: of what a method gives that a class of
-    the module has, nothing is known unless the object is."""
+    """Whether a pessimistic entry over-approximates all callers in the module. It does not where a class of the module
+    has a method of that name: what such a call returns depends on the object."""
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
     if not references_to(module, scopes):

@@ -130,9 +130,9 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
 
 
 def _as_what_has(frame: Frame, receiver: Value, method: str) -> Value:
-    """A value as what has this method. An object of a class that extends torch's Tensor is a tensor where the class has
-    none of its own; of a value that may be several things, objects of the repository's own classes that have no such
-    method are left out: the call is meant for one of the others."""
+    """Filter union members that lack the method: objects of the repository's own classes without it, as the call is
+    meant for one of the others. An object of a class that extends torch's Tensor is a tensor if the class does not
+    define the method itself."""
     classes = frame.analysis.classes
     if isinstance(receiver, Instance):
         is_tensor = frame.analysis.kinds.makes_tensors(receiver.cls) and classes.method(receiver.cls, method) is None

@@ -67,8 +67,8 @@ def _tensors_take(doing: Doing, name: str) -> bool:
 
 
 def _only_tensors_take(doing: Doing, name: str) -> bool:
-    """Of all that has a `device`. A dtype stands beside one in settings, too, and so may data, or numbers called T and
-    H."""
+    """Whether only tensors support this use, among objects with a `device`. Not `dtype`, `data`, `T` and `H`: settings
+    have attributes of these names beside a device."""
     if doing is Doing.READS:
         known = torch_api.tensor_attribute(name)
         return known is not None and known.kind in ("Size", "int", "bool")

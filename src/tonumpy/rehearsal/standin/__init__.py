@@ -10,7 +10,19 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tonumpy.rehearsal.standin import autocast, cuda_module, guards, registration, storages
+import torch
+
+from tonumpy.rehearsal.standin import (
+    autocast,
+    compilers,
+    device_module,
+    factories,
+    guards,
+    moves,
+    registration,
+    sparse,
+    storages,
+)
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.names import Names
@@ -24,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["pretend"]
 
+# The dispatch keys of the kinds of devices.
+_KEYS = {"cuda": "CUDA", "mps": "MPS", "xpu": "XPU", "npu": "PrivateUse1"}
+
 
 @contextmanager
 def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[None]:
@@ -31,17 +46,24 @@ def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[
 
     A refused conversion gives the array that the repaired code would give; with `stop` it raises as on real hardware.
     """
-    if device != "cuda":
-        raise ValueError(f"no stand-in for {device!r}")
+    if device not in _KEYS:
+        raise ValueError(f"there is no stand-in for {device!r}: it can be one of {', '.join(_KEYS)}")
     patches, stacks = Patches(), Stacks()
     try:
+        if device == "npu":
+            torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
         guards.set_guards(patches, device)
         names = Names(device)
         names.patch(patches)
+        names.patch_types(patches)
+        moves.patch(patches)
         storages.patch(patches, names)
         autocast.patch(patches, device)
-        cuda_module.patch(patches)
-        registration.register(patches, device.upper(), Mixing(observer, stacks, stop=stop).refuse)
+        device_module.patch(patches, names)
+        factories.patch(patches, names)
+        compilers.patch(patches)
+        sparse.patch(patches, names.device, names.inner)
+        registration.register(patches, _KEYS[device], Mixing(observer, stacks, stop=stop).refuse)
         Conversions(observer, stacks, names, stop=stop).patch(patches)
         yield
     finally:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
 
 # c10/core/DeviceType.h
-_KINDS = {"cuda": 1, "maia": 8, "xpu": 12, "mps": 13, "meta": 14, "lazy": 17, "privateuseone": 20}
-_ALL_KINDS = 22
+_KINDS = {"cuda": 1, "maia": 8, "xpu": 12, "mps": 13, "meta": 14, "lazy": 17, "npu": 20}
+_ALL_KINDS = 21
 _REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
 _WINDOWS_REGISTRY = (
     "?device_guard_impl_registry@impl@c10@@"
@@ -33,30 +33,30 @@ class NoGuardError(RuntimeError):
 
 def set_guards(patches: Patches, kind: str) -> None:
     """Give the stand-in, and the kind of device that it stands for, guards until `patches` are restored."""
-    registry = _registry()
+    table = registry()
     ensure = getattr(torch._C, "_ensureCUDADeviceGuardSet", None)
-    if registry is None or ensure is None or registry[_KINDS["meta"]] is None:
+    if table is None or ensure is None or table[_KINDS["meta"]] is None:
         raise NoGuardError(f"torch {torch.__version__} cannot be given a stand-in for a device on this platform")
     for name in ("cuda", "maia", kind):
-        _put_back_later(patches, registry, _KINDS[name])
-    if registry[_KINDS["cuda"]] is None:
-        registry[_KINDS["cuda"]] = registry[_KINDS["lazy"]]
+        _put_back_later(patches, table, _KINDS[name])
+    if table[_KINDS["cuda"]] is None:
+        table[_KINDS["cuda"]] = table[_KINDS["lazy"]]
     ensure()
     for name in ("maia", kind):
-        if registry[_KINDS[name]] is None:
-            registry[_KINDS[name]] = registry[_KINDS["meta"]]
+        if table[_KINDS[name]] is None:
+            table[_KINDS[name]] = table[_KINDS["meta"]]
 
 
-def _put_back_later(patches: Patches, registry: Any, place: int) -> None:
-    old = registry[place]
+def _put_back_later(patches: Patches, table: Any, place: int) -> None:
+    old = table[place]
 
     def undo() -> None:
-        registry[place] = old
+        table[place] = old
 
     patches.on_exit(undo)
 
 
-def _registry() -> Any:
+def registry() -> Any:
     """The table of guards of the c10 library that torch has loaded; None where it is not found."""
     folder = Path(torch.__file__).parent / "lib"
     names = {"win32": "c10.dll", "darwin": "libc10.dylib"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin.memory import to_device, to_host, to_host_with_bits
+from tonumpy.rehearsal.standin.memory import to_device, to_device_with_bits, to_host, to_host_with_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,7 @@ _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 _is_autocast_enabled = torch.is_autocast_enabled
 HOST_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 _set = torch.ops.aten.set_.source_Tensor
+_resize = torch.ops.aten.resize_.default
 
 
 def as_is(op: Any) -> Kernel:
@@ -31,6 +32,21 @@ def as_is(op: Any) -> Kernel:
         return redispatch(HOST_KEYS, *args, **kwargs)
 
     return kernel
+
+
+def resize(tensor: Any, size: Any, **options: Any) -> Any:
+    """`resize_`: memory that came from elsewhere cannot grow, so a tensor that must grow is given new memory."""
+    old = to_host(tensor)
+    try:
+        return _resize.redispatch(HOST_KEYS, tensor, size, **options)
+    except RuntimeError as error:  # the tensor has got its new size by now, and not the memory for it
+        if "not resizable" not in str(error):
+            raise
+    grown = torch.empty(0, dtype=tensor.dtype)
+    _resize(grown, size, **options)
+    if old.is_contiguous():
+        grown.view(-1)[: old.numel()].copy_(old.view(-1))
+    return _set.redispatch(HOST_KEYS, tensor, to_device(grown))
 
 
 def computed(op: Any, mixed: Mixed, *, sees_bits: bool = True) -> Kernel:
@@ -61,20 +77,43 @@ def computed(op: Any, mixed: Mixed, *, sees_bits: bool = True) -> Kernel:
             mixed(op, off)
         return result if stays else devices(result, op)
 
-    def writing(*args: Any, **kwargs: Any) -> Any:
+    def in_place(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
         targets = [args[place] if place < len(args) else kwargs.get(name) for place, name in written]
-        try:
-            result = call(*_hosts(args, off, host), **_host_options(kwargs, off, host))
-        except RuntimeError as error:
-            if "not resizable" not in str(error):
-                raise
-            result = _into_new_memory(call, written, args, kwargs)
+        result = call(*_hosts(args, off, host), **_host_options(kwargs, off, host))
         if off:
             mixed(op, off)
         return _returned(schema, targets, result, op)
 
-    return writing if written else functional
+    def into_outputs(*args: Any, **kwargs: Any) -> Any:
+        off: list[Any] = []
+        on, options = _hosts(args, off, host), _host_options(kwargs, off, host)
+        targets = [args[place] if place < len(args) else kwargs.get(name) for place, name in written]
+        try:
+            result = call(*on, **options)
+        except RuntimeError as error:
+            if "not resizable" not in str(error):
+                raise
+            result = _into_new_memory(call, written, args, kwargs)
+        else:
+            for (place, name), target in zip(written, targets, strict=True):
+                _adapt(target, on[place] if place < len(on) else options.get(name))
+        if off:
+            mixed(op, off)
+        return _returned(schema, targets, result, op)
+
+    if not written:
+        return functional
+    return into_outputs if any(argument.is_out for argument in schema.arguments) else in_place
+
+
+def _adapt(target: Any, host: Any) -> None:
+    """Give an output the size and the bits that it has got on the CPU."""
+    if isinstance(target, list | tuple):
+        for one, other in zip(target, host, strict=True):
+            _adapt(one, other)
+    elif target is not None and target.is_maia and (target.shape != host.shape or target.is_conj() != host.is_conj()):
+        _set.redispatch(HOST_KEYS, target, to_device(host.resolve_conj()))
 
 
 def _without_autocast(op: Any) -> Kernel:
@@ -110,7 +149,7 @@ def _into_new_memory(call: Kernel, written: list[tuple[int, str]], args: Any, kw
     new = []
     for place, name in written:
         old = args[place] if place < len(args) else kwargs.get(name)
-        if old is None:
+        if not isinstance(old, Tensor):  # what is written is no list where `out` can be of any size
             continue
         fresh = torch.empty(0, dtype=old.dtype)
         new.append((old, fresh))
@@ -120,7 +159,7 @@ def _into_new_memory(call: Kernel, written: list[tuple[int, str]], args: Any, kw
             options[name] = fresh
     result = call(*on, **options)
     for old, fresh in new:
-        _set.redispatch(HOST_KEYS, old, to_device(fresh))
+        _set.redispatch(HOST_KEYS, old, to_device(fresh.resolve_conj()))
     return result
 
 
@@ -159,7 +198,7 @@ def devices(result: Any, op: Any) -> Any:
     """The same results on the stand-in. Where one cannot be had there, it stays on the CPU, and a warning says so."""
     if isinstance(result, Tensor):
         try:
-            return to_device(result)
+            return to_device_with_bits(result)
         except (RuntimeError, BufferError, TypeError) as error:
             warnings.warn(f"{op}: its result stays on the CPU ({error})", RuntimeWarning, stacklevel=2)
             return result

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+INNER = torch.device("maia", 0)  # what the stand-in is in C++
 _to_capsule = torch._C._to_dlpack
 _from_capsule = torch._C._from_dlpack
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -46,3 +47,10 @@ def to_host_with_bits(tensor: Any) -> Any:
     if is_neg:
         host = torch._neg_view(host)
     return host.conj() if is_conj else host
+
+
+def to_device_with_bits(tensor: Any) -> Any:
+    """The same the other way round."""
+    if not tensor.dtype.is_complex or not tensor.is_conj():
+        return to_device(tensor) if not tensor.is_neg() else torch._neg_view(to_device(torch._neg_view(tensor)))
+    return to_device_with_bits(tensor.conj()).conj()

@@ -10,12 +10,30 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.rehearsal.standin import sparse
+from tonumpy.rehearsal.standin.memory import INNER
+
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
 
 Tensor = torch.Tensor
 _Base = torch._C.TensorBase
-INNER = torch.device("maia", 0)
+# The dtypes of the old names of types; `torch.FloatTensor` is one.
+_TYPES = {
+    torch.float32: "FloatTensor",
+    torch.float64: "DoubleTensor",
+    torch.float16: "HalfTensor",
+    torch.bfloat16: "BFloat16Tensor",
+    torch.uint8: "ByteTensor",
+    torch.int8: "CharTensor",
+    torch.int16: "ShortTensor",
+    torch.int32: "IntTensor",
+    torch.int64: "LongTensor",
+    torch.bool: "BoolTensor",
+    torch.complex64: "ComplexFloatTensor",
+    torch.complex128: "ComplexDoubleTensor",
+}
+_DTYPES = {name: dtype for dtype, name in _TYPES.items()}
 
 
 class Names:
@@ -41,6 +59,13 @@ class Names:
         """A message of torch in the program's words."""
         return text.replace("maia", self.kind).replace("MAIA", self.kind.upper())
 
+    def patch_types(self, patches: Patches) -> None:
+        """Let `torch.cuda.FloatTensor` and its like be what they are with a device, until `patches` are restored."""
+        module = getattr(torch, self.kind, None)
+        for name, dtype in _DTYPES.items():
+            if hasattr(module, name):
+                patches.replace(module, name, _old_type(f"torch.{self.kind}.{name}", dtype))
+
     def patch(self, patches: Patches) -> None:
         """Let tensors speak the program's words until `patches` are restored."""
         seen, inner, kind = self.device, self.inner, self.kind
@@ -56,20 +81,76 @@ class Names:
         def to_(self: Any, *args: Any, **kwargs: Any) -> Any:
             if "device" in kwargs:
                 kwargs["device"] = inner(kwargs["device"])
-            return to(self, *map(inner, args), **kwargs)
+            args = tuple(map(inner, args))
+            if self.layout is not torch.strided and not self.is_maia:
+                return _to_of_sparse(self, args, kwargs)
+            return to(self, *args, **kwargs)
 
         def move(self: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
             del device
-            return to(self, INNER, non_blocking=non_blocking, **kwargs)
+            return to_(self, INNER, non_blocking=non_blocking, **kwargs)
+
+        def new_tensor(self: Any, data: Any, **kwargs: Any) -> Any:
+            return torch.tensor(data, **({"dtype": self.dtype, "device": self.device} | kwargs))
 
         def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
             if dtype is None:
-                return type_of(self).replace("torch.maia.", f"torch.{kind}.")
+                return type_of(self) if not self.is_maia else f"torch.{kind}.{_TYPES.get(self.dtype, 'Tensor')}"
+            named = dtype if isinstance(dtype, str) else getattr(dtype, "standin_name", None)
+            if named is not None and named.startswith(f"torch.{kind}."):
+                return to(self, INNER, _DTYPES[named.rpartition(".")[2]])
             return type_of(self, dtype, non_blocking, **kwargs)
+
+        def record_stream(self: Any, stream: Any) -> None:
+            del self, stream
+
+        old_new = _Base.new
+
+        def new(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return _new(self, *args) if self.is_maia else old_new(self, *args, **kwargs)
 
         patches.replace(Tensor, "device", property(device))
         patches.replace(Tensor, f"is_{kind}", property(is_kind))
-        for name, function in (("to", to_), (kind, move), ("type", type_)):
+        for name, function in (
+            ("to", to_),
+            (kind, move),
+            ("type", type_),
+            ("record_stream", record_stream),
+            ("new_tensor", new_tensor),
+            ("new", new),
+        ):
             function.__name__ = name
             function.__qualname__ = f"Tensor.{name}"
             patches.replace(Tensor, name, function)
+
+
+def _new(tensor: Any, *args: Any) -> Any:
+    """`tensor.new(...)` of old: a size, or data."""
+    if args and not all(isinstance(each, int | torch.Size) for each in args):
+        data = args[0].tolist() if isinstance(args[0], Tensor) else args[0]
+        return torch.tensor(data, dtype=tensor.dtype, device=INNER)
+    return torch.empty(*(args or (0,)), dtype=tensor.dtype, device=INNER)
+
+
+def _to_of_sparse(tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`to` of a sparse tensor on the CPU."""
+    like = [each.is_maia for each in args if isinstance(each, Tensor)]
+    if INNER not in (*args, kwargs.get("device")) and not any(like):
+        return _Base.to(tensor, *args, **kwargs)
+    args = tuple(torch.device("cpu") if each == INNER else each for each in args if not isinstance(each, Tensor))
+    return sparse.wrapped(_Base.to(tensor, *args, **kwargs | ({"device": "cpu"} if "device" in kwargs else {})))
+
+
+def _old_type(name: str, dtype: Any) -> Any:
+    class Meta(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, Tensor) and instance.is_maia and instance.dtype is dtype
+
+        def __call__(cls, *args: Any) -> Any:
+            if args and not all(isinstance(each, int) for each in args):
+                return torch.tensor(*args, dtype=dtype, device=INNER)
+            return torch.empty(*(args or (0,)), dtype=dtype, device=INNER)
+
+    return Meta(
+        name.rpartition(".")[2], (), {"standin_name": name, "dtype": dtype, "__module__": name.rpartition(".")[0]}
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin import kernels
+from tonumpy.rehearsal.standin import kernels, special
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
@@ -16,9 +16,6 @@ _COMPOSED = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctiona
 
 # They give what they are given, or part of it, and their schemas do not say so.
 _GIVES_ITS_ARGUMENT = frozenset({"aten::_unsafe_view", "aten::lift", "aten::_reshape_copy", "aten::_lazy_clone"})
-
-# What all other factories begin with.
-_FACTORIES = ("empty.memory_format", "empty_strided")
 
 
 def register(patches: Patches, key: str, mixed: kernels.Mixed) -> None:
@@ -37,8 +34,10 @@ def register(patches: Patches, key: str, mixed: kernels.Mixed) -> None:
             kernel = None if op is None else _kernel(name, op, mixed)
             if kernel is not None:
                 aten.m.impl(name[len("aten::") :], "MAIA", kernel, False)
-    for short in _FACTORIES:
-        aten.m.impl(short, key, kernels.computed(_operator(f"aten::{short}"), mixed, sees_bits=False), False)
+                if _is_factory(op):
+                    aten.m.impl(name[len("aten::") :], key, kernel, False)
+    for name, kernel in special.COMPOSED.items():
+        aten.m.impl(name[len("aten::") :], "MAIA", kernel, False)
 
 
 class _Rest:
@@ -66,9 +65,18 @@ def _kernel(name: str, op: Any, mixed: kernels.Mixed) -> kernels.Kernel | None:
         return None
     if name in _GIVES_ITS_ARGUMENT:
         return None
+    if name in special.KERNELS:
+        return special.KERNELS[name]
     if _is_view(op) or torch.Tag.inplace_view in op.tags:
         return kernels.as_is(op) if is_for_host else None
     return kernels.computed(op, mixed, sees_bits=_has(name, "Conjugate") or _has(name, "Negative"))
+
+
+def _is_factory(op: Any) -> bool:
+    arguments = op._schema.arguments
+    return any(each.name == "device" for each in arguments) and not any(
+        "Tensor" in str(each.type) for each in arguments
+    )
 
 
 def _is_view(op: Any) -> bool:

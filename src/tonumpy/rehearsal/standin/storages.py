@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin.names import INNER
+from tonumpy.rehearsal.standin.memory import INNER
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.names import Names

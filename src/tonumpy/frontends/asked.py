@@ -1,0 +1,38 @@
+"""What a command line asks for: takes its parsed arguments, returns the settings over which they stand."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from tonumpy.config import Choices, ConfigError, Configuration, overlay
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+
+def configuration_of(arguments: argparse.Namespace) -> Configuration:
+    """Read once a run."""
+    if "configuration" not in arguments:
+        said = reduce(overlay, (*arguments.said, _choices(arguments)))
+        arguments.configuration = Configuration(said, arguments.config, arguments.isolated)
+    found: Configuration = arguments.configuration
+    return found
+
+
+def _choices(arguments: argparse.Namespace) -> Choices:
+    """What the command line says, None where it says nothing; not every command has every option."""
+    said: dict[str, Any] = {}
+    for name, value in vars(arguments).items():
+        if name in Choices._fields:
+            said[name] = tuple(value) if isinstance(value, list) else value
+    return Choices(**said)
+
+
+def reads_stdin(arguments: argparse.Namespace) -> bool:
+    if "-" in arguments.paths and len(arguments.paths) > 1:
+        raise ConfigError("`-` (standard input) cannot be combined with other paths")
+    if arguments.stdin_filename is not None and arguments.paths not in ([], ["-"]):
+        raise ConfigError("--stdin-filename needs standard input (`-`) as the only path")
+    return arguments.paths == ["-"] or arguments.stdin_filename is not None

@@ -1,0 +1,155 @@
+"""The command `tonumpy rehearse`: runs the user's own program on a stand-in accelerator, reports, and repairs.
+
+The only command that runs what it reads.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tonumpy.config import ConfigError
+from tonumpy.findings import SourceError
+from tonumpy.frontends import streams
+from tonumpy.frontends.disk import write_text
+from tonumpy.frontends.outcomes import Change
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.observed.record import Record, folder_of, is_record, read_record
+from tonumpy.pipeline import repair
+from tonumpy.rehearsal.judging import Judged, is_outside, judge_run
+from tonumpy.rehearsal.process import CannotRunError, run_program
+from tonumpy.rehearsal.telling import summary_of, unreached_lines
+from tonumpy.repair.rewrite import apply_edits
+from tonumpy.report import Report, is_fixable
+from tonumpy.text.reading import read_regular
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from tonumpy.config import Configuration
+    from tonumpy.findings import Finding
+    from tonumpy.pipeline import Judgement
+    from tonumpy.rehearsal.judging import JudgedFile
+    from tonumpy.rehearsal.process import Ended
+
+
+class Rehearsed(NamedTuple):
+    """What a run has shown, and what was repaired of it before: `repaired` is None where no repair was asked for.
+
+    `changes` are those that are to be shown, of a run with `--diff`.
+    """
+
+    ended: Ended
+    judged: Judged
+    report: Report
+    repaired: list[Finding] | None
+    changes: list[tuple[str, Change]]
+
+
+class Repairs(NamedTuple):
+    changes: list[tuple[str, Change]]
+    findings: list[Finding]
+    errors: list[SourceError]
+
+
+CLEAN, FINDINGS, ERRORS = 0, 1, 2
+
+
+def rehearse(arguments: argparse.Namespace, configuration: Configuration) -> int:
+    """The exit code."""
+    _, form = streams.format_of(arguments, sys.stdout, configuration)
+    rehearsed = rehearsed_of(arguments, configuration)
+    speech = sys.stderr if arguments.diff else sys.stdout
+    streams.write_diff(rehearsed.changes, colour=streams.has_colour(sys.stdout, arguments))
+    streams.publish(form.render, rehearsed.report, speech, arguments)
+    streams.write_errors(rehearsed.report.errors)
+    if not arguments.quiet:
+        told = speech if streams.is_for_people(form) or arguments.output_file else sys.stderr
+        streams.write(summary(rehearsed, arguments), told)
+    if rehearsed.report.errors:
+        return ERRORS
+    return FINDINGS if rehearsed.report.findings or rehearsed.changes else CLEAN
+
+
+def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) -> Rehearsed:
+    """ConfigError where the program cannot be started."""
+    if not arguments.program:
+        raise ConfigError("the program is missing: `tonumpy rehearse -- SCRIPT ARG...` or `-- -m MODULE ARG...`")
+    if arguments.diff and not arguments.fix:
+        raise ConfigError("--diff shows what `--fix` would change: give both")
+    ended, judged = _run(arguments, configuration)
+    if not arguments.fix:
+        return Rehearsed(ended, judged, report_of(judged), None, [])
+    repairs = _repairs(judged)
+    if arguments.diff:
+        return Rehearsed(ended, judged, report_of(judged, repairs.errors), repairs.findings, repairs.changes)
+    if repairs.changes:
+        from tonumpy.frontends.writing import write_all  # with what only repairs need: start-up
+
+        errors = write_all(repairs.changes, [])
+        failed = {error.filename for error in errors}
+        fixed = [finding for finding in repairs.findings if finding.filename not in failed]
+        repairs = repairs._replace(findings=fixed, errors=[*repairs.errors, *errors])
+        if fixed:
+            streams.write("tonumpy: the program runs again, repaired\n", sys.stderr)
+            ended, judged = _run(arguments, configuration)
+    return Rehearsed(ended, judged, report_of(judged, repairs.errors), repairs.findings, [])
+
+
+def summary(rehearsed: Rehearsed, arguments: argparse.Namespace) -> str:
+    """The closing words."""
+    repaired = None if rehearsed.repaired is None else len(rehearsed.repaired)
+    text = summary_of(
+        rehearsed.ended.run, rehearsed.ended.how, rehearsed.judged, rehearsed.report, repaired, is_shown=arguments.diff
+    )
+    return (unreached_lines(rehearsed.judged) if arguments.unreached else "") + text
+
+
+def _run(arguments: argparse.Namespace, configuration: Configuration) -> tuple[Ended, Judged]:
+    """What the program prints goes to standard error where the report takes standard output."""
+    output = sys.stderr if arguments.output_file is None else sys.stdout
+    try:
+        ended = run_program(arguments.program, arguments.device, stop=arguments.stop, output=output)
+    except CannotRunError as error:
+        raise ConfigError(str(error)) from error
+    judged = judge_run(ended.run, configuration.settings_of, fragile=arguments.fragile)
+    if arguments.observations is not None:
+        record(judged, arguments.observations)
+    return ended, judged
+
+
+def record(judged: Judged, path: str) -> None:
+    """Add what was seen in the files below the folder at hand to the record there; ConfigError where it is none."""
+    before = read_record(path) if os.path.exists(path) else Record({})
+    seen = ((file.source, file.sightings) for file in judged.files if not is_outside(file.source.filename))
+    write_text(path, before.merged(seen, folder_of(path)).as_text(), kind="record", replaces=is_record)
+
+
+def report_of(judged: Judged, errors: Sequence[SourceError] = ()) -> Report:
+    found = sorted(judged.findings, key=lambda finding: (finding.filename, finding.start))
+    unsafe = frozenset(file.source.filename for file in judged.files if file.settings.unsafe_fixes)
+    return Report(found, [*judged.errors, *errors], unsafe, read=read_regular)
+
+
+def _repairs(judged: Judged) -> Repairs:
+    """Of exactly what was seen to fail, in the files below the folder at hand."""
+    changes, findings, errors = [], [], list[SourceError]()
+    for file in judged.files:
+        due = [each for each in file.judgements if is_fixable(each.finding, unsafe=file.settings.unsafe_fixes)]
+        if not due:
+            continue
+        try:
+            changes.append((file.source.filename, _change(file, due)))
+            findings += [judgement.finding for judgement in due]
+        except SourceError as error:
+            errors.append(error)
+    return Repairs(changes, findings, errors)
+
+
+def _change(file: JudgedFile, due: Sequence[Judgement]) -> Change:
+    source = file.source
+    if is_outside(source.filename):
+        raise SourceError(source.filename, "is outside of the folder at hand, so it is not repaired")
+    text = apply_edits(source, repair(source, due))
+    return Change(source.data or source.encode(source.text), source.encode(text))

@@ -1,0 +1,220 @@
+"""Makes of what a run has seen the conversions that the rules judge: their facts are what was seen."""
+
+from __future__ import annotations
+
+from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.findings import Position
+from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
+from tonumpy.inference.lost_gradients import loses_gradient
+from tonumpy.inference.summaries.observing import observe
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.observed.given import given_in
+from tonumpy.observed.mixed import mixed_in
+from tonumpy.observed.sighting import NOT_HELD
+from tonumpy.observed.sites import Sites
+from tonumpy.repair.operations import AddCopy
+from tonumpy.sinks.arguments import consumer_at, spelt
+from tonumpy.text.candidates import OperationSite, Site, call_span
+from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught, is_shown_to_raise
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable, Iterator
+
+    from tonumpy.findings import Observed
+    from tonumpy.inference.index.module import Module
+    from tonumpy.observed.sighting import Sighting, Spot
+    from tonumpy.repair.operations import Operation
+    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.source import Source
+
+_LAYOUTS = {"torch._mkldnn": "mkldnn", "torch.jagged": "nested"}  # all others are sparse ones
+_REASONS = {
+    "grad": "requires grad",
+    "device": "is not on the CPU",
+    "dtype": "has a dtype that NumPy lacks",
+    "layout": "has a layout that NumPy lacks",
+    "bit": "has its conjugate or negative bit set",
+    "mixed": "is not on the CPU",
+}
+
+
+class Seen(NamedTuple):
+    """What is to be judged by the rules, if there is a `conversion`, and what is said where none of them speaks.
+
+    `is_ruled`: the rules are asked; else `code`, `message` and `operations` are the whole of it.
+    """
+
+    conversion: Conversion | ImplicitConversion | None
+    is_ruled: bool
+    code: str
+    message: str
+    operations: tuple[Operation, ...]
+    span: tuple[Position, Position]
+    observed: Observed
+
+
+def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
+    """What of the sightings in a module is a fault, in their order; none that the code around catches and makes good,
+    or that stands there to raise."""
+    sites = Sites(module.source)
+    found = []
+    for sighting in sightings:
+        if sighting.is_refused or sighting.observed.is_fragile or sighting.what != "conversion":
+            seen = _seen(module, sites, sighting)
+            if seen is not None:
+                found.append(seen)
+    return found
+
+
+def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen | None:
+    candidate = sites.candidate(sighting.spot) if sighting.is_method else None
+    site = None if candidate is not None else sites.operation(sighting.spot)
+    place = candidate or site
+    if place is not None and (is_shown_to_raise(place) or _is_caught(place, sighting)):
+        return None
+    if candidate is not None:
+        conversion = conversion_at(module, candidate, sighting)
+        span = call_span(candidate, module.source)
+        if sighting.what != "conversion":
+            return _of_memory(conversion, span, sighting)
+        message = f"`.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
+        return Seen(conversion, True, "TNP101", message, (), span, sighting.observed)
+    span = _span(module.source, sighting.spot)
+    if sighting.what != "conversion":
+        return _of_memory(None, span, sighting)
+    if sighting.is_method:  # by a name that is not written there: `getattr(x, name)()`, `methodcaller("numpy")`
+        message = f"this line calls `.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
+        return Seen(None, False, "TNP101", message, (), span, sighting.observed)
+    conversions = [] if site is None else list(_implicit(module, site, sighting))
+    if conversions:
+        first = conversions[0]._replace(others=tuple(conversions[1:]))
+        return Seen(first, True, _code(site), "", (), span, sighting.observed)
+    return Seen(None, False, _code(site), _message(site, sighting), (), span, sighting.observed)
+
+
+def conversion_at(module: Module, candidate: Candidate, sighting: Sighting) -> Conversion:
+    observed = sighting.observed
+    return Conversion(
+        candidate,
+        _as_seen(chain_of(candidate.receiver), sighting),
+        "tensor",
+        not sighting.has("device"),
+        sighting.has("grad") or observed.is_fragile,
+        True if sighting.has("grad") else None if observed.is_fragile else False,
+        dtype=_dtype(sighting),
+        layout=_layout(sighting),
+        bit=sighting.bit,
+        trained_in=loses_gradient(module, candidate),
+    )
+
+
+def _implicit(module: Module, site: Site | OperationSite, sighting: Sighting) -> Iterator[ImplicitConversion]:
+    """Each of a call's arguments that was converted; one without a place in it where that cannot be told."""
+    if isinstance(site, OperationSite):
+        yield from mixed_in(site, sighting, _implicitly(site, site.node, sighting))
+        return
+    observation = observe(module, [site]).get(id(site.call))
+    consumer = consumer_at(site, observation) if observation is not None else None
+    nodes: set[int] = set()
+    for held in sighting.held or (NOT_HELD,):
+        given = given_in(site.call, held, consumer, observation)
+        if given is not None and id(given.node) not in nodes:
+            nodes.add(id(given.node))
+            keeps_value = consumer is not None and consumer.keeps_value and given.is_sure
+            found = _implicitly(site, given.node, sighting)
+            yield found._replace(of_items=given.of_items, keeps_value=keeps_value)
+
+
+def _implicitly(site: Site | OperationSite, node: ast.expr | ast.AugAssign, sighting: Sighting) -> ImplicitConversion:
+    function = site.node if isinstance(site, OperationSite) else site.call.func
+    return ImplicitConversion(
+        site,
+        spelt(function),
+        node,  # type: ignore[arg-type]
+        _as_seen(chain_of(node), sighting),  # type: ignore[arg-type]
+        "tensor",
+        not sighting.has("device") and not sighting.has("mixed"),
+        False,
+        sighting.has("grad") or sighting.observed.is_fragile,
+        True if sighting.has("grad") else None if sighting.observed.is_fragile else False,
+        _dtype(sighting),
+        _layout(sighting),
+        sighting.bit,
+        of_items=False,
+        keeps_value=False,
+    )
+
+
+def _as_seen(chain: Chain, sighting: Sighting) -> Chain:
+    """Without the effect of a link that the run has shown to have none: `.data` of what is no tensor, a `.cpu()` of a
+    class of the user's own."""
+    shown = set()
+    if sighting.has("grad"):
+        shown |= {Role.DETACH, Role.DATA}
+    if sighting.has("device"):
+        shown.add(Role.CPU)
+    if (chain.detach is None or not sighting.has("grad")) and (chain.cpu is None or not sighting.has("device")):
+        return chain
+    return Chain(tuple(each._replace(role=Role.OTHER) if each.role in shown else each for each in chain.links))
+
+
+def _dtype(sighting: Sighting) -> str | None:
+    return sighting.observed.dtype.removeprefix("torch.") if sighting.has("dtype") else None
+
+
+def _layout(sighting: Sighting) -> str | None:
+    return _LAYOUTS.get(sighting.observed.layout, "sparse") if sighting.has("layout") else None
+
+
+def _is_caught(place: Candidate | Site | OperationSite, sighting: Sighting) -> bool:
+    caught = errors_caught(place)  # type: ignore[arg-type]
+    reasons = set(sighting.observed.reasons)
+    of_kinds = ({"grad"} if OF_GRAD in caught else set()) | ({"device", "dtype"} if OF_DEVICE in caught else set())
+    return bool(reasons) and reasons <= of_kinds
+
+
+def _of_memory(conversion: Conversion | None, span: tuple[Position, Position], sighting: Sighting) -> Seen:
+    """What came of a conversion later: a write to the memory that it shares, a gradient that ended there."""
+    if sighting.what == "lost gradient":
+        message = "the gradient ends at this conversion: the run trained on a loss made of the array alone"
+        return Seen(conversion, False, "TNP203", message, (), span, sighting.observed)
+    message = "the array shares memory with its tensor, and one of them was written while the other was still in use"
+    operations = () if conversion is None else (AddCopy(conversion.candidate.call, "copy"),)
+    return Seen(conversion, False, "TNP201", message, operations, span, sighting.observed)
+
+
+def _code(site: Site | OperationSite | None) -> str:
+    return "TNP108" if isinstance(site, OperationSite) else "TNP104"
+
+
+def _message(site: Site | OperationSite | None, sighting: Sighting) -> str:
+    """Of a tensor of which the text does not show where it is given away."""
+    tensor = f"a tensor that {_words(sighting)}"
+    raises = (
+        f", so NumPy raises {_error(sighting)}" if sighting.observed.reasons else " only `torch.no_grad()` saves it"
+    )
+    if site is None:
+        return f"this line converts {tensor}{raises}"
+    parameter = next((held.parameter[0] for held in sighting.held if held.parameter), None)
+    named = f", its parameter `{parameter}`" if parameter else ""
+    function = spelt(site.node if isinstance(site, OperationSite) else site.call.func)
+    return f"`{function}` converts {tensor}{named}{raises}"
+
+
+def _error(sighting: Sighting) -> str:
+    return sighting.observed.error.partition(":")[0] or "an error"
+
+
+def _words(sighting: Sighting) -> str:
+    words = dict.fromkeys(_REASONS[reason] for reason in sighting.observed.reasons)
+    return " and ".join(words) or "requires grad"
+
+
+def _span(source: Source, spot: Spot) -> tuple[Position, Position]:
+    """Of a row alone, what is written there."""
+    if spot.column is None or spot.end_row is None or spot.end_column is None:
+        line = source.line(min(spot.row, len(source.line_starts))).rstrip()
+        first = len(line) - len(line.lstrip()) + 1
+        return Position(spot.row, first), Position(spot.row, len(line) + 1)
+    return source.ast_position(spot.row, spot.column), source.ast_position(spot.end_row, spot.end_column)

@@ -1,0 +1,116 @@
+"""Finds the argument of a call by which a converted tensor came there, from what held the tensor in the run."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import path_of
+from tonumpy.inference.lattice.values import Sequence, Tensor, members
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.sinks.consumers import converting_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.inference.lattice.values import Value
+    from tonumpy.inference.transfer.targets import Observation
+    from tonumpy.observed.sighting import Held
+    from tonumpy.sinks.consumers import Consumer
+
+_NO_TENSORS = (ast.Constant, ast.JoinedStr, ast.Lambda, ast.Compare)
+
+
+class Given(NamedTuple):
+    """`of_items`: it is a list or dict whose tensors are not in sight one by one. `is_sure`: it is the tensor itself,
+    and nothing that has it."""
+
+    node: ast.expr
+    of_items: bool
+    is_sure: bool
+
+
+class _Argument(NamedTuple):
+    node: ast.expr
+    position: int | None
+    name: str | None
+
+
+def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observation | None) -> Given | None:
+    """None where it cannot be told which it is."""
+    arguments = list(_arguments(call))
+    named = dict(held.names)
+    for argument in arguments:
+        kind = _kind_of_parameter(argument, held)
+        if kind is not None:
+            return _within(argument.node, kind, named)
+    for argument in arguments:
+        kind = named.get(path_of(argument.node) or "")
+        if kind is not None:
+            return _within(argument.node, kind, named)
+    converting = None if consumer is None else {id(each.node) for each in converting_arguments(call, consumer)}
+    left = [each for each in arguments if _may_hold(each.node, named)]
+    if converting:
+        left = [each for each in left if id(each.node) in converting]
+    if len(left) != 1:
+        return None
+    value = _value(left[0], seen)
+    kind = "items" if isinstance(value, Sequence) else "itself" if _is_tensor(value) else ""
+    return _within(left[0].node, kind, named)
+
+
+def _arguments(call: ast.Call) -> Iterator[_Argument]:
+    for position, node in enumerate(call.args):
+        if isinstance(node, ast.Starred):
+            break
+        yield _Argument(node, position, None)
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            yield _Argument(keyword.value, None, keyword.arg)
+
+
+def _kind_of_parameter(argument: _Argument, held: Held) -> str | None:
+    if held.parameter is None:
+        return None
+    name, position, kind = held.parameter
+    if argument.name is not None:
+        return kind if argument.name == name else None
+    return kind if argument.position == position else None
+
+
+def _within(node: ast.expr, kind: str, named: dict[str, str]) -> Given:
+    """The part of a list that is written out, or made by a comprehension, or the argument itself."""
+    if kind == "itself":
+        return Given(node, False, True)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+        return Given(node.elt, False, kind == "items")
+    if isinstance(node, ast.DictComp):
+        return Given(node.value, False, kind == "values")
+    if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
+        parts = node.values if isinstance(node, ast.Dict) else node.elts
+        left = [part for part in parts if named.get(path_of(part) or "") == "itself"]
+        left = left or [part for part in parts if _may_hold(part, named)]
+        if len(left) == 1 and not isinstance(left[0], ast.Starred):
+            return Given(left[0], False, kind != "")
+    return Given(node, kind in ("items", "values"), False)
+
+
+def _may_hold(node: ast.expr, named: dict[str, str]) -> bool:
+    """A name that does not hold it, though the names were looked through, is not it."""
+    if isinstance(node, ast.Name):
+        return node.id in named
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return any(_may_hold(part, named) for part in node.elts)
+    return not isinstance(node, _NO_TENSORS)
+
+
+def _value(argument: _Argument, seen: Observation | None) -> Value | None:
+    if seen is None:
+        return None
+    if argument.name is not None:
+        return seen.arguments.named_value(argument.name)
+    positional, position = seen.arguments.positional, argument.position
+    return positional[position] if position is not None and position < len(positional) else None
+
+
+def _is_tensor(value: Value | None) -> bool:
+    return value is not None and all(isinstance(each, Tensor) for each in members(value))

@@ -1,0 +1,59 @@
+"""Finds the tensor of an operation on an array that a run has seen to convert it."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import path_of
+from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.operations import ORDER, operands_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.conversions import ImplicitConversion, Mixture
+    from tonumpy.observed.sighting import Sighting
+    from tonumpy.sinks.operations import Operands
+    from tonumpy.text.candidates import OperationSite
+
+
+def mixed_in(site: OperationSite, sighting: Sighting, made: ImplicitConversion) -> Iterator[ImplicitConversion]:
+    """`made` for the operand that is the tensor; nothing where that cannot be told."""
+    operands = operands_of(site.node, site.statement)
+    if operands is None:
+        return
+    names = {name for held in sighting.held for name, kind in held.names if kind == "itself"}
+    mixture, node = _index(operands, names) if operands.key is not None else _operator(site.node, operands, names)
+    if node is None:
+        return
+    found = made._replace(argument=node, chain=chain_of(node), mixture=mixture)
+    if mixture in ("index", "equality"):  # these two ask for the device alone
+        found = found._replace(requires_grad=False, dtype=None, layout=None, bit=None)
+    yield found._replace(keeps_value=mixture in ("index", "put into array"))
+
+
+def _operator(node: ast.expr | ast.AugAssign, operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | None]:
+    left, right = operands.left, operands.right
+    assert right is not None
+    second = path_of(right) in names and path_of(left) not in names
+    tensor = right if second else left
+    if isinstance(node, ast.Compare):
+        if isinstance(node.ops[0], ORDER):
+            return "comparison", tensor
+        return ("equality" if isinstance(node.ops[0], ast.Eq) else "difference"), tensor
+    if second:
+        return ("division" if isinstance(getattr(node, "op", None), ast.Div) else "array first"), right
+    return "tensor first", left
+
+
+def _index(operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | None]:
+    """What is put into an array, or the index of one."""
+    assert operands.key is not None
+    parts = operands.key.elts if isinstance(operands.key, ast.Tuple) else [operands.key]
+    of_index = [part for part in parts if path_of(part) in names]
+    if not of_index and operands.right is None:
+        of_index = [part for part in parts if not isinstance(part, (ast.Constant, ast.Slice))]
+    if of_index:
+        return "index", of_index[0] if len(of_index) == 1 else None
+    return "put into array", operands.right

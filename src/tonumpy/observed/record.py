@@ -1,0 +1,222 @@
+"""Reads and merges files of observations: what runs have seen of each conversion, for later checks.
+
+A line is known again by its text, wherever it stands by then; one whose text has changed is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from tonumpy.config import ConfigError
+from tonumpy.findings import Observed
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.observed.sighting import Held, Sighting, Spot
+from tonumpy.text.reading import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from tonumpy.text.source import Source
+
+VERSION = 1
+MAX_BYTES = 50_000_000
+_WHATS = ("conversion", "shared write", "lost gradient")
+
+
+class Entry(NamedTuple):
+    """A sighting, and the text of its first line without the space around it."""
+
+    line: str
+    indentation: int
+    sighting: Sighting
+
+
+class Record(NamedTuple):
+    """The entries of each file, by its path relative to the folder of the record, with `/` between its parts."""
+
+    files: dict[str, tuple[Entry, ...]]
+
+    def sightings(self, source: Source, folder: str) -> list[Sighting]:
+        """Those whose lines the source still has, where they stand now."""
+        entries = self.files.get(relative_to(folder, source.filename), ())
+        return [found for entry in entries if (found := _placed(entry, source)) is not None]
+
+    def merged(self, seen: Iterable[tuple[Source, Iterable[Sighting]]], folder: str) -> Record:
+        """With what a run has seen in these sources; entries whose lines they have no more are gone."""
+        files = dict(self.files)
+        for source, sightings in seen:
+            together: dict[tuple[Spot, str], Sighting] = {}
+            for each in (*self.sightings(source, folder), *sightings):
+                key = each.spot, each.what
+                together[key] = _added(together[key], each) if key in together else each
+            entries = [_entry(each, source) for each in together.values()]
+            name = relative_to(folder, source.filename)
+            files.pop(name, None)
+            if entries:
+                files[name] = tuple(sorted(entries, key=lambda entry: (entry.sighting.spot.row, str(entry))))
+        return Record(files)
+
+    def as_text(self) -> str:
+        files = {name: [_packed(entry) for entry in self.files[name]] for name in sorted(self.files)}
+        return json.dumps({"tonumpy": "observations", "version": VERSION, "files": files}, indent=1) + "\n"
+
+
+def relative_to(folder: str, filename: str) -> str:
+    return os.path.relpath(os.path.realpath(filename), os.path.realpath(folder)).replace(os.sep, "/")
+
+
+def folder_of(path: str) -> str:
+    return os.path.dirname(os.path.abspath(path))
+
+
+def read_record(path: str) -> Record:
+    """ConfigError where there is none, or it is not what we write."""
+    try:
+        data = read_regular(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    return _parsed(path, data)
+
+
+def is_record(data: bytes) -> bool:
+    """Whether they are what we write."""
+    try:
+        _parsed("", data)
+    except ConfigError:
+        return False
+    return True
+
+
+def _parsed(path: str, data: bytes) -> Record:
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes")
+    try:
+        said = json.loads(data)
+        if not isinstance(said, dict) or said.get("tonumpy") != "observations":
+            raise ConfigError(f"{path}: is no file of observations, as `tonumpy rehearse --observations` writes it")
+        if said.get("version") != VERSION:
+            raise ConfigError(f"{path}: has observations of version {said.get('version')!r}, and this reads {VERSION}")
+        return Record({str(name): tuple(map(_unpacked, each)) for name, each in said["files"].items()})
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ConfigError(f"{path}: cannot be read as observations: {type(error).__name__}: {error}") from error
+
+
+def _placed(entry: Entry, source: Source) -> Sighting | None:
+    """The sighting where its line stands now; None where the line has changed, or several are the same."""
+    spot = entry.sighting.spot
+    rows = [spot.row] if _line(source, spot.row) == entry.line else []
+    if not rows:
+        rows = [row for row in source.rows_with(entry.line) if _line(source, row) == entry.line] if entry.line else []
+    if len(rows) != 1:
+        return None
+    down, right = rows[0] - spot.row, _indentation(source, rows[0]) - entry.indentation
+    moved = Spot(
+        rows[0],
+        None if spot.end_row is None else spot.end_row + down,
+        None if spot.column is None else spot.column + right,
+        None if spot.end_column is None else spot.end_column + right,
+    )
+    return entry.sighting._replace(spot=moved)
+
+
+def _line(source: Source, row: int) -> str:
+    return source.line(row).strip() if 1 <= row <= len(source.line_starts) else ""
+
+
+def _indentation(source: Source, row: int) -> int:
+    line = source.line(row)
+    return len(line) - len(line.lstrip())
+
+
+def _entry(sighting: Sighting, source: Source) -> Entry:
+    row = sighting.spot.row
+    return Entry(_line(source, row), _indentation(source, row) if row <= len(source.line_starts) else 0, sighting)
+
+
+def _added(before: Sighting, now: Sighting) -> Sighting:
+    """Both together; the facts are those of the first time that it was refused."""
+    failed = [each for each in (before, now) if each.is_refused]
+    passed = _sum([each.passed for each in (before, now) if each.passed is not None])
+    if not failed:
+        assert passed is not None
+        return before._replace(observed=passed, passed=passed)
+    observed = _sum([each.observed for each in failed])
+    assert observed is not None
+    held = tuple(dict.fromkeys(held for each in failed for held in each.held))
+    return failed[0]._replace(observed=observed, passed=passed, held=held)
+
+
+def _sum(several: list[Observed]) -> Observed | None:
+    if not several:
+        return None
+    reasons = tuple(dict.fromkeys(reason for each in several for reason in each.reasons))
+    grad = any(each.requires_grad for each in several)
+    return several[0]._replace(times=sum(each.times for each in several), reasons=reasons, requires_grad=grad)
+
+
+def _packed(entry: Entry) -> dict[str, object]:
+    """Without the stack: it names files of one machine. Columns are as `ast` counts them."""
+    sighting = entry.sighting
+    return {
+        "row": sighting.spot.row,
+        "end_row": sighting.spot.end_row,
+        "column": sighting.spot.column,
+        "end_column": sighting.spot.end_column,
+        "line": entry.line,
+        "indentation": entry.indentation,
+        "what": sighting.what,
+        "method": sighting.is_method,
+        "refused": _packed_observed(sighting.observed) if sighting.is_refused else None,
+        "bit": sighting.bit,
+        "passed": _packed_observed(sighting.passed),
+        "held": sighting.held,
+    }
+
+
+def _packed_observed(observed: Observed | None) -> dict[str, object] | None:
+    if observed is None:
+        return None
+    return {name: value for name, value in observed._asdict().items() if name != "stack"}
+
+
+def _unpacked(said: dict[str, Any]) -> Entry:
+    refused, passed = _unpacked_observed(said["refused"]), _unpacked_observed(said["passed"])
+    observed = refused or passed
+    if observed is None or said["what"] not in _WHATS:
+        raise ValueError("an entry that says nothing")
+    spot = Spot(int(said["row"]), *(_number(said[name]) for name in ("end_row", "column", "end_column")))
+    held = tuple(_held(each) for each in said["held"])
+    bit = None if said["bit"] is None else str(said["bit"])
+    sighting = Sighting(spot, said["what"], bool(said["method"]), refused is not None, bit, observed, held, passed)
+    return Entry(str(said["line"]), int(said["indentation"]), sighting)
+
+
+def _held(said: Any) -> Held:  # noqa: ANN401
+    names, parameter = said
+    return Held(
+        tuple((str(name), str(kind)) for name, kind in names),
+        None if parameter is None else (str(parameter[0]), _number(parameter[1]), str(parameter[2])),
+    )
+
+
+def _number(said: object) -> int | None:
+    return None if said is None else int(said)  # type: ignore[call-overload]
+
+
+def _unpacked_observed(said: dict[str, Any] | None) -> Observed | None:
+    if said is None:
+        return None
+    return Observed(
+        str(said["device"]),
+        bool(said["requires_grad"]),
+        str(said["dtype"]),
+        str(said["layout"]),
+        tuple(int(each) for each in said["shape"]),
+        int(said["times"]),
+        tuple(str(each) for each in said["reasons"]),
+        str(said["error"]),
+        (),
+        bool(said["is_fragile"]),
+    )

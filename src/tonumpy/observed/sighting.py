@@ -1,0 +1,53 @@
+"""What a run has seen at one place of a file, all times together."""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from tonumpy.findings import Observed
+
+    What = Literal["conversion", "shared write", "lost gradient"]
+
+
+class Spot(NamedTuple):
+    """A part of a text: rows from 1, columns in UTF-8 bytes from 0, as `ast` has them. Python 3.10 knows the row only,
+    the others are None there."""
+
+    row: int
+    end_row: int | None = None
+    column: int | None = None
+    end_column: int | None = None
+
+
+class Held(NamedTuple):
+    """How a converted tensor came there: the names that hold it (`kind`: itself, or in a list or dict), and the
+    parameter of the library's function."""
+
+    names: tuple[tuple[str, str], ...] = ()
+    parameter: tuple[str, int | None, str] | None = None
+
+
+class Sighting(NamedTuple):
+    """`is_method`: the code there itself called `.numpy()`. `bit` is the one that was set, where one was refused.
+
+    `is_refused`: at least once; `observed` is of those times then, and `passed` of the others. `held` has each way in
+    which a tensor came there.
+    """
+
+    spot: Spot
+    what: What
+    is_method: bool
+    is_refused: bool
+    bit: str | None
+    observed: Observed
+    held: tuple[Held, ...] = ()
+    passed: Observed | None = None
+
+    def has(self, reason: str) -> bool:
+        return reason in self.observed.reasons
+
+
+NOT_HELD = Held()

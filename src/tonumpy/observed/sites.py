@@ -1,0 +1,66 @@
+"""Finds the call, operator or index of a source that was evaluated at a place that a run tells."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.candidates import Candidate, OperationSite, Site, find_calls, find_candidates, find_operations
+
+if TYPE_CHECKING:
+    from tonumpy.observed.sighting import Spot
+    from tonumpy.text.source import Source
+
+_OPERATIONS = (ast.BinOp, ast.Compare, ast.Subscript, ast.AugAssign)
+
+
+class Sites:
+    """Those of one source."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        return find_candidates(self._source)
+
+    def candidate(self, spot: Spot) -> Candidate | None:
+        """The call of `.numpy()` there; where only the row is known, the one of several that is not complete."""
+        placed = [each for each in self.candidates if _is_at(each.call, spot)]
+        if placed:
+            return placed[0]
+        near = [each for each in self.candidates if _is_in_row(each.call, spot.row)]
+        if spot.column is not None:
+            near = [each for each in near if each.is_unbound]  # `list(map(torch.Tensor.numpy, xs))` runs in `list`
+        return near[0] if len(near) == 1 else None
+
+    def operation(self, spot: Spot) -> Site | OperationSite | None:
+        """The call of a function there, or the operator or index; None where only the row is known, and several are."""
+        calls = find_calls(self._source, [spot.row], lambda call: _is_near(call, spot))
+        if len(calls) == 1:
+            return calls[0]
+        if calls:
+            return None
+        found = find_operations(self._source, [spot.row], _OPERATIONS, lambda node: _is_near(node, spot))
+        return found[0] if len(found) == 1 else None
+
+
+def _is_near(node: ast.expr | ast.stmt, spot: Spot) -> bool:
+    return _is_at(node, spot) if spot.column is not None else _is_in_row(node, spot.row)
+
+
+def _is_at(node: ast.expr | ast.stmt, spot: Spot) -> bool:
+    """The call of a method in a chain over several lines begins for Python at the method's name."""
+    if spot.column is None or (node.end_lineno, node.end_col_offset) != (spot.end_row, spot.end_column):
+        return False
+    if (node.lineno, node.col_offset) == (spot.row, spot.column):
+        return True
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    name = node.func.end_lineno, (node.func.end_col_offset or 0) - len(node.func.attr.encode())
+    return name == (spot.row, spot.column)
+
+
+def _is_in_row(node: ast.expr | ast.stmt, row: int) -> bool:
+    return node.lineno <= row <= (node.end_lineno or row)

@@ -1,0 +1,41 @@
+"""The options of `tonumpy rehearse`."""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+DEVICES = ("cuda", "mps", "xpu", "npu")
+_EPILOG = """\
+This runs the program behind `--`, with your own torch, in a process of its own:
+  tonumpy rehearse -- train.py --epochs 1
+  tonumpy rehearse --fix -- -m package.train
+  tonumpy rehearse -- -m pytest tests
+
+What the program prints goes to standard error, and the report to standard output; with -o FILE the report goes there,
+and the program prints where it always does.
+
+exit codes:
+  0  nothing that ran would fail
+  1  findings are left
+  2  the program could not be started, a file not be repaired, or the command is wrong"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "tonumpy rehearse [options] -- SCRIPT ARG...\n       tonumpy rehearse [options] -- -m MODULE ARG..."
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "--device", choices=DEVICES, default="cuda", help="what the stand-in accelerator is called (default: cuda)"
+    )
+    parser.add_argument("--stop", action="store_true", help="raise at the first refused conversion, as hardware does")
+    parser.add_argument("--fix", action="store_true", help="repair what was seen to fail, and run the program again")
+    parser.add_argument("--diff", action="store_true", help="with --fix: write nothing, show what would change")
+    parser.add_argument(
+        "--fragile", action="store_true", help="also report what only torch.no_grad() around it keeps from failing"
+    )
+    parser.add_argument(
+        "--observations", metavar="FILE", help="add what was seen to this record, for `tonumpy check --observed FILE`"
+    )
+    parser.add_argument("--unreached", action="store_true", help="list the conversions that did not run")

@@ -1,0 +1,22 @@
+"""What a process is told of a rehearsal: where it writes, which device it pretends, whether it stops at the first."""
+
+from __future__ import annotations
+
+import json
+
+from tonumpy.lazy_typing import NamedTuple
+
+VARIABLE = "TONUMPY_REHEARSAL"  # of the environment, for the processes that a program starts
+
+
+class Order(NamedTuple):
+    folder: str
+    device: str
+    stop: bool
+
+    def as_text(self) -> str:
+        return json.dumps(self)
+
+
+def order_of(text: str) -> Order:
+    return Order(*json.loads(text))

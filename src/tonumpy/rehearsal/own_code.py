@@ -1,0 +1,43 @@
+"""Whether a file is the user's own: neither Python's, nor a library's, nor ours."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import sysconfig
+from functools import cache
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+_WRITTEN_BY_TORCH = "torchinductor_"  # the folder of what torch.compile writes
+
+
+@cache
+def is_own(filename: str) -> bool:
+    """As Python knows the file; the folder at hand is that of the first time."""
+    if not filename or filename.startswith("<"):
+        return False
+    path = os.path.abspath(filename)
+    if any(part in path for part in (*_INSTALLED, _WRITTEN_BY_TORCH)) or path.startswith(_library_folders()):
+        return False
+    return os.path.isfile(path)
+
+
+@cache
+def is_of_torch(filename: str) -> bool:
+    """Torch's own, or ours: what stands between a call of a tensor's method and the method."""
+    path = os.path.abspath(filename)
+    return path.startswith(os.path.join(_HERE, "")) or f"{os.sep}torch{os.sep}" in path
+
+
+@cache
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders.update(site.getsitepackages() if hasattr(site, "getsitepackages") else ())
+    folders.add(site.getusersitepackages())
+    folders.add(os.path.dirname(os.__file__))
+    folders.add(_HERE)
+    real = {os.path.realpath(folder) for folder in folders}
+    return tuple(os.path.join(folder, "") for folder in folders | real if folder != sys.prefix)

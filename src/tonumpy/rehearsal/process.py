@@ -1,0 +1,83 @@
+"""Runs a program in a process of its own and reads what that, and those that it started, have written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.rehearsal.order import Order
+from tonumpy.rehearsal.program import NOT_STARTED, NOT_STARTED_MARK
+from tonumpy.rehearsal.spool import read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import TextIO
+
+    from tonumpy.rehearsal.spool import Run
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_ROOT = os.path.dirname(os.path.dirname(_HERE))  # where the package can be imported from
+
+
+class CannotRunError(Exception):
+    """The program could not be started; the text says why."""
+
+
+class Ended(NamedTuple):
+    """What was seen, and how the program ended, in words."""
+
+    run: Run
+    how: str
+
+
+def run_program(words: Sequence[str], device: str, *, stop: bool, output: TextIO) -> Ended:
+    """`words` are SCRIPT ARG..., or -m MODULE ARG...; what the program prints goes to `output`.
+
+    Ctrl-C ends the program, which hears of it as well as we do, and not the report.
+    """
+    with tempfile.TemporaryDirectory(prefix="tonumpy-rehearsal-", ignore_cleanup_errors=True) as folder:
+        order = Order(folder, device, stop).as_text()
+        # The interpreter's own options, as -W error, hold for the program, too.
+        options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+        command = [sys.executable, *options, os.path.join(_HERE, "program.py"), _ROOT, order, *words]
+        with subprocess.Popen(command, stdout=output) as process, _passed_on(process):
+            code = process.wait()
+        mark = os.path.join(folder, NOT_STARTED_MARK)
+        if code == NOT_STARTED and os.path.exists(mark):
+            with open(mark, encoding="utf-8") as stream:
+                raise CannotRunError(stream.read())
+        run = read_run(folder)
+        return Ended(run, _how(run, code))
+
+
+@contextmanager
+def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Signals that would end us are the program's; that of Ctrl-C the terminal has given it already."""
+    before = {}
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            if name == "SIGINT":
+                before[number] = signal.signal(number, signal.SIG_IGN)
+            else:
+                before[number] = signal.signal(number, lambda number, _: process.send_signal(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _how(run: Run, code: int) -> str:
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    if run.ended.startswith("exit code"):
+        return f"ended with {run.ended}"
+    if run.ended:
+        return f"ended with {run.ended}"
+    return f"ended with exit code {code}"

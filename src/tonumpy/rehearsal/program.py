@@ -1,0 +1,179 @@
+"""Runs a program as Python would, on a stand-in accelerator: `python program.py ROOT ORDER SCRIPT ARG...`.
+
+Started by its path: the program's own folder must be the first that it imports from, and ours nowhere before it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+if __name__ == "__main__":
+    del sys.path[0]  # the folder of this file
+    if sys.argv[1] not in sys.path:
+        from importlib.util import find_spec
+
+        if find_spec("tonumpy") is None:  # run from a checkout, and not installed
+            sys.path.append(sys.argv[1])
+
+import threading
+from contextlib import ExitStack
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType, TracebackType
+    from typing import NoReturn
+
+NOT_STARTED = 2
+NOT_STARTED_MARK = "not-started"  # the name of the file that says why
+
+
+class NotStartedError(Exception):
+    """The program, or the stand-in, cannot be started; the text says why."""
+
+
+def main(arguments: list[str]) -> None:
+    from tonumpy.rehearsal.order import order_of  # start-up
+
+    order = order_of(arguments[0])
+    try:
+        run = _prepared(arguments[1:])
+        leave = _begun(arguments[0])
+    except NotStartedError as error:
+        _give_up(order.folder, str(error))
+    try:
+        run()
+    except SystemExit as error:
+        leave(f"exit code {_code(error)}")
+        raise
+    except BaseException as error:
+        place = f" at {_place(error.__traceback__)}" if _place(error.__traceback__) else ""
+        leave(f"{type(error).__name__}: {error}{place}" if str(error) else f"{type(error).__name__}{place}")
+        error.__traceback__ = _without_ours(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
+        sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+    leave("")
+
+
+def _begun(text: str) -> Callable[[str], None]:
+    """The stand-in in place, for this process and for those that it starts: gives what to call at the program's end."""
+    import atexit
+
+    from tonumpy.rehearsal.following import rehearsing  # start-up
+
+    stack = ExitStack()
+    try:
+        recorder = stack.enter_context(rehearsing(text))
+    except ImportError as error:
+        raise NotStartedError(f"a rehearsal runs on your own torch, and there is none: {error}") from error
+    atexit.register(stack.close)  # after those of the program, which are called first
+
+    def leave(ended: str) -> None:
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        recorder.end(ended)
+
+    return leave
+
+
+def _prepared(words: list[str]) -> Callable[[], None]:
+    """What runs the program, with `sys.argv`, `sys.path` and `__main__` as it would find them."""
+    if words[:1] == ["-m"]:
+        if len(words) < 2:
+            raise NotStartedError("-m: the name of a module is missing")
+        sys.path.insert(0, os.getcwd())
+        sys.argv = ["-m", *words[2:]]
+        code, spec = _module_named(words[1])
+        sys.argv[0] = code.co_filename
+        return _runner(code, code.co_filename, spec)
+    script = words[0]
+    sys.argv = words
+    if os.path.isdir(script) or _is_archive(script):
+        sys.path.insert(0, os.path.abspath(script))
+        code, spec = _module_named("__main__", is_main=True)
+        return _runner(code, code.co_filename, spec)
+    path = os.path.abspath(script)
+    sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
+    try:
+        with open(path, "rb") as stream:
+            text = stream.read()
+    except OSError as error:
+        raise NotStartedError(f"{script}: {error.strerror}") from error
+    try:
+        code = compile(text, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise NotStartedError(f"{script}: {error}") from error
+    return _runner(code, path, None)
+
+
+def _is_archive(path: str) -> bool:
+    import zipfile
+
+    return not path.endswith(".py") and zipfile.is_zipfile(path)
+
+
+def _module_named(name: str, *, is_main: bool = False) -> tuple[CodeType, object]:
+    """As `python -m` finds it."""
+    import runpy
+
+    find = runpy._get_main_module_details if is_main else runpy._get_module_details  # type: ignore[attr-defined]
+    try:
+        _, spec, code = find(runpy._Error) if is_main else find(name, runpy._Error)  # type: ignore[attr-defined]
+    except runpy._Error as error:  # type: ignore[attr-defined]
+        raise NotStartedError(f"-m {name}: {error}") from error
+    return code, spec
+
+
+def _runner(code: CodeType, path: str, spec: object) -> Callable[[], None]:
+    from types import ModuleType
+
+    def run() -> None:
+        module = ModuleType("__main__")
+        module.__file__ = path
+        module.__dict__.update({"__builtins__": __builtins__, "__spec__": spec, "__cached__": None})
+        if spec is not None:
+            module.__package__ = getattr(spec, "parent", None)
+            module.__loader__ = getattr(spec, "loader", None)
+        sys.modules["__main__"] = module
+        exec(code, module.__dict__)
+
+    return run
+
+
+def _code(error: SystemExit) -> object:
+    if error.code is None:
+        return 0
+    return error.code if isinstance(error.code, int) else 1
+
+
+def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _place(traceback: TracebackType | None) -> str:
+    """The innermost line of the user's own code."""
+    from tonumpy.rehearsal.own_code import is_own  # start-up
+
+    found = ""
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        if is_own(filename):
+            found = f"{os.path.relpath(filename)}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return found
+
+
+def _give_up(folder: str, reason: str) -> NoReturn:
+    from tonumpy.boundary.output import write_own  # start-up
+
+    write_own(os.path.join(folder, NOT_STARTED_MARK), reason.encode("utf-8", "backslashreplace"))
+    sys.exit(NOT_STARTED)
+
+
+if __name__ == "__main__":
+    main(sys.argv[2:])

@@ -1,0 +1,87 @@
+"""Writes what happens in a run, event after event, into a file for each process, in a folder that outlives them.
+
+The first event of a kind is written in full, each further one as the number of that. A worker that ends without a
+word has lost nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+
+from tonumpy.boundary.output import open_to_append
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.rehearsal.holders import holders_of, parameter_of
+from tonumpy.rehearsal.own_code import is_of_torch, is_own
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from tonumpy.rehearsal.events import Event
+
+MOST_FRAMES = 40  # of a stack that are kept
+
+
+class Recorder:
+    """An observer of the stand-in accelerator, for this process and those that are forked from it."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin) if hasattr(os, "register_at_fork") else None
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[tuple[object, ...], int] = {}
+        self._file: int | None = None
+
+    def __call__(self, event: Event, tensor: object) -> None:
+        """Must not end the program, whatever happens here."""
+        try:
+            self._note(event, tensor)
+        except Exception as error:
+            self._write({"problem": f"{type(error).__name__}: {error}"})
+
+    def _note(self, event: Event, tensor: object) -> None:
+        own = next((number for number, call in enumerate(event.stack) if is_own(call.filename)), -1)
+        seen = event.stack[: own + 1] if own >= 0 else event.stack[:3]
+        key = (seen, *event[:2], event.device, event.requires_grad, event.is_grad_enabled, event.dtype, event.layout)
+        with self._lock:
+            number = self._known.get(key)
+            if number is not None:
+                self._write(number)
+                return
+        told = event._asdict() | {"stack": event.stack[: max(MOST_FRAMES, own + 1)], "own": own}
+        told["is_direct"] = own >= 0 and all(is_of_torch(call.filename) for call in event.stack[:own])
+        holders, parameter = _held(tensor, event.stack[own].filename) if own >= 0 and tensor is not None else ((), None)
+        told |= {"holders": holders, "parameter": parameter}
+        with self._lock:
+            number = self._known.setdefault(key, len(self._known))
+            self._write(told if number == len(self._known) - 1 else number)
+
+    def _write(self, told: object) -> None:
+        if self._file is None:
+            path = os.path.join(self._folder, f"events-{os.getpid()}-{os.urandom(4).hex()}.jsonl")
+            self._file = open_to_append(path)
+        os.write(self._file, json.dumps(told, default=str).encode() + b"\n")
+
+    def end(self, ended: str = "") -> None:
+        """Which files of the user's this process has loaded, and how it ended."""
+        files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+        own = sorted(os.path.abspath(file) for file in files if isinstance(file, str) and is_own(file))
+        with self._lock:
+            self._write({"files": own, "ended": ended})
+
+
+def _held(tensor: object, filename: str) -> tuple[object, object]:
+    """By whom, in the innermost frame of a file that still stands, and in the one that it called."""
+    inner: FrameType | None = None
+    frame: FrameType | None = sys._getframe(3)
+    while frame is not None and frame.f_code.co_filename != filename:
+        inner, frame = frame, frame.f_back
+    if frame is None:
+        return (), None
+    is_called = inner is not None and not is_of_torch(inner.f_code.co_filename)
+    return holders_of(tensor, frame), parameter_of(tensor, inner) if inner is not None and is_called else None

@@ -1,0 +1,109 @@
+"""Puts the events of a run together by the place in the user's code where they happened."""
+
+from __future__ import annotations
+
+import os
+
+from tonumpy.findings import Caller, Observed
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.observed.sighting import Held, Sighting, Spot
+from tonumpy.rehearsal.own_code import is_own
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonumpy.observed.sighting import What
+    from tonumpy.rehearsal.events import Event
+    from tonumpy.rehearsal.spool import Noted
+
+_MOST_HELD = 20  # different ways in which a tensor came to one place
+
+
+def sightings_of(noted: Iterable[Noted]) -> dict[str, list[Sighting]]:
+    """By the absolute path of the file; without what happened in no code of the user's.
+
+    Tensors of two devices in one operator are no conversion: the program has got the error.
+    """
+    places: dict[tuple[str, Spot, What], list[Noted]] = {}
+    for each in noted:
+        if each.own >= 0 and not _is_of_two_devices(each.event):
+            call = each.event.stack[each.own]
+            spot = Spot(call.row, call.end_row, call.column, call.end_column)
+            path = os.path.abspath(call.filename)
+            places.setdefault((path, spot, _what(each.event)), []).append(each)
+    found: dict[str, list[Sighting]] = {}
+    for (path, spot, what), together in places.items():
+        found.setdefault(path, []).append(_sighting(spot, what, together))
+    return {path: sorted(found[path], key=_place) for path in sorted(found)}
+
+
+def elsewhere(noted: Iterable[Noted]) -> list[Noted]:
+    """What was refused in no code of the user's."""
+    return [each for each in noted if each.own < 0 and each.event.is_refused and not _is_of_two_devices(each.event)]
+
+
+def _is_of_two_devices(event: Event) -> bool:
+    return event.way == "operator" and event.reasons == ("mixed",)
+
+
+def _what(event: Event) -> What:
+    return event.way if event.way in ("shared write", "lost gradient") else "conversion"
+
+
+def _place(sighting: Sighting) -> tuple[int, ...]:
+    return tuple(-1 if part is None else part for part in sighting.spot)
+
+
+def _sighting(spot: Spot, what: What, together: list[Noted]) -> Sighting:
+    refused = [each for each in together if each.event.is_refused]
+    fragile = [each for each in together if each.event.requires_grad and not each.event.is_grad_enabled]
+    passed = [each for each in together if not each.event.is_refused]
+    told = refused or fragile or together
+    observed = _observed(told)._replace(is_fragile=what == "conversion" and not refused and bool(fragile))
+    held = dict.fromkeys(Held(each.holders, each.parameter) for each in told if each.holders or each.parameter)
+    is_method = any(each.is_direct and each.event.way == "numpy" for each in together)
+    return Sighting(
+        spot,
+        what,
+        is_method or what != "conversion",
+        bool(refused),
+        _bit(told),
+        observed,
+        tuple(held)[:_MOST_HELD],
+        _observed(passed) if passed else None,
+    )
+
+
+def _observed(told: list[Noted]) -> Observed:
+    first = told[0].event
+    reasons = tuple(dict.fromkeys(reason for each in told for reason in each.event.reasons))
+    return Observed(
+        _first(told, "device").device,
+        "grad" in reasons,
+        _first(told, "dtype").dtype,
+        _first(told, "layout").layout,
+        first.shape,
+        sum(each.times for each in told),
+        reasons,
+        ": ".join(first.error or ()),
+        _callers(told[0]),
+    )
+
+
+def _callers(noted: Noted) -> tuple[Caller, ...]:
+    """What the user's code called, and how that code came there: not what runs it, as pytest does in thirty frames."""
+    stack = noted.event.stack
+    kept = [*stack[: noted.own + 1], *(call for call in stack[noted.own + 1 :] if is_own(call.filename))]
+    return tuple(Caller(call.filename, call.row, call.function) for call in kept)
+
+
+def _first(told: list[Noted], reason: str) -> Event:
+    return next((each.event for each in told if reason in each.event.reasons), told[0].event)
+
+
+def _bit(told: list[Noted]) -> str | None:
+    """Real numbers have no conjugate bit, and the imaginary part of a conjugate has the negative one."""
+    event = next((each.event for each in told if "bit" in each.event.reasons), None)
+    if event is None:
+        return None
+    return "conjugate" if "complex" in event.dtype else "negative"

@@ -1,0 +1,205 @@
+"""What `torch.cuda` and its like answer as with one device: its queries, streams, events and memory."""
+
+from __future__ import annotations
+
+import time
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonumpy.rehearsal.standin.names import Names
+    from tonumpy.rehearsal.standin.patches import Patches
+
+_MEMORY = 16 * 2**30
+_NOTHING = (
+    "_lazy_init init synchronize empty_cache set_device manual_seed manual_seed_all seed ipc_collect set_rng_state"
+    " set_rng_state_all reset_peak_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated"
+    " reset_max_memory_cached set_per_process_memory_fraction set_stream set_sync_debug_mode _record_memory_history"
+    " _set_allocator_settings _sleep"
+).split()
+_ZERO = (
+    "current_device memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached"
+    " max_memory_cached utilization memory_usage device_memory_used initial_seed current_allocated_memory"
+    " driver_allocated_memory get_sync_debug_mode"
+).split()
+_TRUE = "is_available is_initialized is_bf16_supported is_tf32_supported".split()
+_FALSE = "_is_in_bad_fork can_device_access_peer is_current_stream_capturing".split()
+
+
+class Stream:
+    """A stream that has always finished."""
+
+    def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
+        del device, options
+        self.priority = priority
+        self.stream_id = self.device_index = self.cuda_stream = 0
+
+    def synchronize(self) -> None:
+        """Nothing is left to wait for."""
+
+    def wait_stream(self, stream: Any) -> None:
+        """Nothing is left to wait for."""
+
+    def wait_event(self, event: Any) -> None:
+        """Nothing is left to wait for."""
+
+    def query(self) -> bool:
+        """Whether all is done."""
+        return True
+
+    def is_capturing(self) -> bool:
+        """Whether a graph is being captured."""
+        return False
+
+    def record_event(self, event: Any = None) -> Any:
+        """The event, recorded."""
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """It was current no more than before."""
+
+
+class Event:
+    """A moment."""
+
+    def __init__(self, enable_timing: bool = False, **options: Any) -> None:
+        del enable_timing, options
+        self._at = 0.0
+
+    def record(self, stream: Any = None) -> None:
+        """Note the time."""
+        del stream
+        self._at = time.perf_counter()
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds to another moment."""
+        return (end._at - self._at) * 1000.0
+
+    def synchronize(self) -> None:
+        """It has passed."""
+
+    def wait(self, stream: Any = None) -> None:
+        """It has passed."""
+
+    def query(self) -> bool:
+        """Whether it has passed."""
+        return True
+
+
+class _Context:
+    """`with torch.cuda.device(...)` and `with torch.cuda.stream(...)`: there is no other."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        del arguments, options
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+def answers(names: Names) -> dict[str, Any]:
+    """What the module of the device answers: a function or class for each of its names."""
+    stream = Stream()
+    found: dict[str, Any] = {}
+    for group, value in ((_NOTHING, None), (_ZERO, 0), (_TRUE, True), (_FALSE, False)):
+        found.update({name: _constant(name, value) for name in group})
+    values: dict[str, Any] = {
+        "device_count": 1,
+        "get_device_name": "Stand-in",
+        "get_name": "Stand-in",
+        "get_device_capability": (8, 0),
+        "get_arch_list": [],
+        "mem_get_info": (_MEMORY, _MEMORY),
+        "recommended_max_memory": _MEMORY,
+        "memory_stats": {},
+        "memory_snapshot": [],
+        "memory_summary": "",
+        "list_gpu_processes": "",
+        "get_device_properties": types.SimpleNamespace(
+            name="Stand-in",
+            major=8,
+            minor=0,
+            total_memory=_MEMORY,
+            multi_processor_count=1,
+            warp_size=32,
+            is_integrated=0,
+            is_multi_gpu_board=0,
+            has_fp16=True,
+            has_fp64=True,
+        ),
+        "current_stream": stream,
+        "default_stream": stream,
+    }
+    found.update({name: _constant(name, value) for name, value in values.items()})
+    found["get_amp_supported_dtype"] = lambda: [torch.float16, torch.bfloat16]
+    found["get_rng_state"] = lambda device=names.device: torch.get_rng_state()  # noqa: ARG005
+    found["get_rng_state_all"] = lambda: [torch.get_rng_state()]
+    found |= {"Stream": Stream, "Event": Event, "device": _Context, "device_of": _Context, "stream": _Context}
+    return found
+
+
+def patch(patches: Patches, names: Names) -> None:
+    """Make the module of the device and `torch.accelerator` speak of one device until `patches` are restored."""
+    found = answers(names)
+    module = getattr(torch, names.kind, None)
+    if module is None:
+        module = types.ModuleType(f"torch.{names.kind}")
+        patches.replace(torch, names.kind, module)
+        patches.put(__import__("sys").modules, module.__name__, module)
+    own = [module, *(getattr(module, part) for part in ("memory", "random") if hasattr(module, part))]
+    for name, answer in found.items():
+        if names.kind == "mps" and name in ("Stream", "stream", "current_stream", "device"):
+            continue
+        for place, owner in enumerate(own):
+            if place == 0 or name in vars(owner):
+                patches.replace(owner, name, answer)
+    _patch_backends(patches, names)
+    _patch_accelerator(patches, names, found)
+
+
+def _patch_backends(patches: Patches, names: Names) -> None:
+    backend = getattr(torch.backends, names.kind, None)
+    for name in ("is_built", "is_available"):
+        if name in vars(backend or object):
+            patches.replace(backend, name, _constant(name, True))
+
+
+def _patch_accelerator(patches: Patches, names: Names, found: dict[str, Any]) -> None:
+    accelerator = getattr(torch, "accelerator", None)
+    if accelerator is None:
+        return
+    kind = torch.device(names.kind)
+    of_its_own: dict[str, Any] = {
+        "is_available": _constant("is_available", True),
+        "device_count": _constant("device_count", 1),
+        "current_accelerator": _constant("current_accelerator", kind),
+        "current_device_index": _constant("current_device_index", 0),
+        "current_device_idx": _constant("current_device_idx", 0),
+        "set_device_index": _constant("set_device_index", None),
+        "set_device_idx": _constant("set_device_idx", None),
+        "device_index": _Context,
+        "get_memory_info": _constant("get_memory_info", (_MEMORY, _MEMORY)),
+        "empty_host_cache": _constant("empty_host_cache", None),
+    }
+    for name in vars(accelerator):
+        if name in of_its_own or (name in found and name.islower()):
+            patches.replace(accelerator, name, of_its_own.get(name) or found[name])
+
+
+def _constant(name: str, value: Any) -> Callable[..., Any]:
+    def answer(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
+        return value
+
+    answer.__name__ = answer.__qualname__ = name
+    return answer

@@ -1,0 +1,60 @@
+"""`parameter.data = tensor of another device`, which is how a module is moved: the tensor stays the same object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.patches import Patches
+
+Tensor = torch.Tensor
+_data = torch._C.TensorBase.data
+
+
+def patch(patches: Patches) -> None:
+    """Let data cross between the CPU and the stand-in until `patches` are restored.
+
+    C++ does not know that both are plain memory, and refuses; the modules would get new parameters, and an optimizer
+    that was made before would go on with the old ones.
+    """
+    is_compatible = torch._has_compatible_shallow_copy_type
+
+    def compatible(tensor: Any, other: Any) -> bool:
+        return bool(is_compatible(tensor, other) or _cross(tensor, other))
+
+    def get(self: Any) -> Any:
+        return _data.__get__(self)
+
+    def put(self: Any, value: Any) -> None:
+        if _cross(self, value):
+            _exchange(self, value)
+        else:
+            _data.__set__(self, value)
+
+    patches.replace(torch, "_has_compatible_shallow_copy_type", compatible)
+    patches.replace(Tensor, "data", property(get, put))
+
+
+def _cross(tensor: Any, other: Any) -> bool:
+    """Whether one lies on the CPU and the other on the stand-in, and both are plain."""
+    if not isinstance(other, Tensor) or tensor.is_maia == other.is_maia:
+        return False
+    both = (tensor, other)
+    return all(each.is_maia or each.is_cpu for each in both) and all(each.layout is torch.strided for each in both)
+
+
+def _exchange(tensor: Any, value: Any) -> None:
+    grad, is_leaf_of_grad = tensor.grad if tensor.is_leaf else None, tensor.is_leaf and tensor.requires_grad
+    new = value.detach()
+    if is_leaf_of_grad:
+        tensor.grad = None
+        new.requires_grad_()
+    torch._C._swap_tensor_impl(tensor, new)
+    if grad is not None:
+        tensor.grad = grad.to(_device_of(tensor))
+
+
+def _device_of(tensor: Any) -> Any:
+    return torch._C.TensorBase.device.__get__(tensor)

@@ -1,0 +1,155 @@
+"""Sparse tensors of the stand-in: each holds one on the CPU, and what is done with it is done there.
+
+C++ has no sparse tensors on the kind of device that the stand-in is, so these are a subclass. Moves from and to the CPU
+are torch's own, so that gradients pass.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonumpy.rehearsal.standin.memory import INNER, to_host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonumpy.rehearsal.standin.patches import Patches
+
+Tensor = torch.Tensor
+_CPU = torch.device("cpu")
+_FACTORIES = (
+    "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor"
+).split()
+_METHODS = "to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_mask".split()
+_ANSWERS = {"device": INNER, "is_maia": True, "is_cpu": False}
+
+
+class SparseTensor(torch.Tensor):  # type: ignore[misc]
+    """A sparse tensor of the stand-in."""
+
+    held: Any
+
+    @staticmethod
+    def __new__(cls: Any, held: Any) -> Any:
+        """`held` is the tensor on the CPU."""
+        made = Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype, device=INNER)
+        made.held = held
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Whatever is done with such a tensor."""
+        del types
+        kwargs = kwargs or {}
+        asked = getattr(getattr(func, "__self__", None), "__name__", "")
+        if func.__name__ == "__get__" and asked in _ANSWERS:
+            return _ANSWERS[asked]
+        with torch._C.DisableTorchFunctionSubclass():
+            known: dict[int, Any] = {}
+            if func is torch.autograd.grad or func is torch.autograd.backward:
+                return _devices(func(*_held(args), **_held(kwargs)), known)
+            result = func(*_hosts(args, known), **_hosts(kwargs, known))
+        return result if _is_to_cpu(func, args, kwargs) else _devices(result, known)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What C++ does with one that it was handed."""
+        del types
+        known: dict[int, Any] = {}
+        return _devices(func(*_hosts(args, known), **_hosts(kwargs or {}, known)), known)
+
+
+def wrapped(tensor: Any) -> Any:
+    """A sparse tensor on the CPU as one of the stand-in."""
+    return SparseTensor(tensor)
+
+
+def patch(patches: Patches, seen: Any, inner: Callable[[Any], Any]) -> None:
+    """Make sparse tensors of the stand-in until `patches` are restored."""
+    patches.replace(SparseTensor, "device", property(lambda self: seen))  # noqa: ARG005
+    for name in _FACTORIES:
+        patches.replace(torch, name, _factory(getattr(torch, name), inner))
+    for name in _METHODS:
+        if hasattr(Tensor, name):
+            patches.replace(Tensor, name, _method(getattr(Tensor, name)))
+
+
+def _factory(function: Callable[..., Any], inner: Callable[[Any], Any]) -> Callable[..., Any]:
+    def factory(*args: Any, **kwargs: Any) -> Any:
+        device = kwargs.get("device")
+        if device is None:
+            is_here = any(isinstance(each, Tensor) and each.is_maia for each in (*args, *kwargs.values()))
+        else:
+            is_here = inner(device) == INNER
+        if not is_here:
+            return function(*args, **kwargs)
+        return wrapped(function(*_hosts(args, {}), **_hosts(kwargs, {}) | {"device": "cpu"}))
+
+    factory.__name__ = factory.__qualname__ = function.__name__
+    return factory
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self.is_maia or isinstance(self, SparseTensor):
+            return function(self, *args, **kwargs)
+        return wrapped(function(self.cpu(), *map(_host, args), **kwargs))
+
+    method.__name__ = function.__name__
+    method.__qualname__ = f"Tensor.{function.__name__}"
+    return method
+
+
+def _host(value: Any, known: dict[int, Any] | None = None) -> Any:
+    if isinstance(value, SparseTensor):
+        if known is not None:
+            known[id(value.held)] = value
+        return value.held
+    if isinstance(value, Tensor) and value.is_maia:
+        # Where a gradient is wanted it must find its way back; elsewhere the same memory lets writes arrive.
+        return value.cpu() if value.requires_grad and torch.is_grad_enabled() else to_host(value.detach())
+    if isinstance(value, torch.device):
+        return _CPU if value == INNER else value
+    return value
+
+
+def _hosts(values: Any, known: dict[int, Any]) -> Any:
+    if isinstance(values, dict):
+        return {key: _hosts(each, known) for key, each in values.items()}
+    if type(values) in (tuple, list):
+        return type(values)(_hosts(each, known) for each in values)
+    return _host(values, known)
+
+
+def _held(values: Any) -> Any:
+    """The same with the sparse tensors on the CPU, and all others where they are: the graph leads to them."""
+    if isinstance(values, dict):
+        return {key: _held(each) for key, each in values.items()}
+    if type(values) in (tuple, list):
+        return type(values)(_held(each) for each in values)
+    return values.held if isinstance(values, SparseTensor) else values
+
+
+def _devices(result: Any, known: dict[int, Any]) -> Any:
+    if id(result) in known:
+        return known[id(result)]
+    if isinstance(result, Tensor):
+        if isinstance(result, SparseTensor) or not result.is_cpu:
+            return result
+        return result.to(INNER) if result.layout is torch.strided else wrapped(result)
+    if isinstance(result, tuple | list):
+        made = [_devices(each, known) for each in result]
+        return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+    return result
+
+
+def _is_to_cpu(func: Any, args: Any, kwargs: Any) -> bool:
+    if func.__name__ == "cpu":
+        return True
+    if func.__name__ != "to":
+        return False
+    wanted = [each for each in (*args[1:], *kwargs.values()) if isinstance(each, torch.device | str)]
+    like = [each for each in args[1:] if isinstance(each, Tensor)]
+    return any(torch.device(each).type == "cpu" for each in wanted) or any(each.is_cpu for each in like)

@@ -1,0 +1,41 @@
+"""Operators whose kernel for the CPU will not do -> kernels for the stand-in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonumpy.rehearsal.standin import kernels
+from tonumpy.rehearsal.standin.memory import to_device, to_host
+
+if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.kernels import Kernel
+
+
+def _efficientzerotensor(size: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+    """Zeros without memory: here they have some."""
+    del device, options
+    return to_device(torch.zeros(size, dtype=dtype))
+
+
+def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> Any:
+    """The sizes of the batches stay on the CPU."""
+    data, sizes = torch._VF._pack_padded_sequence(to_host(input), lengths, batch_first)
+    return to_device(data), sizes
+
+
+def _embedding_sparse_backward(
+    grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    """There is no sparse gradient of a tensor of the stand-in: it is dense."""
+    return torch.ops.aten.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+
+
+# The same for operators that are made of others, before autograd takes them apart.
+COMPOSED: dict[str, Kernel] = {"aten::embedding_sparse_backward": _embedding_sparse_backward}
+KERNELS: dict[str, Kernel] = {
+    "aten::_efficientzerotensor": _efficientzerotensor,
+    "aten::_pack_padded_sequence": _pack_padded_sequence,
+    "aten::resize_": kernels.resize,
+}

@@ -1,0 +1,370 @@
+"""`tonumpy rehearse` runs a program on a stand-in accelerator: what it says and repairs, and what the program sees."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html import unescape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from readme import block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="runs real torch")
+PROGRAM = Path(__file__).with_name("rehearsal_program.py")
+LEARN = "import torch\n\nweight = torch.ones(2, requires_grad=True)\n"
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self.out)
+        return found
+
+
+def tonumpy(folder: Path, *arguments: str) -> Result:
+    done = subprocess.run(
+        [sys.executable, "-m", "tonumpy", *arguments], cwd=folder, capture_output=True, text=True, timeout=180
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def rehearse(folder: Path, *arguments: str) -> Result:
+    """With the report as JSON."""
+    return tonumpy(folder, "rehearse", "--output-format", "json", *arguments)
+
+
+@pytest.fixture(scope="module")
+def rehearsed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    """The program, in a folder of its own, once it has run."""
+    folder = tmp_path_factory.mktemp("program")
+    shutil.copy(PROGRAM, folder / "program.py")
+    return folder, rehearse(folder, "--unreached", "--observations", "seen.json", "--", "program.py", "word")
+
+
+def _expected() -> list[tuple[int, str]]:
+    lines = PROGRAM.read_text().splitlines()
+    return sorted((row, code) for row, line in enumerate(lines, 1) for code in re.findall(r"# (TNP\d+)", line))
+
+
+@needs_torch
+def test_exactly_what_fails_is_found(rehearsed: tuple[Path, Result]) -> None:
+    """In chains, f-strings, lambdas and comprehensions, in a decorator, in workers and in processes that it starts."""
+    _, result = rehearsed
+    found = {(finding["location"]["row"], finding["code"]) for finding in result.findings}
+    assert sorted(found) == _expected()
+    assert result.code == 1
+
+
+@needs_torch
+def test_what_was_seen_is_told(rehearsed: tuple[Path, Result]) -> None:
+    folder, result = rehearsed
+    by_code = {finding["code"]: finding for finding in result.findings}
+    assert {finding["confidence"] for finding in result.findings} == {"observed"}
+    first = next(finding for finding in result.findings if "relu" in _text(folder, finding))
+    observed = first["observed"]
+    assert observed["device"] == "cuda:0"
+    assert observed["requires_grad"] is True
+    assert (observed["dtype"], observed["layout"], observed["shape"]) == ("torch.float32", "torch.strided", [4, 2])
+    assert observed["times"] == 1
+    assert observed["stack"][0] == {"filename": str(folder / "program.py"), "function": "calls", "row": 52}
+    assert by_code["TNP103"]["observed"]["times"] == 4
+    assert by_code["TNP103"]["observed"]["requires_grad"] is False
+    assert by_code["TNP105"]["observed"]["dtype"] == "torch.bfloat16"
+    assert by_code["TNP106"]["observed"]["layout"] == "torch.sparse_coo"
+
+
+def _text(folder: Path, finding: dict[str, Any]) -> str:
+    lines = (folder / "program.py").read_text().splitlines()
+    return lines[finding["location"]["row"] - 2]
+
+
+@needs_torch
+def test_the_argument_is_named_that_was_converted(rehearsed: tuple[Path, Result]) -> None:
+    folder, result = rehearsed
+    lines = (folder / "program.py").read_text().splitlines()
+    named = [
+        lines[finding["location"]["row"] - 1][finding["location"]["column"] - 1 : finding["end_location"]["column"] - 1]
+        for finding in result.findings
+        if finding["code"] in ("TNP104", "TNP108")
+    ]
+    assert named == ["losses", "y", "net.weight", "y[1:]", "y"]
+
+
+@needs_torch
+def test_the_program_sees_what_python_would_show_it(rehearsed: tuple[Path, Result]) -> None:
+    _, result = rehearsed
+    assert "arguments ['word'] __main__" in result.err
+    assert "The program ended with exit code 3." in result.err
+
+
+@needs_torch
+def test_what_did_not_run_is_told(rehearsed: tuple[Path, Result]) -> None:
+    _, result = rehearsed
+    rows = [row for row, line in enumerate(PROGRAM.read_text().splitlines(), 1) if line == "    return x.numpy()"]
+    not_run = [line for line in result.err.splitlines() if line.endswith("did not run")]
+    assert [line.split(":")[1] for line in not_run if "program.py" in line][-1:] == [str(rows[0])]
+    assert re.search(r"\n\d+ of \d+ conversions in 1 file ran; \d did not", result.err)
+
+
+@needs_torch
+def test_a_check_takes_the_run_as_evidence(rehearsed: tuple[Path, Result]) -> None:
+    folder, _ = rehearsed
+    found = tonumpy(folder, "check", "--observed", "seen.json", "--output-format", "json", "program.py").findings
+    seen = {(each["location"]["row"], each["code"]) for each in found if each["confidence"] == "high"}
+    assert set(_expected()) <= seen
+    grounds = [each["evidence"][0] for each in found if (each["location"]["row"], each["code"]) in _expected()]
+    assert {ground["kind"] for ground in grounds} == {"run"}
+
+
+@needs_torch
+def test_a_line_is_known_again_unless_it_changes(rehearsed: tuple[Path, Result], tmp_path: Path) -> None:
+    folder, _ = rehearsed
+    shutil.copy(folder / "seen.json", tmp_path)
+    text = (folder / "program.py").read_text()
+    moved = text.replace('"""A program', '# one row more\n"""A program')
+    (tmp_path / "program.py").write_text(moved.replace("map(methodcaller", "map( methodcaller"))
+    why = tonumpy(tmp_path, "why", "--observed", "seen.json", "program.py:53")
+    assert "run: fails (" in why.out
+    gone = tonumpy(tmp_path, "check", "--observed", "seen.json", "--output-format", "json", "program.py").findings
+    rows = {each["location"]["row"] for each in gone if each["evidence"][:1] and each["evidence"][0]["kind"] == "run"}
+    assert rows == {row + 1 for row, _ in _expected() if "methodcaller" not in text.splitlines()[row - 1]}
+
+
+@needs_torch
+def test_what_was_seen_to_work_is_told_and_never_silences(rehearsed: tuple[Path, Result]) -> None:
+    folder, _ = rehearsed
+    row = next(row for row, line in enumerate(PROGRAM.read_text().splitlines(), 1) if "both = " in line)
+    why = tonumpy(folder, "why", "--observed", "seen.json", f"program.py:{row}").out
+    assert "run: seen once: cpu, float32, shape (2,); never refused" in why
+
+
+@needs_torch
+def test_records_of_several_runs_are_added_up(tmp_path: Path) -> None:
+    (tmp_path / "learn.py").write_text(f"{LEARN}weight.numpy()\n")
+    for _ in range(2):
+        assert rehearse(tmp_path, "--observations", "seen.json", "--", "learn.py").code == 1
+    record = json.loads((tmp_path / "seen.json").read_text())
+    (entry,) = record["files"]["learn.py"]
+    assert (entry["refused"]["times"], entry["line"]) == (2, "weight.numpy()")
+
+
+@pytest.mark.parametrize("text", ["{}", "[1", '{"tonumpy": "observations", "version": 1, "files": {"a.py": [{}]}}'])
+def test_a_record_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "seen.json").write_text(text)
+    (tmp_path / "a.py").write_text("import torch\n")
+    result = tonumpy(tmp_path, "check", "--observed", "seen.json")
+    assert (result.code, result.out) == (2, "")
+    assert "seen.json: " in result.err
+
+
+@needs_torch
+def test_repairs_hold_in_a_second_run(tmp_path: Path) -> None:
+    text = f"{LEARN}weight.numpy()\nweight.relu().cpu().numpy()\nprint('ran')\n"
+    (tmp_path / "learn.py").write_text(text)
+    shown = tonumpy(tmp_path, "rehearse", "--fix", "--diff", "--", "learn.py")
+    assert (shown.code, (tmp_path / "learn.py").read_text()) == (1, text)
+    assert "+weight.detach().cpu().numpy()\n" in shown.out
+    assert "2 to be repaired, 0 left." in shown.err
+    result = tonumpy(tmp_path, "rehearse", "--fix", "--", "learn.py")
+    assert "2 repaired, run again: 0 left.\n" in result.out
+    assert (result.code, result.err.count("ran")) == (0, 2)
+    repaired = "weight.detach().cpu().numpy()\nweight.relu().detach().cpu().numpy()\n"
+    assert repaired in (tmp_path / "learn.py").read_text()
+
+
+@needs_torch
+def test_stop_raises_as_hardware_does(tmp_path: Path) -> None:
+    (tmp_path / "stop.py").write_text("import torch\n\ntorch.ones(2, device='cuda').numpy()\nprint('on')\n")
+    result = rehearse(tmp_path, "--stop", "--", "stop.py")
+    assert [finding["code"] for finding in result.findings] == ["TNP101"]
+    assert result.code == 1
+    assert "\non\n" not in result.err
+    traceback = result.err[result.err.index("Traceback") :].splitlines()
+    assert traceback[1] == f'  File "{tmp_path / "stop.py"}", line 3, in <module>'
+    assert "TypeError: can't convert cuda:0 device type tensor to numpy" in result.err
+    assert "The program ended with TypeError: can't convert" in result.err
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("raise ValueError('bad')", "ended with ValueError: bad at end.py:5."),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was ended by SIGKILL."),
+        ("import os; os._exit(7)", "ended with exit code 7."),
+        ("raise KeyboardInterrupt", "ended with KeyboardInterrupt at end.py:5."),
+    ],
+)
+def test_a_program_that_fails_is_reported_as_well(tmp_path: Path, text: str, how: str) -> None:
+    (tmp_path / "end.py").write_text(f"{LEARN}weight.numpy()\n{text}\n")
+    result = rehearse(tmp_path, "--", "end.py")
+    assert [finding["code"] for finding in result.findings] == ["TNP101"]
+    assert f"The program {how}\n" in result.err
+
+
+@needs_torch
+def test_a_module_is_run(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/__init__.py").write_text("")
+    (tmp_path / "package/learn.py").write_text(f"import sys\n{LEARN}weight.numpy()\nprint(sys.argv, __package__)\n")
+    result = rehearse(tmp_path, "-o", "report.json", "--", "-m", "package.learn", "-x")
+    assert f"{[str(tmp_path / 'package/learn.py'), '-x']} package\n" in result.out
+    (finding,) = json.loads((tmp_path / "report.json").read_text())
+    assert finding["filename"] == str(tmp_path / "package/learn.py")
+
+
+@needs_torch
+def test_what_only_no_grad_saves_is_fragile(tmp_path: Path) -> None:
+    (tmp_path / "learn.py").write_text(f"{LEARN}with torch.no_grad():\n    weight.numpy()\n")
+    assert rehearse(tmp_path, "--", "learn.py").findings == []
+    (finding,) = rehearse(tmp_path, "--fragile", "--", "learn.py").findings
+    assert (finding["code"], finding["observed"]["fragile"]) == ("TNP101", True)
+    assert finding["observed"]["requires_grad"] is False
+
+
+@needs_torch
+def test_codes_and_comments_count_as_in_a_check(tmp_path: Path) -> None:
+    (tmp_path / "learn.py").write_text(f"{LEARN}weight.numpy()  # noqa: TNP101\nweight.cpu().numpy()\n")
+    assert [each["code"] for each in rehearse(tmp_path, "--", "learn.py").findings] == ["TNP102"]
+    assert rehearse(tmp_path, "--ignore", "TNP102", "--", "learn.py").findings == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "the program is missing"),
+        (("--",), "the program is missing"),
+        (("--", "nothing.py"), "nothing.py: No such file or directory"),
+        (("--", "-m", "nothing_here"), "-m nothing_here: No module named nothing_here"),
+        (("--", "wrong.py"), "wrong.py: "),
+        (("--diff", "--", "wrong.py"), "--diff shows what `--fix` would change: give both"),
+    ],
+)
+def test_what_cannot_be_started_ends_with_2(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    (tmp_path / "wrong.py").write_text("1 +\n")
+    result = tonumpy(tmp_path, "rehearse", *words)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"tonumpy: error: {message}")
+
+
+def test_without_torch_it_says_so(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
+    (tmp_path / "program.py").write_text("print(1)\n")
+    result = tonumpy(tmp_path, "rehearse", "--", "program.py")
+    assert (result.code, result.out) == (2, "")
+    assert "a rehearsal runs on your own torch, and there is none: No module named 'torch'" in result.err
+
+
+def test_no_other_command_imports_any_of_it(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(f"{LEARN}weight.numpy()\n")
+    for command in ("check", "fix"):
+        code = f"import sys; from tonumpy.frontends.cli import main; main(['{command}', 'a.py']); print(*sys.modules)"
+        run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        loaded = run.stdout.split()
+        assert [name for name in loaded if name.startswith(("tonumpy.rehearsal", "tonumpy.observed", "torch"))] == []
+        assert "tonumpy.frontends.rehearse" not in loaded
+
+
+TESTS = """\
+import torch
+
+
+def test_device():
+    assert torch.ones(2, device="cuda").numpy().sum() == 2
+
+
+def test_grad():
+    assert torch.ones(2, requires_grad=True).detach().numpy().sum() == 2
+"""
+
+
+@pytest.fixture
+def run_pytest(tmp_path: Path) -> Callable[..., Result]:
+    (tmp_path / "test_it.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+
+    def run(*arguments: str) -> Result:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=180)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@needs_torch
+@pytest.mark.parametrize("more", [(), ("-n", "1")], ids=["in one process", "in a worker"])
+def test_pytest_rehearses(run_pytest: Callable[..., Result], tmp_path: Path, more: tuple[str, ...]) -> None:
+    result = run_pytest("--rehearse", "--rehearse-format", "json", "--rehearse-file", "report.json", *more)
+    assert "2 passed" in result.out
+    assert result.code == 1
+    (finding,) = json.loads((tmp_path / "report.json").read_text())
+    assert (finding["code"], finding["location"]["row"], finding["observed"]["device"]) == ("TNP101", 5, "cuda:0")
+    assert "Saw 1 fault in 1 file." in result.out
+
+
+@needs_torch
+def test_pytest_alone_is_as_ever(run_pytest: Callable[..., Result], tmp_path: Path) -> None:
+    """Without the option nothing is pretended, and nothing of ours is imported but the plugin."""
+    (tmp_path / "test_it.py").write_text(
+        "import sys\n\n\ndef test_modules():\n"
+        "    ours = {name for name in sys.modules if name.startswith('tonumpy')}\n"
+        "    assert ours == {'tonumpy', 'tonumpy.frontends', 'tonumpy.frontends.pytest_plugin'}\n"
+        "    assert 'torch' not in sys.modules\n"
+    )
+    result = run_pytest()
+    assert (result.code, "1 passed" in result.out) == (0, True), result.out
+
+
+@needs_torch
+def test_pytest_is_rehearsed_by_the_command(run_pytest: Callable[..., Result], tmp_path: Path) -> None:
+    run_pytest("--version")
+    result = rehearse(tmp_path, "--", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rehearse", "test_it.py")
+    assert [finding["location"]["row"] for finding in result.findings] == [5]
+    assert "2 passed" in result.err
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the program of the page."""
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "learn.py").write_text(block("program", "docs/rehearsal.md"))
+    return folder
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["run", "fix"])
+def test_the_page_says_what_is_shown(learned: Path, name: str) -> None:
+    command, _, shown = block(name, "docs/rehearsal.md").partition("\n")
+    run = subprocess.run(
+        [sys.executable, "-m", *command.removeprefix("$ ").split()],
+        cwd=learned,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=180,
+    )
+    assert run.stdout == shown
+
+
+@needs_torch
+def test_the_picture_is_of_the_page(tmp_path: Path) -> None:
+    """It shows what the command says of the program of the page, but for the places in libraries."""
+    (tmp_path / "learn.py").write_text(block("program", "docs/rehearsal.md"))
+    result = tonumpy(tmp_path, "rehearse", "--output-format", "full", "--", "learn.py")
+    picture = (Path(__file__).parents[1] / "docs/rehearsal.svg").read_text()
+    rows = [unescape(re.sub(r"<[^>]*>", "", row)) for row in re.findall(r"(?m)^<text.*$", picture)]
+    drawn = [row for row in rows if ".py:" not in row]
+    assert drawn[2:] == [row for row in result.out.splitlines() if ".py:" not in row]

@@ -1,0 +1,22 @@
+"""A sample of torch's own operator database gives on the stand-in what it gives on the CPU."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("expecttest")
+
+SCRIPT = Path(__file__).parent.parent / "scripts/standin_operators.py"
+
+
+def test_every_seventh_operator_gives_what_it_gives_on_the_cpu() -> None:
+    command = [sys.executable, str(SCRIPT), "--every", "7", "--samples", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    first, *rest = done.stdout.splitlines()
+    assert first.startswith("6"), done.stderr
+    assert rest == [], done.stdout
