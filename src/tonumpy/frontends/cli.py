@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from functools import partial
 
 from tonumpy.config import ConfigError, may_have_findings
@@ -29,9 +30,11 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from typing import TypeVar
 
     from tonumpy.config import Configuration
+    from tonumpy.frontends.diff_base import DiffBase
     from tonumpy.frontends.keeping import Keeper
     from tonumpy.frontends.outcomes import Outcome
     from tonumpy.report import Report
@@ -94,18 +97,28 @@ def _check(arguments: argparse.Namespace) -> int:
         return _show(arguments)
     if arguments.add_noqa:
         return _add_noqa(arguments)
-    run = process_files(arguments, "check")
-    report, hidden = _without_baseline(run, arguments)
+    with _diff_base(arguments) as base:
+        run = process_files(arguments, "check")
+        report, hidden = _without_baseline(run, arguments)
+        report, old = (report, 0) if base is None else base.only_new(report)
     report = report._replace(shows_evidence=arguments.show_evidence)
     _publish(render, report, sys.stdout, arguments)
     _write_errors(report.errors)
     if _is_for_people(form) and not arguments.quiet:
         from tonumpy.report.parts.summary import summary_of_check  # only here: start-up
 
-        _write(summary_of_check(report, hidden, of_nothing=not run.looked_at), sys.stdout)
+        _write(summary_of_check(report, hidden, old=old, of_nothing=not run.looked_at), sys.stdout)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
+
+
+def _diff_base(arguments: argparse.Namespace) -> AbstractContextManager[DiffBase | None]:
+    if arguments.diff_base is None:
+        return nullcontext()
+    from tonumpy.frontends.diff_base import DiffBase  # only here: start-up
+
+    return DiffBase(arguments.diff_base)
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -129,6 +142,8 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
     """A `# noqa` comment beside every finding, in place of a report."""
     from tonumpy.report.parts.summary import summary_of_silence  # only here: start-up
 
+    if arguments.diff_base is not None:
+        raise ConfigError("--add-noqa cannot be combined with --diff-base")
     if reads_stdin(arguments):
         raise ConfigError("--add-noqa cannot be used with standard input")
     run = process_files(arguments, "add-noqa").written(arguments.paths)

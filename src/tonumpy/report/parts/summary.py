@@ -12,19 +12,20 @@ if TYPE_CHECKING:
     from tonumpy.findings import Finding
 
 
-def summary_of_check(report: Report, hidden: int = 0, *, of_nothing: bool = False) -> str:
+def summary_of_check(report: Report, hidden: int = 0, *, old: int = 0, of_nothing: bool = False) -> str:
     """The closing words of `tonumpy check`; `hidden` is how many findings a baseline has left out.
 
-    `of_nothing`: there was no file to check.
+    `old` is how many are on lines that have not changed; `of_nothing`: there was no file to check.
     """
+    left_out = [*([f"{hidden} in the baseline"] if hidden else []), *([f"{old} on unchanged lines"] if old else [])]
     lines = _unchecked(report)
     if report.findings:
         files = len({finding.filename for finding in report.findings})
-        more = f", and {hidden} in the baseline" if hidden else ""
+        more = f", and {' and '.join(left_out)}" if left_out else ""
         lines.append(f"Found {_count(len(report.findings), 'finding')} in {_count(files, 'file')}{more}.")
         lines += _offer(report)
-    elif hidden:
-        lines.append(f"No new findings, {hidden} in the baseline.")
+    elif left_out:
+        lines.append(f"No new findings, {' and '.join(left_out)}.")
     elif not report.errors:
         lines.append(_all_well(of_nothing))
     return "".join(f"{line}\n" for line in lines)
