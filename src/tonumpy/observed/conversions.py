@@ -42,6 +42,8 @@ _REASONS = {
 class Seen(NamedTuple):
     """What is to be judged by the rules, if there is a `conversion`, and what is said where none of them speaks.
 
+    `is_sure`: what the conversion names is the tensor itself, and not something that holds it, which no repair fits.
+
     `is_ruled`: the rules are asked; else `code`, `message` and `operations` are the whole of it.
     """
 
@@ -52,6 +54,7 @@ class Seen(NamedTuple):
     operations: tuple[Operation, ...]
     span: tuple[Position, Position]
     observed: Observed
+    is_sure: bool = True
 
 
 def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
@@ -86,10 +89,12 @@ def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen | None:
     if sighting.is_method:  # by a name that is not written there: `getattr(x, name)()`, `methodcaller("numpy")`
         message = f"this line calls `.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
         return Seen(None, False, "TNP101", message, (), span, sighting.observed)
-    conversions = [] if site is None else list(_implicit(module, site, sighting))
-    if conversions:
-        first = conversions[0]._replace(others=tuple(conversions[1:]))
-        return Seen(first, True, _code(site), "", (), span, sighting.observed)
+    found = [] if site is None else list(_implicit(module, site, sighting))
+    if found:
+        first, *others = (conversion for conversion, _ in found)
+        first = first._replace(others=tuple(others))
+        is_sure = all(is_sure for _, is_sure in found)
+        return Seen(first, True, _code(site), "", (), span, sighting.observed, is_sure)
     return Seen(None, False, _code(site), _message(site, sighting), (), span, sighting.observed)
 
 
@@ -109,10 +114,13 @@ def conversion_at(module: Module, candidate: Candidate, sighting: Sighting) -> C
     )
 
 
-def _implicit(module: Module, site: Site | OperationSite, sighting: Sighting) -> Iterator[ImplicitConversion]:
-    """Each of a call's arguments that was converted; one without a place in it where that cannot be told."""
+def _implicit(
+    module: Module, site: Site | OperationSite, sighting: Sighting
+) -> Iterator[tuple[ImplicitConversion, bool]]:
+    """Each of a call's arguments by which a tensor came there that was converted, and whether it is that tensor."""
     if isinstance(site, OperationSite):
-        yield from mixed_in(site, sighting, _implicitly(site, site.node, sighting))
+        for mixed in mixed_in(site, sighting, _implicitly(site, site.node, sighting)):
+            yield mixed, True
         return
     observation = observe(module, [site]).get(id(site.call))
     consumer = consumer_at(site, observation) if observation is not None else None
@@ -121,9 +129,9 @@ def _implicit(module: Module, site: Site | OperationSite, sighting: Sighting) ->
         given = given_in(site.call, held, consumer, observation)
         if given is not None and id(given.node) not in nodes:
             nodes.add(id(given.node))
-            keeps_value = consumer is not None and consumer.keeps_value and given.is_sure
+            keeps_value = consumer is not None and consumer.keeps_value
             found = _implicitly(site, given.node, sighting)
-            yield found._replace(of_items=given.of_items, keeps_value=keeps_value)
+            yield found._replace(of_items=given.of_items, keeps_value=keeps_value), given.is_sure
 
 
 def _implicitly(site: Site | OperationSite, node: ast.expr | ast.AugAssign, sighting: Sighting) -> ImplicitConversion:

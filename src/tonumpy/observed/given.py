@@ -54,7 +54,8 @@ def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observ
     if len(left) != 1:
         return None
     value = _value(left[0], seen)
-    kind = "items" if isinstance(value, Sequence) else "itself" if _is_tensor(value) else ""
+    is_list = isinstance(value, Sequence) and _is_tensor(value.element)
+    kind = "items" if is_list else "itself" if _is_tensor(value) else ""
     return _within(left[0].node, kind, named)
 
 
@@ -87,10 +88,10 @@ def _within(node: ast.expr, kind: str, named: dict[str, str]) -> Given:
         return Given(node.value, False, kind == "values")
     if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
         parts = node.values if isinstance(node, ast.Dict) else node.elts
-        left = [part for part in parts if named.get(path_of(part) or "") == "itself"]
-        left = left or [part for part in parts if _may_hold(part, named)]
+        by_name = [part for part in parts if named.get(path_of(part) or "") == "itself"]
+        left = by_name or [part for part in parts if _may_hold(part, named)]
         if len(left) == 1 and not isinstance(left[0], ast.Starred):
-            return Given(left[0], False, kind != "")
+            return Given(left[0], False, kind != "" or bool(by_name))
     return Given(node, kind in ("items", "values"), False)
 
 
