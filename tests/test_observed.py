@@ -57,7 +57,7 @@ def told(text: str, part: str, *held: Held, method: bool = False, rows: bool = F
     (finding,) = judged(text, Spot(spot.row) if rows else spot, *held, method=method)
     source = Source.from_text(text, "a.py")
     there = source.text[source.offset(finding.start) : source.offset(finding.end)]
-    return finding.code, there, finding.fix and finding.fix.message
+    return finding.code, there, finding.fix and finding.fix.message.partition(" to ")[0]
 
 
 @pytest.mark.parametrize("rows", [False, True], ids=["columns", "rows alone"])
