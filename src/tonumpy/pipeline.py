@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cache, partial
 
 from tonumpy.config import EVERY_CODE, OUR_CODES
@@ -194,13 +195,15 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
     found += [
         each._replace(code=rule.code) for rule in all_rules() for each in found if each.code in rule.stands_in_for
     ]
-    suppressed = set(found) - set(suppress(source, found))
+    suppressed = sorted({(each.start.row, each.code) for each in set(found) - set(suppress(source, found))})
+    of_comments = {rule.code for rule in rules}
     for line in lines_of(source) or ():
         for comment in line.comments:
             first, last = comment.rows
-            of_line = [finding.code for finding in suppressed if first <= finding.start.row <= last]
+            at, stop = bisect_left(suppressed, (first,)), bisect_left(suppressed, (last + 1,))
+            of_line = {code for _, code in suppressed[at:stop]}
             ours = [code.code for code in comment.codes if code.code.startswith(OUR_CODES)]
-            ours = [code for code in ours if code not in {rule.code for rule in rules}]
+            ours = [code for code in ours if code not in of_comments]
             unused = [code for code in ours if not any(found.startswith(code) for found in of_line)]
             for rule in rules:
                 message = rule.check(unused)

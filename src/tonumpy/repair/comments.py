@@ -57,7 +57,8 @@ def _addition(source: Source, line: Line, codes: Iterable[str]) -> Edit:
 
 def removal(source: Source, comment: NoqaComment, unused: Sequence[str]) -> tuple[Edit, ...]:
     """The edit that takes codes out of a comment: the whole of it where nothing is left to say."""
-    kept = [code for code in comment.codes if code.code not in unused]
+    out = set(unused)
+    kept = [code for code in comment.codes if code.code not in out]
     if kept:
         codes = ", ".join(source.text[code.start : code.end] for code in kept)
         return (_edit(source, comment.codes[0].start, comment.end, codes),)

@@ -42,6 +42,8 @@ import ast
 from operator import attrgetter
 
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.caught import statements_around
+from tonumpy.text.syntax import children_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,12 +78,21 @@ def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
 
 def _loop_variables(conversion: Conversion) -> Iterator[str]:
     """The names that change with the loops and comprehensions around a conversion, within its function."""
-    for node in ast.walk(conversion.candidate.scopes[-1]):
-        if isinstance(node, (ast.For, ast.AsyncFor)):
-            targets = [node.target]
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            targets = [generator.target for generator in node.generators]
-        else:
-            continue
-        if any(inner is conversion.candidate.call for inner in ast.walk(node)):
-            yield from (inner.id for target in targets for inner in ast.walk(target) if isinstance(inner, ast.Name))
+    candidate = conversion.candidate
+    around = [*(each for each, _ in statements_around(candidate)), candidate.statement]
+    targets = [each.target for each in around if isinstance(each, (ast.For, ast.AsyncFor))]
+    for node in _expressions_in(candidate.statement):
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)) and any(
+            inner is candidate.call for inner in walk(node)
+        ):
+            targets += [generator.target for generator in node.generators]
+    yield from (node.id for target in targets for node in walk(target) if isinstance(node, ast.Name))
+
+
+def _expressions_in(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What a statement holds, but for the statements in it."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [each for each in children_of(node) if not isinstance(each, ast.stmt)]

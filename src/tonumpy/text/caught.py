@@ -14,6 +14,8 @@ from tonumpy.text.names import last_name
 from tonumpy.text.syntax import blocks_of, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
 
 OF_GRAD = "RuntimeError"  # Can't call numpy() on Tensor that requires grad
@@ -24,15 +26,32 @@ _OF_ALL = frozenset(("Exception", "BaseException"))
 def errors_caught(candidate: Candidate) -> frozenset[str]:
     """`OF_GRAD`, `OF_DEVICE`, both or neither."""
     found: set[str] = set()
+    for around, block in statements_around(candidate):
+        if isinstance(around, ast.Try) and block is around.body:
+            found |= _errors_made_good(around.handlers)
+    return frozenset(found)
+
+
+def statements_around(candidate: Candidate) -> Iterator[tuple[ast.stmt, list[ast.stmt]]]:
+    """The statements of its function that hold that of a candidate, each with the block of it that does."""
     block = candidate.scopes[-1].body
     while block:
         around = _holding(block, candidate.statement)
         if around is None or around is candidate.statement:
             break
-        block = next((inner for inner in blocks_of(around) if _holding(inner, candidate.statement)), [])
-        if isinstance(around, ast.Try) and block is around.body:
-            found |= _errors_made_good(around.handlers)
-    return frozenset(found)
+        block = next((inner for inner in _blocks_near(around, candidate) if _holding(inner, candidate.statement)), [])
+        yield around, block
+
+
+def _blocks_near(around: ast.stmt, candidate: Candidate) -> list[list[ast.stmt]]:
+    """Of the cases of a `match`, and of the handlers of a `try`, only the last that begins no later."""
+    if isinstance(around, ast.Match):
+        at = bisect_right(around.cases, _start(candidate.statement), key=lambda case: _start(case.pattern))
+        return [around.cases[at - 1].body] if at else []
+    if isinstance(around, ast.Try) and len(around.handlers) > 1:
+        at = bisect_right(around.handlers, _start(candidate.statement), key=_start)
+        return [around.body, *([around.handlers[at - 1].body] if at else []), around.orelse, around.finalbody]
+    return blocks_of(around)
 
 
 def is_shown_to_raise(place: Candidate | OperationSite | ReturnSite | Site) -> bool:
@@ -64,7 +83,7 @@ def _holding(block: list[ast.stmt], inner: ast.stmt) -> ast.stmt | None:
     return outer if outer is not None and _end(inner) <= _end(outer) else None
 
 
-def _start(statement: ast.stmt) -> tuple[int, int]:
+def _start(statement: ast.stmt | ast.ExceptHandler | ast.pattern) -> tuple[int, int]:
     return statement.lineno, statement.col_offset
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from bisect import bisect_left, bisect_right
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import first_row, is_any_between, last_row
@@ -36,13 +37,17 @@ def suppress(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     if processor.should_ignore_file():
         return []
     kept = []
+    ignored: dict[tuple[str, str], bool] = {}  # by line and code: a line may have many findings, and name many codes
     for finding in findings:
         row, column = finding.start
         line = processor.noqa_line_for(row)
         if line is None:  # the text cannot be tokenized, and flake8 falls back to the line alone
             line = lines[row - 1]
-        violation = Violation(finding.code, source.filename, row, column, finding.message, line)
-        if not violation.is_inline_ignored(False):
+        key = (line, finding.code)
+        if key not in ignored:
+            violation = Violation(finding.code, source.filename, row, column, finding.message, line)
+            ignored[key] = violation.is_inline_ignored(False)
+        if not ignored[key]:
             kept.append(finding)
     return kept
 
@@ -67,7 +72,8 @@ def _logical_line(source: Source, row: int) -> tuple[int, int]:
     block = source.tree.body
     first = last = row
     while True:
-        within = [each for each in block if first_row(each) <= last and last_row(each) >= first]
+        at = bisect_left(block, first, key=last_row)
+        within = block[at : bisect_right(block, last, at, key=first_row)]
         rows = (*map(first_row, within), *map(last_row, within), first, last)
         if (min(rows), max(rows)) != (first, last):
             first, last = min(rows), max(rows)  # those behind a semicolon may go on further

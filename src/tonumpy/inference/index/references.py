@@ -44,7 +44,7 @@ def _rows_with_name(module: Module, name: str) -> list[int]:
 
 
 def _places_that_name(module: Module, name: str) -> list[Reference]:
-    search = _Search(name, module.derived_of(_rows_with_name, name), [])
+    search = _Search(module, name, module.derived_of(_rows_with_name, name), [])
     _collect(module.tree.body, (module.tree,), search)
     return search.found
 
@@ -52,6 +52,7 @@ def _places_that_name(module: Module, name: str) -> list[Reference]:
 class _Search(NamedTuple):
     """What is looked for, in which rows (only statements that span one are entered), and what has been found so far."""
 
+    module: Module
     name: str
     rows: list[int]
     found: list[Reference]
@@ -124,20 +125,31 @@ def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], search: _S
 
 
 def _collect_field(value: object, scopes: tuple[ast.AST, ...], statement: ast.stmt, search: _Search) -> None:
-    if isinstance(value, list):
-        if value and isinstance(value[0], ast.stmt):
-            _collect(value, scopes, search)
-            return
-        for item in value:
-            _collect_field(item, scopes, statement, search)
-    elif isinstance(value, (ast.ExceptHandler, ast.match_case)):
-        for _, part in ast.iter_fields(value):
-            _collect_field(part, scopes, statement, search)
-    elif isinstance(value, ast.AST):
-        _collect_expression(value, scopes, statement, search)
+    if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+        _collect(value, scopes, search)
+    elif isinstance(value, list) and value and isinstance(value[0], (ast.ExceptHandler, ast.match_case)):
+        for part in value:
+            for _, inner in ast.iter_fields(part):
+                _collect_field(inner, scopes, statement, search)
+    elif isinstance(value, ast.AST) or (isinstance(value, list) and value):
+        named = search.module.derived(_named_in, value).get(search.name, ())  # type: ignore[type-var]
+        search.found.extend(each._replace(scopes=scopes, statement=statement) for each in named)
 
 
-def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: ast.stmt, search: _Search) -> None:
+def _named_in(value: ast.AST | list[object]) -> dict[str, list[Reference]]:
+    """The references in a part of some statement, without their places, by what is named: a part with n calls may be
+    asked about each of n names."""
+    found: dict[str, list[Reference]] = {}
+    for root in value if isinstance(value, list) else [value]:
+        if isinstance(root, ast.AST):
+            _collect_expression(root, found)
+    return found
+
+
+_NOWHERE = ast.Pass()
+
+
+def _collect_expression(root: ast.AST, found: dict[str, list[Reference]]) -> None:
     called: set[int] = set()
     given_to: dict[int, ast.Call] = {}  # the call that an argument stands in
     stack = [root]
@@ -145,21 +157,19 @@ def _collect_expression(root: ast.AST, scopes: tuple[ast.AST, ...], statement: a
         node = stack.pop()
         if isinstance(node, ast.Call):
             given_to.update((id(argument), node) for argument in arguments_of(node))
-            function, is_submitted = node.func, False
-            if node.args and last_name(function) == "submit" and last_name(node.args[0]) == search.name:
-                function, is_submitted = node.args[0], True
-            if last_name(function) == search.name:
-                called.add(id(function))
-                is_attribute = isinstance(function, ast.Attribute)
-                named = function if isinstance(function, (ast.Name, ast.Attribute)) else None
-                search.found.append(Reference(node, scopes, statement, is_attribute, is_submitted, node=named))
-        elif (
-            isinstance(node, (ast.Name, ast.Attribute))
-            and last_name(node) == search.name
-            and id(node) not in called
-            and isinstance(node.ctx, ast.Load)
-        ):
+            name = last_name(node.func)
+            submitted = last_name(node.args[0]) if node.args and name == "submit" else None
+            meant = {name: node.func} | ({submitted: node.args[0]} if node.args and name == "submit" else {})
+            for name, function in meant.items():
+                if name is not None:
+                    called.add(id(function))
+                    is_attribute = isinstance(function, ast.Attribute)
+                    named = function if isinstance(function, (ast.Name, ast.Attribute)) else None
+                    reference = Reference(node, (), _NOWHERE, is_attribute, name == submitted, node=named)
+                    found.setdefault(name, []).append(reference)
+        elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and isinstance(node.ctx, ast.Load):
             is_attribute = isinstance(node, ast.Attribute)
             passed_to = given_to.get(id(node))
-            search.found.append(Reference(None, scopes, statement, is_attribute, passed_to=passed_to, node=node))
+            reference = Reference(None, (), _NOWHERE, is_attribute, passed_to=passed_to, node=node)
+            found.setdefault(last_name(node) or "", []).append(reference)
         stack.extend(children_of(node))

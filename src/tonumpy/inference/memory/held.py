@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MAX_REFERENCES = 100  # of one place; what may refer to more, as after many loops in a row, is not followed
 
+MAX_SHARING = 100  # places that one write shows in; any others are not followed further
+
 Handed = tuple[ast.Call, ast.Call | None]  # a conversion, and the call through which its array has come
 
 _END = ("from the front", "from the back")  # where a number counts from
@@ -150,9 +152,14 @@ class HeldMemory:
             place = place_of_memory(write.memory)
             if write.conversion is not None and place is not None:
                 self.hold(place, self.of(place))
+        changed = []
         for place in set().union(*(self._holders.of_overlapping(write.memory) for write in writes)):
-            if place in self.names:
-                self.hold(place, frozenset(map(after, self.names[place])))
+            before = self.names.get(place)
+            references = frozenset(map(after, before)) if before else NOTHING
+            if before and references != before:
+                changed.append((place, references))
+        for number, (place, references) in enumerate(sorted(changed) if len(changed) > MAX_SHARING else changed):
+            self.hold(place, references if number < MAX_SHARING else NOTHING)
 
     def _holds(self, conversion: ast.Call) -> bool:
         """Whether a place holds an array that was made so."""
