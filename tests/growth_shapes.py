@@ -100,6 +100,23 @@ BODIES |= {
     "nested lambdas": lambda n: module(function("", f"({'lambda: ' * n}x){'()' * n}.numpy()")),
     "conversions in one statement": lambda n: module(function("", f"[{', '.join(['x.numpy()'] * n)}]")),
     "conversions in an f-string": lambda n: module(function("", f'f"{"{x.numpy()}" * n}"')),
+    "lists in a ring": lambda n: module(
+        function(
+            times(n, lambda i: f"    l{i} = []\n")
+            + times(n, lambda i: f"    l{i}.append(l{(i + 1) % n})\n    l{i}.append(x)\n"),
+            "l0[0][0][1].numpy()",
+        )
+    ),
+    "a tuple in a tuple": lambda n: module(
+        function(f"    y = {'(x, ' * n}x{')' * n}\n    z = [{', '.join(['y'] * n)}]\n", "z[0][0].numpy()")
+    ),
+    "cases that convert": matched(lambda i: f"        case _, {i}:\n            y = x.numpy()\n"),
+    "tensors of one array": lambda n: module(
+        NUMPY,
+        function(
+            "    a = np.zeros(3)\n" + times(n, lambda i: f"    t{i} = torch.from_numpy(a)\n    a[{i}] = 1\n"), "t0, t1"
+        ),
+    ),
     "arguments in one statement": lambda n: module(NUMPY, function("", f"[{', '.join(['np.asarray(x.cuda())'] * n)}]")),
 }
 
@@ -239,7 +256,15 @@ def wide_classes(n: int) -> str:
     return module(base, *(f"class C{i}(Base):\n    def step(self, x):\n        return x + {i}\n\n\n" for i in range(n)))
 
 
+def many_bases(n: int) -> str:
+    bases = times(n, lambda i: f"class C{i}:\n    def m{i}(self, x: torch.Tensor):\n        return x.numpy()\n\n\n")
+    calls = ", ".join(f"self.m{i}(x)" for i in range(n))
+    names = ", ".join(f"C{i}" for i in range(n))
+    return module(bases, f"class D({names}):\n    def g(self, x):\n        return {calls}\n")
+
+
 CLASSES: dict[str, Shape] = {
+    "many bases": many_bases,
     "attributes of a class": attributes_of_a_class,
     "attributes in a chain": attributes_in_a_chain,
     "attributes made of each other": attributes_made_of_each_other,
@@ -250,6 +275,17 @@ CLASSES: dict[str, Shape] = {
 }
 
 SHAPES = BODIES | MODULES | CLASSES
+
+# what is looked at where every rule is selected
+
+OF_EVERY_RULE: dict[str, Shape] = {
+    "noqa comments": of(lambda i: f"    y = x.numpy()  # noqa: E501, TNP101, X{i}\n"),
+    "codes in a noqa comment": lambda n: module(
+        function(f"    y = x.numpy()  # noqa: {', '.join(f'TNP{i}' for i in range(n))}\n")
+    ),
+    "noqa comments elsewhere": of(lambda i: f"    y = x.numpy()\n    z = {i}  # noqa: E501\n"),
+    "loops that convert": of("    for i, (a, b) in enumerate(zip(x, x)):\n        x = [a, b]\n        a.numpy()\n"),
+}
 
 
 # what Python itself nests no deeper than so

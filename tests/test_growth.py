@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from growth_shapes import HEAD, NESTED, SHAPES, function, module, times
+from growth_shapes import HEAD, NESTED, OF_EVERY_RULE, SHAPES, function, module, times
 
 from tonumpy import check_source, pipeline
 from tonumpy.config import Settings
@@ -172,6 +172,10 @@ FIRST = {
     "containers in themselves": 3,
     "functions that hand on arrays": 3,
     "results that hold themselves": 3,
+    "tensors of one array": 60,
+    "lists in a ring": 25,
+    "a tuple in a tuple": 10,
+    "codes in a noqa comment": 50,
 }
 
 
@@ -186,6 +190,15 @@ def grows_with_the_code(work_of: Callable[[int], int], first: int = 6, most: flo
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_work_grows_with_the_code(name: str) -> None:
     grows_with_the_code(lambda n: work_for(SHAPES[name](n)), FIRST.get(name, 6))
+
+
+@pytest.mark.parametrize("name", OF_EVERY_RULE)
+def test_the_work_of_every_rule_grows_with_the_code(name: str) -> None:
+    def work_of(n: int) -> int:
+        source = Source(OF_EVERY_RULE[name](n).encode(), "module.py")
+        return calls_of(lambda: pipeline.check(source, Settings(select=("ALL",)), Project()))
+
+    grows_with_the_code(work_of, FIRST.get(name, 6))
 
 
 @pytest.mark.parametrize("name", NESTED)

@@ -1,8 +1,8 @@
 """Forgets part of what a value holds where that would grow too large: it may hold another many times over.
 
 `x = [x, x]`, said twenty times, is a list that holds a million lists, though only twenty are ever made; so is what a
-container becomes that is put into itself under a key that is not known. Whatever looks into a value goes through all
-that it holds, so what a name is bound to is kept small.
+container becomes that is put into itself under a key that is not known; and lists may be in one another a hundred deep.
+Whatever looks into a value goes through all that it holds, so what a name is bound to is kept small.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tonumpy.inference.lattice.values import (
 
 MAX_REPEATS = 500  # of values that are held more than once, each counted with all that it holds
 MAX_HELD = 50_000
+MAX_DEPTH = 20  # of containers in one another
 MAX_KEYS = 128  # of a dict that are told apart where they are written one by one; the others are as one
 
 _TOO_LARGE = cut_off("size", "its container is too large", "", 0)
@@ -34,8 +35,18 @@ _HOLDERS = frozenset((Sequence, Mapping, Union, LibraryObject, Instance))
 
 def bounded(value: Value) -> Value:
     """A large table of different things stays as it is; only what is held repeatedly counts."""
-    if type(value) not in _HOLDERS or not _repeats_too_often(value):
+    if type(value) not in _HOLDERS or not _is_too_large(value):
         return value
+    return without_parts(value)
+
+
+def holds_containers(value: Value) -> bool:
+    parts = parts_of(value) if isinstance(value, (Sequence, Mapping)) else ()
+    return any(isinstance(part, (Sequence, Mapping, Union)) for part in parts)
+
+
+def without_parts(value: Value) -> Value:
+    """A value of which it is forgotten what it holds."""
     if isinstance(value, (LibraryObject, Instance)):
         return value._replace(arguments=None)
     part = left_open(Unknown(Reason.CUT_SHORT, *tensor_facts(value), evidence=evidence_in(value)), _TOO_LARGE)
@@ -57,12 +68,14 @@ def with_entry(mapping: Mapping, key: object, value: Value) -> Mapping:
     return Mapping((*kept, (key, value)), mapping.other)
 
 
-def _repeats_too_often(value: Value) -> bool:
+def _is_too_large(value: Value) -> bool:
     seen: set[int] = set()
     repeats = 0
-    waiting: list[Value] = [value]
+    waiting: list[tuple[Value, int]] = [(value, 0)]
     while waiting:
-        each = waiting.pop()
+        each, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            return True
         if id(each) in seen:
             repeats += 1
             if repeats > MAX_REPEATS:
@@ -70,8 +83,10 @@ def _repeats_too_often(value: Value) -> bool:
         elif len(seen) > MAX_HELD:
             return True
         seen.add(id(each))
-        if isinstance(each, (Sequence, Mapping, Union)):
-            waiting += [part for part in parts_of(each) if type(part) in _HOLDERS]
+        if isinstance(each, Union):
+            waiting += [(part, depth) for part in each.members if type(part) in _HOLDERS]
+        elif isinstance(each, (Sequence, Mapping)):
+            waiting += [(part, depth + 1) for part in parts_of(each) if type(part) in _HOLDERS]
         elif isinstance(each, (LibraryObject, Instance)) and each.arguments is not None:
-            waiting += [part for part in each.arguments.values() if type(part) in _HOLDERS]
+            waiting += [(part, depth) for part in each.arguments.values() if type(part) in _HOLDERS]
     return False

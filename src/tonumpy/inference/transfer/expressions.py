@@ -10,6 +10,7 @@ from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.sizes import bounded
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Annotation,
@@ -80,8 +81,11 @@ def _tuple(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
         else:
             items.append(settle(frame, evaluate(frame, part)))
     whole = sequence_of(items)
-    return whole if is_counted else Sequence(None, whole.element)
+    whole = whole if is_counted else Sequence(None, whole.element)
+    return bounded(whole) if any(isinstance(part, _DISPLAYS) for part in node.elts) else whole
 
+
+_DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
 
 # A longer list may be a table, which is the same wherever it is read.
 MANY_ITEMS = 20
