@@ -5,6 +5,7 @@ from __future__ import annotations
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import only
 from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.sizes import bounded, holds_containers, without_parts
 from tonumpy.inference.lattice.values import (
     NO_ARGUMENTS,
     Arguments,
@@ -42,10 +43,14 @@ def unless_it_requires_grad(
 
 
 def with_origin(value: Value, name: str) -> Value:
-    """The value with its name on every tensor in it that has been held by no name yet."""
+    """The value with its name on every tensor in it that has been held by no name yet; kept small (see sizes.py)."""
+    return _with_origin(bounded(value), name)
+
+
+def _with_origin(value: Value, name: str) -> Value:
     if isinstance(value, Tensor):
         return value if value.origins else value._replace(origins=frozenset((name,)))
-    return mapped(value, lambda part: with_origin(part, name))
+    return mapped(value, lambda part: _with_origin(part, name))
 
 
 def without_origins(arguments: Arguments) -> Arguments:
@@ -120,6 +125,9 @@ def after_part_changed(value: Value, part: LibraryObject | Instance) -> Value:
     return mapped(value, lambda inner: loosened(inner) if _is_like(inner, part) else after_part_changed(inner, part))
 
 
+MAX_CONTAINERS_OF_OTHERS = 100  # that are followed where one of these is changed
+
+
 class ChangeOfContainer:
     """What becomes of a container when a list or dict has been changed that may be in it, or was taken out of it.
 
@@ -130,7 +138,15 @@ class ChangeOfContainer:
     def __init__(self, before: Sequence | Mapping, after: Value) -> None:
         self._before = before
         self._after = after
+        self._count = 0
         self._done: dict[int, tuple[Value, Value]] = {}  # the value, too, so that no other gets its id meanwhile
+
+    def held_by_a_name(self, value: Value) -> Value:
+        """Only so many containers of containers are followed."""
+        if not holds_containers(value):
+            return value
+        self._count += 1
+        return self(value) if self._count <= MAX_CONTAINERS_OF_OTHERS else without_parts(value)
 
     def __call__(self, value: Value) -> Value:
         if id(value) not in self._done:

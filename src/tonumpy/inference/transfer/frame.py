@@ -15,7 +15,6 @@ from tonumpy.inference.lattice.environment import (
 from tonumpy.inference.lattice.evidence import PROVED, Spot
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.sizes import bounded, holds_containers, without_parts
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -176,7 +175,6 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 8  # of calls entered from a candidate's function
 MAX_CONTAINERS_UNDER_KEYS = 32  # that are followed by themselves when another container is changed
-MAX_CONTAINERS_OF_OTHERS = 100  # that are followed where one of these is changed
 
 
 class Evaluator(NamedTuple):
@@ -303,7 +301,7 @@ class Frame:
             value = Constant(self.assumed[name])
         if self.is_body_of_module and name in self.flow.local_names:
             value = self.analysis.names.with_what_functions_leave(self.module, name, value)
-        value = with_origin(bounded(value), name)
+        value = with_origin(value, name)
         self.env.set(name, value)
         if name in self.path_roots:
             self.env.forget_paths(name)
@@ -350,7 +348,7 @@ class Frame:
         """What other names than `path` hold of an object that has been changed."""
         in_container = ChangeOfContainer(before, after) if isinstance(before, (Sequence, Mapping)) else None
         changed_object = before if isinstance(before, (LibraryObject, Instance)) else None
-        containers_under_keys = containers_of_others = 0
+        containers_under_keys = 0
         for name, value in self.env.items():
             if name == path:
                 continue
@@ -366,11 +364,7 @@ class Frame:
                 if containers_under_keys > MAX_CONTAINERS_UNDER_KEYS and ".[" in name:
                     self.forget(name)  # the container around it tells what stands there, too
                     continue
-                if not holds_containers(value):
-                    continue
-                containers_of_others += 1
-                is_followed = containers_of_others <= MAX_CONTAINERS_OF_OTHERS
-                changed = in_container(value) if is_followed else without_parts(value)
+                changed = in_container.held_by_a_name(value)
                 if changed is not value:
                     self.change(name, changed)
 
