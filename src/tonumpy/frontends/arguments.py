@@ -168,6 +168,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show-evidence", action="store_true", help="show the evidence for each finding")
     parser.add_argument("--statistics", action="store_true", help="show only the number of findings per code")
     parser.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
+    parser.add_argument("--watch", action="store_true", help="check again whenever a file changes")
     parser.add_argument(
         "--diff-base", metavar="REV", help="report only findings on lines changed since the branch has left REV (git)"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from contextlib import nullcontext
 from functools import partial
 
@@ -95,6 +96,8 @@ def _check(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--statistics is not available in the format {name}")
     if arguments.show_files or arguments.show_settings:
         return _show(arguments)
+    if arguments.watch:
+        return _watch(arguments)
     if arguments.add_noqa:
         return _add_noqa(arguments)
     with _diff_base(arguments) as base:
@@ -111,6 +114,16 @@ def _check(arguments: argparse.Namespace) -> int:
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    from tonumpy.frontends.watching import watch  # only here: start-up
+
+    if arguments.add_noqa or reads_stdin(arguments):
+        raise ConfigError("--watch checks files again: no --add-noqa, no standard input")
+    del arguments.configuration  # may change, too
+    arguments.watch = False
+    return watch(arguments.paths or [os.curdir], lambda: _check(Namespace(**vars(arguments))))
 
 
 def _diff_base(arguments: argparse.Namespace) -> AbstractContextManager[DiffBase | None]:

@@ -37,6 +37,14 @@ def _line(ground: Ground) -> str:
     return rows[ground.row - 1] if ground.row <= len(rows) else ""
 
 
+def forget_lines() -> None:
+    """Files have changed."""
+    import linecache  # the same: start-up
+
+    linecache.clearcache()
+    _cell.cache_clear()
+
+
 @cache
 def _cell(filename: str, number: int) -> str:
     from tonumpy.text.notebooks import Notebook  # the same: start-up

@@ -1,0 +1,59 @@
+"""Runs a check again whenever a file changes that it may depend on: takes paths and the check, ends by an interrupt."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tonumpy.boundary.paths import root_of
+from tonumpy.config import ConfigError
+from tonumpy.frontends.files import SUFFIXES
+from tonumpy.frontends.streams import write
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.parts.evidence import forget_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_PAUSE = 200  # milliseconds
+_CLEAR = "\x1b[2J\x1b[3J\x1b[H"
+
+
+def watch(paths: Iterable[str], check: Callable[[], int]) -> int:
+    """ConfigError where the library that tells of changes is missing. An interrupt goes through."""
+    changes = _changes(_watched(paths))
+    while True:
+        if sys.stdout.isatty():
+            write(_CLEAR, sys.stdout)
+        try:
+            check()
+        except ConfigError as error:  # somebody is about to mend it
+            write(f"tonumpy: error: {error}\n", sys.stderr)
+        write("tonumpy: watching for changes, Ctrl-C ends\n", sys.stderr)
+        while not next(changes):
+            pass
+        forget_lines()
+
+
+def _changes(folders: list[str]) -> Iterator[object]:
+    try:
+        from watchfiles import DefaultFilter, watch
+    except ModuleNotFoundError as error:
+        remedy = "in a clone of tonumpy, run `pip install '.[watch]'`"
+        raise ConfigError(f"--watch needs {error.name}: {remedy}") from error
+
+    usual = DefaultFilter()
+
+    def is_of_concern(change: object, path: str) -> bool:
+        name = os.path.basename(path)
+        return name.endswith((*SUFFIXES, ".toml")) and bool(usual(change, path))
+
+    found = watch(*folders, watch_filter=is_of_concern, rust_timeout=_PAUSE, yield_on_timeout=True, debounce=200)
+    next(found)  # from here on it is watched, while a check runs too
+    return iter(found)
+
+
+def _watched(paths: Iterable[str]) -> list[str]:
+    """The folders around what is named, and the repository of each, whose modules and settings count."""
+    found = {os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths}
+    return sorted({root_of(folder) or folder for folder in found if os.path.isdir(folder)}) or [os.curdir]
