@@ -186,11 +186,17 @@ def _compared_tensors(expected: torch.Tensor, found: Any) -> Iterator[str]:  # n
     if found.device.type != KIND:
         yield f"lies on {found.device}"
     try:
-        torch.testing.assert_close(found.detach().cpu(), expected.detach(), rtol=1e-4, atol=1e-5, equal_nan=True)
+        torch.testing.assert_close(found.detach().cpu(), expected.detach(), **_close(expected.dtype), equal_nan=True)
     except AssertionError as error:
         yield "values differ: " + str(error).split("\n\n", 1)[-1].split("\n")[0]
     except Exception as error:
         yield f"cannot be compared: {_short(error)}"
+
+
+def _close(dtype: torch.dtype) -> dict[str, float]:
+    """Real devices add halves up in wider numbers than the CPU, and torch's own code asks for that there."""
+    is_half = dtype in (torch.float16, torch.bfloat16)
+    return {"rtol": 1e-2, "atol": 1e-2} if is_half else {"rtol": 1e-4, "atol": 1e-5}
 
 
 def _moved(value: Any) -> Any:  # noqa: ANN401

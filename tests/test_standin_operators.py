@@ -18,5 +18,6 @@ def test_every_seventh_operator_gives_what_it_gives_on_the_cpu() -> None:
     command = [sys.executable, str(SCRIPT), "--every", "7", "--samples", "2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     first, *rest = done.stdout.splitlines()
-    assert first.startswith("6"), done.stderr
-    assert rest == [], done.stdout
+    samples, operators = int(first.split()[0]), int(first.split()[3])
+    assert samples > 400 and operators > 90, done.stderr
+    assert rest == []

@@ -75,7 +75,12 @@ def computed(op: Any, mixed: Mixed, *, sees_bits: bool = True) -> Kernel:
             result = call(*on, **_host_options(kwargs, off, host))
         if off:
             mixed(op, off)
-        return result if stays else devices(result, op)
+        if stays:
+            return result
+        for place, each in enumerate(on):
+            if each is result and isinstance(result, Tensor):  # memory has one owner, so it is not taken in once more
+                return args[place]
+        return devices(result, op)
 
     def in_place(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
@@ -112,8 +117,11 @@ def _adapt(target: Any, host: Any) -> None:
     if isinstance(target, list | tuple):
         for one, other in zip(target, host, strict=True):
             _adapt(one, other)
-    elif target is not None and target.is_maia and (target.shape != host.shape or target.is_conj() != host.is_conj()):
-        _set.redispatch(HOST_KEYS, target, to_device(host.resolve_conj()))
+    elif target is not None and target.is_maia:
+        if target.is_conj() != host.is_conj():
+            _set.redispatch(HOST_KEYS, target, to_device(host.resolve_conj()))
+        elif target.shape != host.shape:  # the memory stays the same: what owns it on the CPU is the target itself
+            _resize.redispatch(HOST_KEYS, target, host.shape)
 
 
 def _without_autocast(op: Any) -> Kernel:

@@ -60,13 +60,13 @@ def _operator(name: str) -> Any:
 
 def _kernel(name: str, op: Any, mixed: kernels.Mixed) -> kernels.Kernel | None:
     """None: torch's own kernel for all devices does it."""
+    if name in special.KERNELS:
+        return special.KERNELS[name]
     is_for_host = _has(name, "CPU")
     if not is_for_host and not any(_has(name, key) for key in _COMPOSED):
         return None
     if name in _GIVES_ITS_ARGUMENT:
         return None
-    if name in special.KERNELS:
-        return special.KERNELS[name]
     if _is_view(op) or torch.Tag.inplace_view in op.tags:
         return kernels.as_is(op) if is_for_host else None
     return kernels.computed(op, mixed, sees_bits=_has(name, "Conjugate") or _has(name, "Negative"))

@@ -32,10 +32,26 @@ def _embedding_sparse_backward(
     return torch.ops.aten.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
 
 
+def _widened(product: Any) -> Kernel:
+    """A product of matrices whose result has a wider dtype, which the CPU does not have."""
+
+    def kernel(*arguments: Any, out: Any = None, **options: Any) -> Any:
+        *matrices, dtype = arguments
+        result = product(*(each.to(dtype) for each in matrices), **options)
+        return result if out is None else out.copy_(result)
+
+    return kernel
+
+
 # The same for operators that are made of others, before autograd takes them apart.
 COMPOSED: dict[str, Kernel] = {"aten::embedding_sparse_backward": _embedding_sparse_backward}
 KERNELS: dict[str, Kernel] = {
     "aten::_efficientzerotensor": _efficientzerotensor,
     "aten::_pack_padded_sequence": _pack_padded_sequence,
     "aten::resize_": kernels.resize,
+}
+KERNELS |= {
+    f"aten::{product.__name__}.{overload}": _widened(product)
+    for product in (torch.mm, torch.bmm, torch.addmm, torch.baddbmm)
+    for overload in ("dtype", "dtype_out")
 }
