@@ -169,6 +169,10 @@ def patch(patches: Patches, names: Names) -> None:
 
 
 def _patch_backends(patches: Patches, names: Names) -> None:
+    cudnn = torch.backends.cudnn
+    acceptable = cudnn.is_acceptable
+    # It would warn of a device that cuDNN was not built for. Nothing follows from the answer but that.
+    patches.replace(cudnn, "is_acceptable", lambda tensor: not tensor.is_maia and acceptable(tensor))
     backend = getattr(torch.backends, names.kind, None)
     for name in ("is_built", "is_available"):
         if name in vars(backend or object):
