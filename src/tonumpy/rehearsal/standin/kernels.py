@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -49,20 +49,39 @@ def resize(tensor: Any, size: Any, **options: Any) -> Any:
     return _set.redispatch(HOST_KEYS, tensor, to_device(grown))
 
 
+class _Operator(NamedTuple):
+    """What a kernel must know of its operator."""
+
+    op: Any
+    call: Kernel
+    host: Kernel  # takes a tensor to the CPU
+    mixed: Mixed
+    written: tuple[tuple[int, str], ...]  # the place and name of each argument that it writes
+
+    def targets(self, args: Any, kwargs: Any) -> list[Any]:
+        """The arguments that it writes."""
+        return [args[place] if place < len(args) else kwargs.get(name) for place, name in self.written]
+
+
 def computed(op: Any, mixed: Mixed, *, sees_bits: bool = True) -> Kernel:
     """An operator that computes. `mixed` is told of tensors that lie on the CPU and must not.
 
     `sees_bits`: torch does not resolve conjugate and negative bits before it calls this operator.
     """
-    schema = op._schema
-    written = [
+    arguments = op._schema.arguments
+    written = tuple(
         (place, argument.name)
-        for place, argument in enumerate(schema.arguments)
+        for place, argument in enumerate(arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
-    ]
-    call = _without_autocast(op)
-    host = to_host_with_bits if sees_bits else to_host
-    takes_device = any(argument.name == "device" for argument in schema.arguments)
+    )
+    known = _Operator(op, _without_autocast(op), to_host_with_bits if sees_bits else to_host, mixed, written)
+    if not written:
+        return _functional(known, takes_device=any(argument.name == "device" for argument in arguments))
+    return _into_outputs(known) if any(argument.is_out for argument in arguments) else _in_place(known)
+
+
+def _functional(known: _Operator, *, takes_device: bool) -> Kernel:
+    op, call, host, mixed, _ = known
 
     def functional(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
@@ -82,18 +101,29 @@ def computed(op: Any, mixed: Mixed, *, sees_bits: bool = True) -> Kernel:
                 return args[place]
         return devices(result, op)
 
+    return functional
+
+
+def _in_place(known: _Operator) -> Kernel:
+    op, call, host, mixed, _ = known
+
     def in_place(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
-        targets = [args[place] if place < len(args) else kwargs.get(name) for place, name in written]
         result = call(*_hosts(args, off, host), **_host_options(kwargs, off, host))
         if off:
             mixed(op, off)
-        return _returned(schema, targets, result, op)
+        return _returned(op._schema, known.targets(args, kwargs), result, op)
+
+    return in_place
+
+
+def _into_outputs(known: _Operator) -> Kernel:
+    op, call, host, mixed, written = known
 
     def into_outputs(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
         on, options = _hosts(args, off, host), _host_options(kwargs, off, host)
-        targets = [args[place] if place < len(args) else kwargs.get(name) for place, name in written]
+        targets = known.targets(args, kwargs)
         try:
             result = call(*on, **options)
         except RuntimeError as error:
@@ -105,11 +135,9 @@ def computed(op: Any, mixed: Mixed, *, sees_bits: bool = True) -> Kernel:
                 _adapt(target, on[place] if place < len(on) else options.get(name))
         if off:
             mixed(op, off)
-        return _returned(schema, targets, result, op)
+        return _returned(op._schema, targets, result, op)
 
-    if not written:
-        return functional
-    return into_outputs if any(argument.is_out for argument in schema.arguments) else in_place
+    return into_outputs
 
 
 def _adapt(target: Any, host: Any) -> None:
@@ -151,7 +179,7 @@ def _returned(schema: Any, targets: list[Any], result: Any, op: Any) -> Any:
     )
 
 
-def _into_new_memory(call: Kernel, written: list[tuple[int, str]], args: Any, kwargs: Any) -> Any:
+def _into_new_memory(call: Kernel, written: tuple[tuple[int, str], ...], args: Any, kwargs: Any) -> Any:
     """Compute into new tensors, and let those that were to be written lie where these do."""
     on, options = _hosts(args, [], to_host_with_bits), _host_options(kwargs, [], to_host_with_bits)
     new = []
