@@ -235,7 +235,7 @@ def test_where_the_callers_of_what_other_libraries_convert_are_doubted(code: str
 def test_the_list_and_the_pages(run_tonumpy: RunTonumpy) -> None:
     done = run_tonumpy("habits")
     assert (done.code, len(done.out.splitlines())) == (0, len(all_habits()))
-    assert run_tonumpy("explain", "habit/label-name").out.startswith("# What is called a label")
+    assert run_tonumpy("explain", "habit/label-name").out.startswith("# `labels` require no grad")
     assert "did you mean `label-name`?" in run_tonumpy("explain", "habit/lable-name").err
 
 

@@ -1,13 +1,13 @@
-"""# The second half of what a loader yields requires no grad (answer-of-pair)
+"""# The target of an (input, target) pair requires no grad (answer-of-pair)
 
 ## What it believes
 
-Of the variables of a loop, those called `y`, `ys`, `batch_y`, `y_batch`, `yb`, `tb` do not require grad, unless they
-are seen to be computed.
+Loop variables called `y`, `ys`, `batch_y`, `y_batch`, `yb`, `tb` do not require grad, unless the code shows that they
+are computed.
 
 ## Why
 
-A loader, or another iterator over data, yields pairs of what is given and what is wanted.
+A loader, or another iterator over data, yields pairs of input and target.
 
 ## Example
 

@@ -1,17 +1,17 @@
-"""# Others call a public function as its own module does (callers-in-module)
+"""# A public function is called elsewhere as in its own module (callers-in-module)
 
 ## What it believes
 
-What every call in the module of a public function, or of a public method that short ones call on `self`, gives it
-detached requires no grad; and where all of these calls stand under `torch.no_grad()`, so do those of others. Of where
-it is nothing is believed.
+If every call in its module passes a public function (or a public method that short methods call on `self`) detached
+values, its parameter requires no grad; if all these calls are under `torch.no_grad()`, so are the others. Nothing is
+assumed about the device.
 
 ## Why
 
-Who wrote both knows what the function is for. It is no proof: others may import it and give it what a model made, so
-they are shown at low confidence; and where another file of the repository does so, nothing of it is believed. A
-function whose name begins with `_`, and one of a script whose functions no other file imports, is called by nobody
-else: there its calls are proof.
+Whoever wrote both knows what the function is for. It is not proof: others may import the function and pass it a model's
+output, so `--confidence low` shows what it silences; and it does not apply where another file of the repository does
+so. A function whose name begins with `_`, and one of a script that no other file imports, has no other callers: there
+its calls are proof.
 
 ## Example
 

@@ -1,15 +1,15 @@
-"""# What would raise for its grad in a cell that ran has raised (cell-that-ran)
+"""# A notebook cell that has run did not raise (cell-that-ran)
 
 ## What it believes
 
-In a cell of a notebook that keeps what its run gave, and that is no error, nothing requires grad where that would
-raise: in what the cell does whatever its conditions are, and in the functions that are called nowhere else. Where the
-code shows that it is made of parameters, the cell has been changed since.
+In a notebook cell that keeps the output of a run without an error, nothing requires grad where that would raise: in
+statements that always run, and in functions that are called nowhere else. If the code shows that a value is computed
+from parameters, the cell has changed since, and the habit does not apply.
 
 ## Why
 
-Whether something requires grad does not depend on the machine, and what it is converted for stands below the cell. On
-which device it was does depend on it: of that, a run on another machine shows nothing.
+Whether a tensor requires grad does not depend on the machine, and the result stands below the cell. The device does
+depend on it: a run on another machine shows nothing about it.
 
 ## Example
 

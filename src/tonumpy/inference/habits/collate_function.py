@@ -1,13 +1,13 @@
-"""# What is called collate_fn makes a batch of samples (collate-function)
+"""# `collate_fn` gets dataset items (collate-function)
 
 ## What it believes
 
-A function called `collate_fn`, `collate_batch`, `collate_fn_padded`, or a class called `Collator`, is given what a
-dataset holds.
+A function called `collate_fn`, `collate_batch`, `collate_fn_padded`, or a class called `Collator`, gets items of a
+dataset.
 
 ## Why
 
-So torch's own loader calls what it is given for that.
+That is what torch's DataLoader passes to such a function.
 
 ## Example
 

@@ -1,13 +1,13 @@
-"""# What is worked on together with data is data (company-of-data)
+"""# A value combined with data is data (company-of-data)
 
 ## What it believes
 
-A parameter or an attribute of which nothing is known, and what is made of nothing but such and data, is on the CPU
-without grad where it is worked on together with data that is known to be.
+A parameter or attribute of unknown origin, and what is computed only from such values and data, is on the CPU without
+grad where it is combined with data that is known to be.
 
 ## Why
 
-Torch refuses operands on different devices, and what has something to learn is a module's or an optimizer's.
+torch refuses operands on different devices, and trainable tensors belong to a module or an optimizer.
 
 ## Example
 

@@ -1,13 +1,13 @@
-"""# What a Dataset gives and keeps is on the CPU, without grad (content-of-dataset)
+"""# Items and attributes of a Dataset are on the CPU without grad (content-of-dataset)
 
 ## What it believes
 
-What a class that extends a Dataset gives as its items, and what its objects were given to keep, is on the CPU and
-requires no grad, unless it is seen to be sent elsewhere or to be made of something that requires grad.
+The items that a subclass of Dataset returns, and what its constructor keeps, are on the CPU and require no grad, unless
+the code shows that they are moved, or computed from something that requires grad.
 
 ## Why
 
-Workers share it, and a loader collates it; neither takes tensors that require grad.
+Workers share them and a loader collates them; neither accepts tensors that require grad.
 
 ## Example
 

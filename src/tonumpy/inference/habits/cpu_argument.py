@@ -1,12 +1,13 @@
-"""# What is made by a function that is told "cpu" is there (cpu-argument)
+"""# A function that is passed "cpu" returns a CPU value (cpu-argument)
 
 ## What it believes
 
-A call out of sight, one of whose arguments is the CPU as a device, gives what is on the CPU: `to_device(x, "cpu")`.
+A call whose definition is not visible, with the CPU device as an argument, returns a value on the CPU: `to_device(x,
+"cpu")`.
 
 ## Why
 
-Such an argument says where to.
+Such an argument names the destination.
 
 ## Example
 

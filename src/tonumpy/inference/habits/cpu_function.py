@@ -1,13 +1,13 @@
-"""# A function that is called to_cpu brings what it is given to the CPU (cpu-function)
+"""# `to_cpu(x)` returns a CPU value (cpu-function)
 
 ## What it believes
 
-`to_cpu(x)`, `batch_to_cpu(x)`, `tensor2cpu(x)`: what a function or method of such a name gives is on the CPU, where
-its definition is out of sight.
+`to_cpu(x)`, `batch_to_cpu(x)`, `tensor2cpu(x)`: a function or method with such a name returns a value on the CPU, if
+its definition is not visible.
 
 ## Why
 
-The function says so. It is the name of what is done, not of what something is.
+The name says what the function does, not what something is.
 
 ## Example
 

@@ -1,16 +1,16 @@
-"""# What a package of data works on is on the CPU, without grad (data-package)
+"""# A data package has CPU tensors without grad (data-package)
 
 ## What it believes
 
-In a package called `data`, `datasets` or `dataloaders`, and in a module called so, nothing requires grad and nothing is
-on an accelerator that nothing says to be: not so what has been moved, what a model has made, or a script. Of where a
-tensor is that a public class or function works on, `tensor: torch.Tensor`, nothing is believed: its user may have put
-it anywhere.
+In a package or module called `data`, `datasets` or `dataloaders`, nothing requires grad or is on a GPU unless the code
+shows it: by moving it, by computing it with a model, or because the file is a script. Nothing is assumed about the
+device of tensors that are passed to its public classes and functions (`tensor: torch.Tensor`): users may have put them
+anywhere.
 
 ## Why
 
-What loads, changes and collates samples is run by the workers of a `DataLoader`, which cannot use an accelerator that
-their parent uses, and before there is a model.
+Code that loads, changes and collates samples runs in the workers of a `DataLoader`, which cannot use a GPU that their
+parent uses, and before there is a model.
 
 ## Example
 

@@ -1,13 +1,13 @@
-"""# What is called a dataset holds data on the CPU (dataset-name)
+"""# A `dataset` holds CPU data (dataset-name)
 
 ## What it believes
 
-`dataset`, `trainset`, `val_ds`, `dataset_val`: what is taken out of it, by number or one after the other, requires no
-grad and is on the CPU; so are its tensors, `dataset.targets`.
+Items of `dataset`, `trainset`, `val_ds`, `dataset_val`, by index or in a loop, require no grad and are on the CPU; so
+are its tensors, `dataset.targets`.
 
 ## Why
 
-Datasets are read from files by processes of their own, and are too large for an accelerator.
+Datasets are read from files by worker processes, and are too large for a GPU.
 
 ## Example
 

@@ -1,8 +1,8 @@
-"""# What several datasets hold requires no grad (datasets-name)
+"""# Items of `datasets` require no grad (datasets-name)
 
 ## What it believes
 
-Out of what is called `dataset` or `datasets` comes nothing that requires grad.
+What comes out of a variable called `dataset` or `datasets` requires no grad.
 
 ## Why
 

@@ -1,13 +1,13 @@
-"""# What is made without a device is on the CPU (default-device)
+"""# A tensor created without `device=` is on the CPU (default-device)
 
 ## What it believes
 
-`torch.zeros(3)` is on the CPU: nobody else has told torch to make tensors elsewhere.
+`torch.zeros(3)` is on the CPU: no other code has told torch to create tensors elsewhere.
 
 ## Why
 
-A program can say `torch.set_default_device("cuda")`, or `torch.set_default_tensor_type(...)`, and few do. In a script
-that does not, this is no habit but a fact; a library or a test may be run by one that does.
+A program can call `torch.set_default_device("cuda")` or `torch.set_default_tensor_type(...)`, and few do. In a script
+that does not, this is a fact and not a habit; a library or a test may be run by a program that does.
 
 ## Example
 

@@ -1,13 +1,13 @@
-"""# A function that is called detach takes the grad from what it is given (detaching-function)
+"""# `detach(x)` returns a tensor without grad (detaching-function)
 
 ## What it believes
 
-`detach(x)`, `detach_to_cpu(x)`: what a function or method of such a name gives does not require grad, where its
-definition is out of sight.
+`detach(x)`, `detach_to_cpu(x)`: the result of a function or method with such a name does not require grad, if its
+definition is not visible.
 
 ## Why
 
-The function says so.
+The name says so.
 
 ## Example
 

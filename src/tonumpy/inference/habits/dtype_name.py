@@ -1,12 +1,12 @@
-"""# What is called a dtype is one (dtype-name)
+"""# `dtype` is a dtype (dtype-name)
 
 ## What it believes
 
-What is called `dtype` or `weight_dtype`, and of which nothing is known, is a dtype: `.to(dtype)` moves nothing.
+A value of unknown type called `dtype` or `weight_dtype` is a dtype: `.to(dtype)` moves nothing.
 
 ## Why
 
-Nobody calls a device or a tensor so.
+Nobody gives that name to a device or a tensor.
 
 ## Example
 

@@ -1,13 +1,13 @@
-"""# What is computed by a formula learns nothing (formula-function)
+"""# `stft` and the like compute a formula without parameters (formula-function)
 
 ## What it believes
 
-`stft`, `spectrogram`, `scaler.inverse_transform` and their like, out of sight, make of tensors what arithmetic with
-numbers would: where these are, and with grad only if one of these has.
+`stft`, `spectrogram`, `scaler.inverse_transform` and the like, if their definition is not visible, treat tensors as
+arithmetic with numbers does: the result is on the same device and requires grad only if an argument does.
 
 ## Why
 
-They compute with windows, filter banks and scales that nobody learns.
+They compute with windows, filter banks and scales that nobody trains.
 
 ## Example
 

@@ -1,13 +1,13 @@
-"""# A function of others that is given data makes data (function-of-data)
+"""# A function of data returns data (function-of-data)
 
 ## What it believes
 
-A function out of sight that is given numbers that do not require grad gives no result that does, unless it is called
-after a model (`embed`, `forward_features`, `vgg_net`).
+A function whose definition is not visible, called with numbers that require no grad, returns nothing that requires
+grad, unless its name is that of a model (`embed`, `forward_features`, `vgg_net`).
 
 ## Why
 
-It has nothing to learn.
+It has no trainable parameters.
 
 ## Example
 

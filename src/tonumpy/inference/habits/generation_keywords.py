@@ -1,12 +1,12 @@
-"""# generate(max_new_tokens=...) runs without grad (generation-keywords)
+"""# `generate(max_new_tokens=...)` runs without grad (generation-keywords)
 
 ## What it believes
 
-A method `generate` that is called with keywords of transformers' generation gives nothing that requires grad.
+A method `generate` called with generation keywords of transformers returns nothing that requires grad.
 
 ## Why
 
-The models of transformers generate with grad mode off.
+transformers' models generate with grad mode off.
 
 ## Example
 

@@ -1,13 +1,13 @@
-"""# Gradients have no grad of their own (gradient-name)
+"""# Gradients require no grad (gradient-name)
 
 ## What it believes
 
-A parameter called `grad`, `gradients`, `grad_output` does not require grad, in a module that makes no graphs of
+A parameter called `grad`, `gradients` or `grad_output` does not require grad, in a module that builds no graphs of
 gradients.
 
 ## Why
 
-A hook on the way back is given the gradients of a tensor, or of what a module gave and was given.
+A backward hook gets the gradients of a tensor, or of a module's inputs and outputs.
 
 ## Example
 

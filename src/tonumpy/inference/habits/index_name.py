@@ -1,12 +1,12 @@
-"""# What is called an index requires no grad (index-name)
+"""# An index requires no grad (index-name)
 
 ## What it believes
 
-What is called `id`, `idx`, `index`, `kept_inds` and the like, wherever it comes from, does not require grad.
+A value called `id`, `idx`, `index`, `kept_inds` and the like does not require grad, wherever it comes from.
 
 ## Why
 
-Indices are integers, and integers cannot require grad.
+Indices are integers, and integer tensors cannot require grad.
 
 ## Example
 

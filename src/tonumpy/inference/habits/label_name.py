@@ -1,16 +1,16 @@
-"""# What is called a label requires no grad (label-name)
+"""# `labels` require no grad (label-name)
 
 ## What it believes
 
-A parameter, attribute, key or variable of a loop that is called `labels`, `targets`, `gt`, `truth`, `classes`,
-`faces`, or that counts something (`lens`, `lengths`), or masks tokens (`attention_mask`), does not require grad. Of
-where it is nothing is believed.
+A parameter, attribute, key or loop variable called `labels`, `targets`, `gt`, `truth`, `classes`, `faces`, one that
+counts something (`lens`, `lengths`) or masks tokens (`attention_mask`), does not require grad. Nothing is assumed about
+its device.
 
 ## Why
 
-Class labels and the lengths of sequences (not of edges) count something, the faces of a mesh are the indices of its
-vertices, an attention or padding mask says which tokens there are, ground truth comes from a dataset, and the running
-statistics of a normalization are buffers. None is learnt.
+Class labels and sequence lengths (not those of edges) are counts, faces of a mesh are vertex indices, masks mark
+tokens, ground truth comes from a dataset, and running statistics of a normalization are buffers. None of them is
+trained.
 
 ## Example
 

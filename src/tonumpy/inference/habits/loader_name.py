@@ -1,13 +1,13 @@
-"""# What is called a loader is torch's DataLoader (loader-name)
+"""# `train_loader` is a DataLoader (loader-name)
 
 ## What it believes
 
-`loader`, `train_loader`, `val_dl`, `dataloaders`: torch's own, whose batches are made on the CPU from what a dataset
-holds. Not if the call that made it is given a loader or a device: it may bring batches elsewhere.
+`loader`, `train_loader`, `val_dl`, `dataloaders` are torch's DataLoader, which builds batches on the CPU from dataset
+items. Not if the call that creates it is passed a loader or a device: it may move batches elsewhere.
 
 ## Why
 
-So torch's own tutorials call it, and nearly everybody after them.
+torch's tutorials name it so, and nearly everybody does.
 
 ## Example
 

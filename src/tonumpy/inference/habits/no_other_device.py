@@ -1,12 +1,13 @@
-"""# Where nobody speaks of another device, results are where their operands are (no-other-device)
+"""# In a module without other devices, results stay on the CPU (no-other-device)
 
 ## What it believes
 
-In a module that names no device but the CPU, a call out of sight gives what is on the CPU where it is given such.
+In a module that names no device but the CPU, a call whose definition is not visible returns a CPU value if its
+arguments are on the CPU.
 
 ## Why
 
-Code that moves tensors says so, and mostly takes a `device` to move them to.
+Code that moves tensors says so, and mostly takes a `device` argument.
 
 ## Example
 

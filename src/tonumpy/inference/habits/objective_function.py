@@ -1,8 +1,8 @@
-"""# What is handed to an optimizer of SciPy is given arrays (objective-function)
+"""# The objective of a SciPy optimizer gets arrays (objective-function)
 
 ## What it believes
 
-A function that its module hands to a function of `scipy.optimize` is given what that optimises: an array, or a number.
+A function that its module passes to `scipy.optimize` gets what SciPy optimizes: an array or a number.
 
 ## Why
 

@@ -1,13 +1,13 @@
-"""# The parts of a batch require no grad (part-of-batch)
+"""# Parts of a batch require no grad (part-of-batch)
 
 ## What it believes
 
-What is taken out of a `batch` or `minibatch`, and what is taken by its name out of `data`, does not require grad,
-unless a function or module is seen to have made it.
+What is taken out of a `batch` or `minibatch`, and what is taken out of `data` by name, does not require grad, unless a
+visible function or module computed it.
 
 ## Why
 
-A batch is what a model is given: a record, a graph, a dict of tensors that a dataset holds.
+A batch is a model's input: a record, a graph or a dict of tensors from a dataset.
 
 ## Example
 

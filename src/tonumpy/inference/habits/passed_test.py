@@ -1,12 +1,12 @@
-"""# What would raise for its grad in a test has raised (passed-test)
+"""# A test that passes does not raise (passed-test)
 
 ## What it believes
 
-In a test of code in sight nothing requires grad where that would raise.
+In a test of code that is visible, nothing requires grad where that would raise.
 
 ## Why
 
-Its authors run it on every machine, and whether something requires grad does not depend on the machine.
+Its authors run it on every machine, and whether a tensor requires grad does not depend on the machine.
 
 ## Example
 

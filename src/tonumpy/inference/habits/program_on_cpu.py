@@ -1,15 +1,15 @@
-"""# A program that names no accelerator keeps to the CPU (program-on-cpu)
+"""# A program that names no GPU runs on the CPU (program-on-cpu)
 
 ## What it believes
 
-A script, or a test, that names no other device, loads nothing that may have been saved on one, and whose imports are
-all in sight or known to choose none, runs on the CPU. So does a notebook, whose imports may also be any that are not
-known to choose a device by themselves, as a trainer does.
+A script or test that names no other device, loads nothing that may have been saved on one, and whose imports are all
+visible or known to choose none, runs on the CPU. So does a notebook; its other imports may be unknown, unless they are
+known to choose a device themselves, as a trainer does.
 
 ## Why
 
-There is nobody who would choose another device for it. A comment or a docstring that speaks of one says nothing. Of
-1,374 notebooks that name none, the outputs of two show a GPU: a module beside them had chosen it.
+Nobody else would choose another device for it. Comments and docstrings do not count. Of 1,374 notebooks that name none,
+the outputs of two show a GPU: a module beside them had chosen it.
 
 ## Example
 

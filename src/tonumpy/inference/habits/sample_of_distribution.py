@@ -1,12 +1,12 @@
-"""# A sample is drawn without grad (sample-of-distribution)
+"""# `dist.sample()` draws without grad (sample-of-distribution)
 
 ## What it believes
 
-`dist.sample()` of what is called a distribution does not require grad.
+`dist.sample()` of a variable named like a distribution does not require grad.
 
 ## Why
 
-What is drawn with its grad is called `rsample`, in torch and in what is modelled on it.
+A draw with grad is called `rsample`, in torch and in libraries modelled on it.
 
 ## Example
 

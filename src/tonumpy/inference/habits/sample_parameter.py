@@ -1,8 +1,8 @@
-"""# What a method of a Dataset is given as a sample is of the Dataset (sample-parameter)
+"""# The `sample` parameter of a Dataset's method is one of its items (sample-parameter)
 
 ## What it believes
 
-`def plot(self, sample)` in a class that extends a Dataset is given what the Dataset gives.
+`def plot(self, sample)` in a subclass of Dataset gets an item of that Dataset.
 
 ## Why
 

@@ -1,13 +1,13 @@
-"""# What is taken out of a configuration is a number, a word or a switch (settings-object)
+"""# A setting is a number, string or flag (settings-object)
 
 ## What it believes
 
-`cfg.scale`, `self.config["eps"]`, `args.sigma`: what is taken out of an object of such a name is no tensor that a
-function of torch is given, where nothing else is known of it.
+`cfg.scale`, `self.config["eps"]`, `args.sigma`: a value taken out of an object with such a name is no tensor when it is
+passed to a torch function, if nothing else is known about it.
 
 ## Why
 
-Runs are set up with numbers, words and switches.
+Runs are configured with numbers, strings and flags.
 
 ## Example
 

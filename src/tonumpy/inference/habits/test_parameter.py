@@ -1,12 +1,12 @@
-"""# What a helper of tests is given is on the CPU (test-parameter)
+"""# Arguments of a test helper are on the CPU (test-parameter)
 
 ## What it believes
 
-What a function in a module of tests is given is on the CPU, unless that function speaks of devices itself.
+Arguments of functions in test modules are on the CPU, unless the function mentions devices itself.
 
 ## Why
 
-Tests make what they work on, where no accelerator need be; the tests of one say so.
+Tests create their own tensors, on machines that may have no GPU; tests of GPUs say so.
 
 ## Example
 
