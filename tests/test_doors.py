@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src/tonumpy"
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src/tonumpy"
 
 # Calls that write, make or move a file, and where they may stand for which reason.
 WRITING_CALLS = {
@@ -79,7 +81,7 @@ def _calls_in_source() -> dict[str, set[str]]:
 
 # A call, where it may stand, and what it is in the other places of these.
 OTHERS = {
-    "realpath": {"boundary/paths.py"},
+    "realpath": {"boundary/paths.py", "rehearsal/own_code.py", "rehearsal/program.py"},
     "rmtree": set(),
     "expanduser": {"boundary/paths.py", "cache/seal.py"},  # the user's own cache folder
     "configured_path": {"config.py"},
@@ -90,7 +92,7 @@ OTHERS = {
     # what starts processes
     "ProcessPoolExecutor": {"frontends/parallel.py"},
     "fork": {"sweep/supervisor.py"},
-    "Popen": {"sweep/engine.py", "sweep/objects.py", "sweep/worker.py"},
+    "Popen": {"rehearsal/process.py", "sweep/engine.py", "sweep/objects.py", "sweep/worker.py"},
 }
 
 
@@ -126,3 +128,14 @@ def test_other_ways_to_write_are_found() -> None:
         assert _written(ast.parse(text)), text
     for text in ("open(path)", "open(path, 'rb')", "os.open(path, os.O_RDONLY)", "open(os.open(path, flags), 'rb')"):
         assert not _written(ast.parse(text)), text
+
+
+def test_behind_each_promise_stands_a_test() -> None:
+    rows = [line for line in (ROOT / "SECURITY.md").read_text("utf-8").splitlines() if line.startswith("|")][2:]
+    headings = [row for row in rows if row.endswith("| |")]
+    assert all(row.startswith("| **") for row in headings)
+    for row in rows:
+        named = re.findall(r"`(tests/\w+\.py)(?:::(\w+))?`", row)
+        assert named or row in headings, row
+        for path, name in named:
+            assert f"def {name or 'test_'}" in (ROOT / path).read_text("utf-8"), row

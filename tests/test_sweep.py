@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -34,8 +35,8 @@ import psutil  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 from readme import ROOT, block  # noqa: E402
 
+from tonumpy.formats import format_names  # noqa: E402
 from tonumpy.frontends.cli import main  # noqa: E402
-from tonumpy.report import format_names  # noqa: E402
 from tonumpy.sweep import engine, scratch, supervisor  # noqa: E402
 from tonumpy.sweep.messages import Failure, Orders, Reply, Request, Target  # noqa: E402
 from tonumpy.sweep.scratch import all_places, places  # noqa: E402
@@ -487,6 +488,27 @@ def test_a_failure_is_in_the_table_until_it_is_mended(sweep: Sweep, tmp_path: Pa
     git(tmp_path / "bad", "update-ref", "refs/heads/a branch".replace(" ", "-"), "main")
     (tmp_path / "list.txt").write_text("good\nbad a-branch\n")
     assert sweep("list.txt out").code == 1
+
+
+def test_a_repository_reads_no_file_of_the_machine_and_ends_no_run(sweep: Sweep, tmp_path: Path) -> None:
+    (tmp_path / "private.toml").write_text('[tool.tonumpy]\nselect = ["PRIVATE"]\n')
+    home = os.path.relpath(tmp_path, os.path.expanduser("~"))
+    for number, name in enumerate((f"{tmp_path}/private.toml", f"~/{home}/private.toml", "../" * 9 + "etc/passwd")):
+        files = {"a.py": FLAGGED, "pyproject.toml": f'[tool.tonumpy]\nextend = "{name}"\n'}
+        repository(tmp_path / f"extends{number}", files)
+    repository(tmp_path / "deep", {"d/" * 1_010 + "a.py": FLAGGED, "b.py": FLAGGED})
+    repository(tmp_path / "good", {"a.py": FLAGGED})
+    (tmp_path / "list.txt").write_text("extends0\nextends1\nextends2\ndeep\ngood\n")
+    swept = sweep("list.txt out --html page.html --patches patches")
+    assert swept.code == 2
+    found = {(row["repository"], row["path"]) for row in sweep.rows("findings")}
+    assert found == {("deep", "d/" * 1_010 + "a.py"), ("deep", "b.py"), ("good", "a.py")}
+    reasons = [str(row["reason"]) for row in sweep.rows("failures")]
+    assert len(reasons) == 3
+    assert all("extend: expected a file in " in reason for reason in reasons)
+    assert "PRIVATE" not in swept.out + swept.err + "".join(reasons)
+    assert "internal error" not in swept.err
+    assert not [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("tonumpy-sweep-")]
 
 
 def test_a_full_disk_ends_the_run_and_loses_nothing(sweep: Sweep, tmp_path: Path) -> None:

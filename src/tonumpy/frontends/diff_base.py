@@ -12,7 +12,7 @@ import tempfile
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 
-from tonumpy.boundary.paths import root_of
+from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.config import ConfigError
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.objects import FOLDER, LINK, SUBMODULE, Repository, RepositoryError
@@ -65,7 +65,7 @@ class DiffBase(AbstractContextManager["DiffBase"]):
 
     def _changed_rows(self, filename: str, report: Report) -> list[range] | None:
         """None for a file that is new, or in a repository without such a commit."""
-        path = os.path.realpath(filename)
+        path = real_path(filename)
         top = root_of(os.path.dirname(path))
         if top is None or report.read is None:
             return None

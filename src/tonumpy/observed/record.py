@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 
+from tonumpy.boundary.paths import real_path
 from tonumpy.config import ConfigError
 from tonumpy.findings import Observed
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -64,7 +65,7 @@ class Record(NamedTuple):
 
 
 def relative_to(folder: str, filename: str) -> str:
-    return os.path.relpath(os.path.realpath(filename), os.path.realpath(folder)).replace(os.sep, "/")
+    return os.path.relpath(real_path(filename), real_path(folder)).replace(os.sep, "/")
 
 
 def folder_of(path: str) -> str:
