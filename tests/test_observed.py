@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from conftest import RunTonumpy
 
     from tonumpy.findings import Finding
+    from tonumpy.observed.sighting import What
 
 ON_DEVICE = Observed(
     "cuda:0", False, "torch.float32", "torch.strided", (2,), 3, ("device",), "TypeError: can't convert"
@@ -121,6 +122,21 @@ def test_what_is_put_into_an_array() -> None:
 def test_what_is_caught_and_made_good_is_no_fault() -> None:
     text = "def f(x):\n    try:\n        return x.numpy()\n    except TypeError:\n        return x.cpu().numpy()\n"
     assert judged(text, spot_of(text, "x.numpy()"), method=True) == []
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "fix"),
+    [("shared write", "TNP201", ("unsafe", "Add `.copy()` after `.numpy()`")), ("lost gradient", "TNP203", None)],
+)
+def test_what_comes_of_a_conversion_later(what: What, code: str, fix: tuple[str, str] | None) -> None:
+    source = Source.from_text("import torch\nkept = x.detach().cpu().numpy()\n", "a.py")
+    passed = ON_DEVICE._replace(reasons=(), error="")
+    sighting = Sighting(spot_of(source.text, "x.detach().cpu().numpy()"), what, True, False, None, passed, (), passed)
+    module = module_of(source, Settings(), Project())
+    (judgement,) = judge_seen(source, Settings(), seen_in(module, [sighting]))
+    found = judgement.finding
+    assert (found.code, found.start, found.confidence) == (code, (2, 25), "observed")
+    assert (found.fix and found.fix[:2]) == fix
 
 
 def test_an_event_is_counted_and_comes_home(tmp_path: Path) -> None:

@@ -368,3 +368,10 @@ def test_the_picture_is_of_the_page(tmp_path: Path) -> None:
     rows = [unescape(re.sub(r"<[^>]*>", "", row)) for row in re.findall(r"(?m)^<text.*$", picture)]
     drawn = [row for row in rows if ".py:" not in row]
     assert drawn[2:] == [row for row in result.out.splitlines() if ".py:" not in row]
+
+
+@needs_torch
+def test_the_table_says_what_is_pretended() -> None:
+    command = [sys.executable, "scripts/write_rehearsal_table.py", "--check"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, "python scripts/write_rehearsal_table.py brings the table up to date"
