@@ -12,6 +12,7 @@ import sys
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 
+from tonumpy.inference.index.dispatching import registered_for
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS, SCOPES
 
@@ -90,7 +91,7 @@ class Trouble:
         body = self._source.tree.body
         parts: list[list[ast.stmt]] = [[each] for each in body if isinstance(each, SCOPES)]
         parts.append([each for each in body if not isinstance(each, SCOPES)])
-        extents = [list(map(self._source.extent, part)) for part in parts]
+        extents = [list(map(self._extent, part)) for part in parts]
         words = [
             frozenset(re.findall(r"\w+", " ".join(self._source.text[slice(*each)] for each in part)))
             for part in extents
@@ -111,6 +112,13 @@ class Trouble:
             known |= reached
             waiting += reached
         return sorted(extent for number in known for extent in extents[number])
+
+    def _extent(self, statement: ast.stmt) -> tuple[int, int]:
+        """From its first decorator on where these register it under another function's name."""
+        start, stop = self._source.extent(statement)
+        decorators = statement.decorator_list if isinstance(statement, SCOPES) else []
+        decorators = [each for each in decorators if registered_for(each) is not None]
+        return min((start, *(self._source.extent(each)[0] for each in decorators))), stop
 
 
 def _names_of(statement: ast.stmt) -> frozenset[str]:

@@ -9,6 +9,8 @@ from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tonumpy.inference.index.bindings import FunctionNode
 
 _DISPATCHERS = ("singledispatch", "singledispatchmethod")
@@ -52,3 +54,13 @@ def registered_for(decorator: ast.expr) -> tuple[str, ast.expr | None] | None:
 def _annotation_of_first(node: FunctionNode, *, is_method: bool) -> ast.expr | None:
     parameters = [*node.args.posonlyargs, *node.args.args][int(is_method) :]
     return parameters[0].annotation if parameters else None
+
+
+def dispatcher_of(scopes: Sequence[ast.AST]) -> FunctionNode | None:
+    """The function under whose name the innermost scope is registered for a class; None where it is not."""
+    node, around = scopes[-1], scopes[-2]
+    if not isinstance(node, FUNCTIONS) or not node.decorator_list or not isinstance(around, (ast.Module, ast.ClassDef)):
+        return None
+    names = {registered[0] for each in node.decorator_list if (registered := registered_for(each)) is not None}
+    found = [each for each in around.body if isinstance(each, FUNCTIONS) and each.name in names and is_dispatcher(each)]
+    return found[-1] if found else None

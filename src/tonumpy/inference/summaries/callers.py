@@ -8,6 +8,7 @@ import sys
 from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import Import, decorator_names, names_read, parameter_names
 from tonumpy.inference.index.constructions import constructed_in, constructions_of, may_give_trouble
+from tonumpy.inference.index.dispatching import dispatcher_of
 from tonumpy.inference.index.references import (
     class_around,
     is_nested,
@@ -19,34 +20,25 @@ from tonumpy.inference.knowledge.scipy_optimizers import is_optimizer
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
     Constant,
     Function,
     Instance,
-    Mapping,
     Plain,
-    Sequence,
     Symbol,
     Tensor,
-    Unknown,
     Value,
-    do_learn,
-    held_in,
     join_fact,
-    mapped,
     members,
-    most_sent,
     resting_on,
     same,
-    tensor_facts,
 )
 from tonumpy.inference.summaries.elsewhere import calls_in_repository
 from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight, is_called_in_its_module, keeps_calls_in_sight
-from tonumpy.inference.summaries.parts import Entry
-from tonumpy.inference.summaries.worst_callers import is_object_of_library
+from tonumpy.inference.summaries.parts import OUT_OF_SIGHT, Entry
+from tonumpy.inference.summaries.spoken_for import is_detached, is_free, only_what_is_detached
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS
@@ -67,8 +59,6 @@ MAX_CALLS = 24  # of one function; more are not looked at
 MAX_DEPTH, MAX_DEPTH_IN_REPOSITORY = 4, 2  # callers of callers
 MAX_CALLS_IN_REPOSITORY = 48
 MAX_PLACES = 8  # of calls that are named as evidence
-
-OUT_OF_SIGHT = Entry({}, None)
 
 _SWITCHED_OFF = (NONE, Constant(False))
 
@@ -118,6 +108,9 @@ class Callers:
         made = constructed_in(scopes)
         if made is not None:
             return self._of_constructor(module, made, function, are_all=are_all_in_sight)
+        variant = self._of_variant(module, scopes, function)
+        if variant is not None:
+            return variant
         if self._analysis.looks_everywhere and not are_all_in_sight:
             entry = self._in_repository(module, scopes, function)
             if entry is not None:
@@ -132,11 +125,11 @@ class Callers:
         if not references or not _may_be_followed(passed_on):
             return OUT_OF_SIGHT
         if owner and not are_all_in_sight and not all(is_on_self(each, owner) for each in references):
-            return OUT_OF_SIGHT  # what else has a method of this name is not known
+            return self._of_method(module, function, references)  # what else has a method of this name is not known
         entry = self._join(function, [(module, each) for each in references])
         if are_all_in_sight:
             return entry
-        return _only_what_is_detached(entry, _is_free if owner else _is_detached, speaking_for_others(module, scopes))
+        return only_what_is_detached(entry, is_free if owner else is_detached, speaking_for_others(module, scopes))
 
     def _of_constructor(self, module: Module, made: ast.ClassDef, function: Function, *, are_all: bool) -> Entry:
         """What the calls give that make an object in its module; where others may make some, what is in trouble."""
@@ -147,10 +140,39 @@ class Callers:
             return OUT_OF_SIGHT
         entry = self._join(function, [(module, each) for each in calls])
         if not are_all:
-            return _only_what_is_detached(entry, _is_detached, None)
+            return only_what_is_detached(entry, is_detached, None)
         # A switch that nobody turns on is there for somebody.
         given = {name: each for name, each in entry.arguments.items() if each not in _SWITCHED_OFF}
         return entry._replace(arguments=given)
+
+    def _of_method(self, module: Module, function: Function, references: Items[Reference]) -> Entry:
+        """What is in trouble of what a method is given where objects are known for its own: `View().draw(x.cuda())`."""
+
+        def is_meant(_: Module, receiver: Value) -> bool:
+            methods = (
+                self._analysis.classes.method(each.cls, function.node.name)  # type: ignore[union-attr]
+                for each in members(receiver)
+                if isinstance(each, Instance)
+            )
+            return any(each is not None and each.node is function.node for each in methods)
+
+        calls = [each for each in references if each.call is not None and may_give_trouble(module, each)]
+        if not calls:
+            return OUT_OF_SIGHT
+        return only_what_is_detached(
+            self._join(function, [(module, each) for each in calls], is_meant), is_detached, None
+        )
+
+    def _of_variant(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
+        """The same of a function that is registered for a class under the name of another; None where it is not."""
+        dispatcher = dispatcher_of(scopes)
+        if dispatcher is None:
+            return None
+        references = references_to(module, (*scopes[:-1], dispatcher))
+        calls = [each for each in references if each.call is not None and not each.is_submitted]
+        if not calls or len(calls) > MAX_CALLS:
+            return OUT_OF_SIGHT
+        return only_what_is_detached(self._join(function, [(module, each) for each in calls]), is_detached, None)
 
     def _in_repository(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
         """The join of the calls in all files of the repository; None where one may be out of sight."""
@@ -365,43 +387,6 @@ def speaking_for_others(module: Module, scopes: Items[ast.AST]) -> Basis | None:
     return callers_in_module.basis(node.name, rows, where)
 
 
-def _only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basis: Basis | None) -> Entry:
-    """What does not require grad in any call in the module: others who call the function detach it too, by a habit.
-
-    One that is only given what is on the CPU, and detaches it itself, may well be given something else by them.
-    """
-    detached: dict[str, Value] = {}
-    if basis is not None:
-        detached = {
-            name: resting_on(_wherever_unknown(value), basis.about("grad"))
-            for name, value in entry.arguments.items()
-            if is_enough(value)
-        }
-    in_trouble = {
-        name: _in_trouble(value)
-        for name, value in entry.arguments.items()
-        if name not in detached and (most_sent(held_in(value)) or do_learn((value,)))
-    }
-    objects = {name: join(each, Unknown(Reason.PARAMETER)) for name, each in entry.arguments.items() if _draws(each)}
-    known = {**detached, **in_trouble, **objects}
-    if basis is not None and entry.grad_mode is False:
-        return Entry(known, False, evidence=entry.evidence | basis.about("grad mode"))
-    return Entry(known, None) if known else OUT_OF_SIGHT
-
-
-def _draws(value: Value) -> bool:
-    """Whether it is an object of a library whose methods make arrays of what they are given: the axes of a plot."""
-    return any(map(is_object_of_library, members(value)))
-
-
-def _in_trouble(value: Value) -> Value:
-    """What one call gives that may raise is given, whatever others give; and nothing else is known of it."""
-    if isinstance(value, (Sequence, Mapping)):
-        return mapped(value, _in_trouble)
-    held = tuple(held_in(value))
-    return Unknown(Reason.PARAMETER, sent=most_sent(held), learns=do_learn(held))
-
-
 def at_best(module: Module, declared: Entry) -> Entry:
     """The most that calls can show of a function that others call as well: all that it is given is detached, and grad
     mode is off where its module speaks of that."""
@@ -411,19 +396,3 @@ def at_best(module: Module, declared: Entry) -> Entry:
     }
     grad_mode = False if module.words.speaks_of_grad_mode else declared.grad_mode
     return declared._replace(arguments=arguments, grad_mode=grad_mode)
-
-
-def _is_detached(value: Value) -> bool:
-    """Of a function that others call as well: surely a tensor without grad."""
-    tensors = [member for member in members(value) if not isinstance(member, (Plain, Constant))]
-    return bool(tensors) and all(isinstance(member, Tensor) and member.requires_grad is False for member in tensors)
-
-
-def _is_free(value: Value) -> bool:
-    """True if the value may hold tensors and none of them requires grad (of methods that only their class calls)."""
-    return tensor_facts(value)[1] is False and any(isinstance(part, (Tensor, Unknown)) for part in held_in(value))
-
-
-def _wherever_unknown(value: Value) -> Value:
-    """Drop CPU facts from unknown values, which may be anything (a batch of some loader); keep those of tensors."""
-    return value._replace(on_cpu=None) if isinstance(value, Unknown) else mapped(value, _wherever_unknown)

@@ -19,6 +19,7 @@ from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     Arguments,
+    BoundMethod,
     Constant,
     Function,
     Instance,
@@ -29,6 +30,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     left_open,
     mapped,
+    members,
     resting_on,
     with_facts,
 )
@@ -83,7 +85,7 @@ class FunctionSummaries:
             known = self._calls.get(key)
         except TypeError:  # a literal that cannot be hashed
             return self._declared_return(function, Reason.CALL, grad_mode)
-        if known is not None:
+        if known is not None and not self._may_be_asked_about(given):
             self._analysis.unfinished.use(self._calls, key)
             self._change_closures(function, known[1], arguments)
             return handed_back(known[0], arguments)
@@ -110,6 +112,22 @@ class FunctionSummaries:
             self._first_changed = min(before, self._first_changed)
         self._change_closures(function, changes, arguments)
         return handed_back(result, arguments)
+
+    def _may_be_asked_about(self, arguments: Arguments) -> bool:
+        """Whether a function is handed over that something is asked about: who takes it may call it for its effect."""
+        return any(
+            isinstance(each, Function) and self._is_asked_about(each)
+            for value in arguments.values()
+            for part in members(value)
+            for each in (part.function if isinstance(part, BoundMethod) else part, *_kept_in(part))
+        )
+
+    def _is_asked_about(self, function: Function) -> bool:
+        around: Frame | None = function.closure
+        is_lambda = isinstance(function.node, ast.Lambda) and around is not None and bool(around.targets.calls)
+        return id(function.node) in self._analysis.watched or (
+            is_lambda and around is not None and id(function.node) in (*around.lambdas_called, *around.lambdas_guessed)
+        )
 
     def _captured(self, function: Function) -> tuple[object, ...]:
         """What the variables of the functions around hold that it reads, or an inner function that it calls."""
@@ -183,7 +201,8 @@ class FunctionSummaries:
                     around.observe(call, observation)
             return result, self._changes_left(function, frame)
         slicer = function.module.derived(Slicer, node)
-        asked = None if self._changes_outside(function) else slicer.at_end((), wants_result=True)
+        is_whole = self._changes_outside(function) or self._may_be_asked_about(arguments)
+        asked = None if is_whole else slicer.at_end((), wants_result=True)
         frame = Frame(
             self._analysis, function.module, slicer.flow, function.owner, function.closure, mode, asked, NO_TARGETS
         )
@@ -261,3 +280,10 @@ def _names_read(function: Function) -> set[str]:
     if isinstance(function.node, ast.Lambda):
         return function.module.derived(NamesInLambdas, function.module.tree).of(function.node)
     return function.module.derived(names_in, function.node)
+
+
+def _kept_in(value: Value) -> tuple[Value, ...]:
+    """The function that `functools.partial` keeps."""
+    if not isinstance(value, LibraryObject) or value.name != "functools.partial" or value.arguments is None:
+        return ()
+    return value.arguments.positional[:1]

@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.constructions import constructed_in, constructions_of
+from tonumpy.inference.index.dispatching import dispatcher_of
 from tonumpy.inference.index.references import (
     class_around,
     is_called_on_self_alone,
@@ -29,7 +30,11 @@ def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
     node = scopes[-1]
     if not isinstance(node, FUNCTIONS):
         return False
-    return all_calls_are_in_sight(module, scopes) or is_called_in_its_module(module, node)
+    return (
+        all_calls_are_in_sight(module, scopes)
+        or is_called_in_its_module(module, node)
+        or dispatcher_of(scopes) is not None
+    )
 
 
 def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:

@@ -45,6 +45,9 @@ class Entry(NamedTuple):
     left_out: AllEvidence = PROVED
 
 
+OUT_OF_SIGHT = Entry({}, None)
+
+
 if TYPE_CHECKING:
 
     class ClassAnswers(ClassQuestions, Protocol):

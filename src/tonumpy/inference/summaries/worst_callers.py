@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 OBJECTS_OF_LIBRARIES = ("matplotlib.", "h5py.", "pandas.")  # what makes arrays of what its methods are given
 _ANYTHING = Unknown(Reason.PARAMETER, sent=Sent.BY_CHOICE, learns=True)
 _TENSOR = Tensor(sent=Sent.BY_CHOICE, learns=True)
+# What is called may be a method of a model, or of what holds one.
+_MODEL = LibraryObject("torch.nn.Linear", sent=Sent.BY_CHOICE)
+_MODEL_UNKNOWN_TO_NUMPY = _MODEL._replace(dtype="bfloat16")
 _UNKNOWN_TO_NUMPY = _TENSOR._replace(dtype="bfloat16", layout="sparse", bit="conjugate")
 
 
@@ -66,7 +69,13 @@ def entries_at_worst(module: Module, scopes: Items[ast.AST], alone: Entry) -> It
         if root.rstrip(".") in module.source.text:
             worst = _in_trouble(alone, _ANYTHING, _TENSOR)
             yield worst._replace(arguments={**worst.arguments, **dict.fromkeys(used, Plain(f"{root}object"))})
+    called = _called(node, alone)
+    if called:
+        worst = _in_trouble(alone, _ANYTHING, _TENSOR)
+        yield worst._replace(arguments={**worst.arguments, **dict.fromkeys(called, _MODEL)})
     if any(word in module.source.text for word in LACKED_BY_NUMPY):
+        if called:
+            yield worst._replace(arguments={**worst.arguments, **dict.fromkeys(called, _MODEL_UNKNOWN_TO_NUMPY)})
         yield _in_trouble(alone, _UNKNOWN_TO_NUMPY, _UNKNOWN_TO_NUMPY)
 
 
@@ -91,4 +100,10 @@ def _used_as_objects(node: ast.FunctionDef | ast.AsyncFunctionDef, alone: Entry)
         if (isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute))
         or (isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store))
     }
+    return {name for name, value in alone.arguments.items() if name in used and may_be(value, Unknown)}
+
+
+def _called(node: ast.FunctionDef | ast.AsyncFunctionDef, alone: Entry) -> set[str]:
+    """The parameters of unknown kind that are called: `encode(texts)`."""
+    used = {each.func.id for each in walk(node) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
     return {name for name, value in alone.arguments.items() if name in used and may_be(value, Unknown)}

@@ -319,7 +319,7 @@ def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
     inside = [id(inner) for inner in walk(node.body) if id(inner) in frame.targets.calls]
     if not inside:
         return
-    if id(node) in frame.lambdas_given:
+    if id(node) in frame.lambdas_given or id(node) in frame.lambdas_guessed:
         frame.lambdas_guessed[id(node)] = inside
     base = frame.env
     frame.env = Environment(base)

@@ -113,9 +113,12 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
             evaluate(frame, statement.value)
         return True
     if isinstance(statement.value, ast.Lambda) and frame.targets.calls:
-        calls = _only_calls(frame, statement)
+        calls, is_handed_over = _only_calls(frame, statement)
         if calls:
-            frame.lambdas_called.add(id(statement.value))
+            if is_handed_over:
+                frame.lambdas_guessed.setdefault(id(statement.value), [])  # who takes it may be out of sight
+            else:
+                frame.lambdas_called.add(id(statement.value))
             # They are looked at whether what they give is asked for or not.
             frame.targets = frame.targets._replace(statements=frame.targets.statements | calls)
     value = evaluate(frame, statement.value)
@@ -150,19 +153,20 @@ def _still_so_called(frame: Frame, name: str, node: ast.expr, value: Unknown) ->
     return believed(value, frame.habit("label-name", f"`{name}` is called a label again"), requires_grad=False)
 
 
-def _only_calls(frame: Frame, statement: ast.Assign) -> frozenset[int]:
-    """The statements that call the name which a lambda is given; none where something else is done with it, too."""
+def _only_calls(frame: Frame, statement: ast.Assign) -> tuple[frozenset[int], bool]:
+    """The statements that call the name which a lambda is given, or hand it over to a call, and whether one does; none
+    where something else is done with it, too."""
     target = statement.targets[0]
     if len(statement.targets) > 1 or not isinstance(target, ast.Name) or target.id not in frame.flow.local_names:
-        return frozenset()
+        return frozenset(), False
     places = [
         place
         for place in places_that_name(frame.module, target.id)
         if any(isinstance(scope, FUNCTIONS) and spans_any(scope, [statement.lineno]) for scope in place.scopes)
     ]
-    if any(place.call is None or place.is_submitted for place in places):
-        return frozenset()
-    return frozenset(id(place.statement) for place in places)
+    if any((place.call is None and place.passed_to is None) or place.is_submitted for place in places):
+        return frozenset(), False
+    return frozenset(id(place.statement) for place in places), any(place.call is None for place in places)
 
 
 def _narrow_by_assumption(frame: Frame, target: ast.expr, value: ast.expr) -> None:

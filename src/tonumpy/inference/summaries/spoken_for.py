@@ -1,0 +1,90 @@
+"""What the calls in sight say of a function that others call as well: who gives what, and what goes wrong there."""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.values import (
+    BoundMethod,
+    Constant,
+    Function,
+    Mapping,
+    Plain,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    do_learn,
+    held_in,
+    mapped,
+    may_be,
+    members,
+    most_sent,
+    resting_on,
+    tensor_facts,
+)
+from tonumpy.inference.summaries.parts import OUT_OF_SIGHT, Entry
+from tonumpy.inference.summaries.worst_callers import is_object_of_library
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonumpy.inference.lattice.evidence import Basis
+
+
+_CALLED = (Function, BoundMethod)
+
+
+def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basis: Basis | None) -> Entry:
+    """What does not require grad in any call in the module: others who call the function detach it too, by a habit.
+
+    One that is only given what is on the CPU, and detaches it itself, may well be given something else by them.
+    """
+    detached: dict[str, Value] = {}
+    if basis is not None:
+        detached = {
+            name: resting_on(_wherever_unknown(value), basis.about("grad"))
+            for name, value in entry.arguments.items()
+            if is_enough(value)
+        }
+    in_trouble = {
+        name: _in_trouble(value)
+        for name, value in entry.arguments.items()
+        if name not in detached and (most_sent(held_in(value)) or do_learn((value,)))
+    }
+    kept = {name: each for name, each in entry.arguments.items() if _draws(each) or may_be(each, _CALLED)}
+    objects = {name: join(each, Unknown(Reason.PARAMETER)) for name, each in kept.items()}
+    known = {**detached, **in_trouble, **objects}
+    if basis is not None and entry.grad_mode is False:
+        return Entry(known, False, evidence=entry.evidence | basis.about("grad mode"))
+    return Entry(known, None) if known else OUT_OF_SIGHT
+
+
+def _draws(value: Value) -> bool:
+    """Whether it is an object of a library whose methods make arrays of what they are given: the axes of a plot."""
+    return any(map(is_object_of_library, members(value)))
+
+
+def _in_trouble(value: Value) -> Value:
+    """What one call gives that may raise is given, whatever others give; and nothing else is known of it."""
+    if isinstance(value, (Sequence, Mapping)):
+        return mapped(value, _in_trouble)
+    held = tuple(held_in(value))
+    return Unknown(Reason.PARAMETER, sent=most_sent(held), learns=do_learn(held))
+
+
+def is_detached(value: Value) -> bool:
+    """Of a function that others call as well: surely a tensor without grad."""
+    tensors = [member for member in members(value) if not isinstance(member, (Plain, Constant))]
+    return bool(tensors) and all(isinstance(member, Tensor) and member.requires_grad is False for member in tensors)
+
+
+def is_free(value: Value) -> bool:
+    """True if the value may hold tensors and none of them requires grad (of methods that only their class calls)."""
+    return tensor_facts(value)[1] is False and any(isinstance(part, (Tensor, Unknown)) for part in held_in(value))
+
+
+def _wherever_unknown(value: Value) -> Value:
+    """Drop CPU facts from unknown values, which may be anything (a batch of some loader); keep those of tensors."""
+    return value._replace(on_cpu=None) if isinstance(value, Unknown) else mapped(value, _wherever_unknown)
