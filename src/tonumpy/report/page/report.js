@@ -117,7 +117,7 @@ function body(finding) {
   if (finding.fix) element.append(make("p", {}, `${KINDS.find(([name]) => name === finding.kind)[1]}: ${finding.fix}`));
   if (finding.patch) element.append(patch(finding.patch));
   if (finding.evidence.length) {
-    element.append(make("h3", {}, "What it rests on"), make("ul", {}, ...finding.evidence.map((each) => make("li", {}, each))));
+    element.append(make("h3", {}, "Evidence"), make("ul", {}, ...finding.evidence.map((each) => make("li", {}, each))));
   }
   element.append(make("details", {}, make("summary", {}, `${finding.code}: ${finding.rule.summary}`),
     make("div", { class: "page" }, finding.rule.page)));
@@ -130,7 +130,7 @@ const numbered = (number, kind, ...children) =>
 function frame(finding) {
   const [first, last] = finding.frame;
   const [[row, column], [endRow, endColumn]] = [finding.start, finding.end];
-  const element = make("div", { class: "frame", tabindex: "0", role: "region", "aria-label": "The code" });
+  const element = make("div", { class: "frame", tabindex: "0", role: "region", "aria-label": "Code" });
   for (let number = first; number <= last; number++) {
     const text = [...(finding.lines[number] ?? "")];  // by code points, as columns are counted
     const from = number === row ? column - 1 : 0;
@@ -142,7 +142,7 @@ function frame(finding) {
 }
 
 function patch([first, old, fresh]) {
-  const element = make("div", { class: "frame patch", tabindex: "0", role: "region", "aria-label": "The patch" });
+  const element = make("div", { class: "frame patch", tabindex: "0", role: "region", "aria-label": "Patch" });
   old.forEach((text, index) => element.append(numbered(`${first + index} -`, "gone", text)));
   fresh.forEach((text, index) => element.append(numbered(`${first + index} +`, "come", text)));
   return element;
