@@ -92,6 +92,15 @@ def test_a_file_may_choose_the_confidence(run_tonumpy: RunTonumpy, tmp_path: Pat
     assert 'confidence: expected "high", "medium" or "low", found "sure"' in run_tonumpy("check", "-q").err
 
 
+def test_what_strict_reports_in_place_of_a_less_sure_finding_is_shown(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n")
+    options = ("--strict", "--confidence", "high")
+    assert " TNP300 " in run_tonumpy("check", "-q", *options).out
+    told = run_tonumpy("why", *options, "m.py:5").out
+    assert "  TNP101 (medium confidence): " in told
+    assert "  TNP300 (high confidence): " in told
+
+
 def test_evidence_under_each_finding(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(MODULE)
     out = run_tonumpy("check", "-q", "--confidence", "low", "--show-evidence").out

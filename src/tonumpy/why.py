@@ -12,6 +12,7 @@ from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, grounds_of, module_of, span_of
+from tonumpy.rules import all_rules
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def explain(source: Source, settings: Settings, project: Project, row: int) -> list[Explanation]:
     """The conversions that begin in a row or span it, reported or not, in the order of the text."""
-    found = check(source, settings._replace(confidence="low"), project)
+    found = _found(source, settings, project)
     seen = _seen(source, settings)
     module = module_of(source, settings, project)
     candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
@@ -82,6 +83,15 @@ def _is_candidate(node: ast.AST, candidates: list[Candidate]) -> bool:
 
 def _in(found: list[Finding], source: Source, node: ast.expr | ast.stmt) -> tuple[Finding, ...]:
     return tuple(each for each in found if source.node_start(node) <= each.start <= source.node_end(node))
+
+
+def _found(source: Source, settings: Settings, project: Project) -> list[Finding]:
+    """What there is at the lowest confidence, and what a rule reports in place of what is less sure than asked for."""
+    found = check(source, settings._replace(confidence="low"), project)
+    if settings.confidence == "low" or not any(rule.stands_in_for and settings.selects(rule) for rule in all_rules()):
+        return found
+    said = {(each.code, each.start) for each in found}
+    return [*found, *(each for each in check(source, settings, project) if (each.code, each.start) not in said)]
 
 
 def _is_in_row(node: ast.expr | ast.stmt, row: int) -> bool:
