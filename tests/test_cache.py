@@ -179,7 +179,7 @@ def test_every_setting_counts_that_can_change_a_finding() -> None:
     """What is new counts until somebody says that it does not."""
     other: dict[str, object] = {"select": ("TNP1",), "strict": True, "confidence": "low", "disable_habits": ("a",)}
     other |= {"style": "force", "ignored_here": ("TNP101",), "promises": ("a",), "extend_select": ("TNP3",)}
-    other |= {"ignore": ("TNP2",), "preview": True, "links": "needed"}
+    other |= {"ignore": ("TNP2",), "preview": True, "links": "needed", "sinks": ("a",)}
     other |= {"ignore": ("TNP2",), "observed": "seen.json", "links": "needed"}
     same = {"exclude", "force_exclude", "jobs", "baseline", "per_file_ignores", "unsafe_fixes", "cache_dir"}
     same |= {"output_format"}

@@ -12,6 +12,7 @@ import pytest
 from tonumpy import check_paths
 from tonumpy.config import Choices, ConfigError, Configuration, FileIgnores, Settings, combine, read_table
 from tonumpy.globs import USUAL_FOLDERS, Exclude
+from tonumpy.own_sinks import OwnSink
 from tonumpy.promises import OwnPromise
 from tonumpy.rules import all_rules
 
@@ -344,6 +345,7 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         "cache-dir": "kept",
         "observed": "seen.json",
         "promises": [{"function": "mylib.load", "returns": "tensor", "device": "cpu", "grad": False}],
+        "sinks": [{"function": "mylib.show", "converts": 0}],
     }
     choices = read_table(table, str(tmp_path / "pyproject.toml"))
     assert None not in choices
@@ -367,6 +369,7 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         cache_dir=os.path.relpath(tmp_path / "kept"),
         observed=os.path.relpath(tmp_path / "seen.json"),
         promises=(OwnPromise("mylib.load", ("tensor",), "cpu", "never"),),
+        sinks=(OwnSink("mylib.show", (0,)),),
     )
 
 

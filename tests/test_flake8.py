@@ -195,6 +195,7 @@ def test_files_without_candidates_import_nothing(tmp_path: Path) -> None:
         "boundary.paths",
         "config",
         "findings",
+        "formats",
         "frontends.flake8_plugin",
         "globs",
         "lazy_typing",

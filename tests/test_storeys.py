@@ -13,9 +13,9 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up; what is not named stands above all that is.
 STOREYS = """
-lazy_typing facts formats promises garbage findings globs suggestions toml_places text boundary inference.index
-inference.lattice inference.knowledge inference.habits inference.transfer inference.summaries inference.memory
-conversions inference sinks repair phrases rules config report observed pipeline why rehearsal.events
+lazy_typing facts formats promises own_sinks garbage findings globs suggestions toml_places text boundary
+inference.index inference.lattice inference.knowledge inference.habits inference.transfer inference.summaries
+inference.memory conversions inference sinks repair phrases rules config report observed pipeline why rehearsal.events
 rehearsal.standin rehearsal
 """.split()
 

@@ -19,6 +19,7 @@ from tonumpy.text.prefilter import (
     may_hold_consumers,
     may_hold_mixtures,
     may_hold_sharers,
+    may_hold_trouble,
 )
 from tonumpy.text.reading import read_regular
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from tonumpy.findings import Confidence, Links, RepairStyle, Style
+    from tonumpy.own_sinks import OwnSink
     from tonumpy.promises import OwnPromise
     from tonumpy.rules import Rule
 
@@ -92,6 +94,7 @@ class Settings(NamedTuple):
     disable_habits: tuple[str, ...] = ()
     baseline: str | None = None
     promises: tuple[OwnPromise, ...] = ()
+    sinks: tuple[OwnSink, ...] = ()
     cache_dir: str | None = None
     observed: str | None = None
 
@@ -140,7 +143,8 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
         return True
     consumers, sharers, comments = may_hold_consumers(data), may_hold_sharers(data), may_hold_comments(data)
     mixtures = consumers or may_hold_mixtures(data)
-    if not mixtures and not sharers and not comments:
+    consumers = consumers or (may_hold_trouble(data) and bool(settings().sinks))
+    if not consumers and not mixtures and not sharers and not comments:
         return False
     from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
 
@@ -186,6 +190,7 @@ class Choices(NamedTuple):
     disable_habits: tuple[str, ...] | None = None
     baseline: str | None = None
     promises: tuple[OwnPromise, ...] | None = None
+    sinks: tuple[OwnSink, ...] | None = None
     cache_dir: str | None = None
     observed: str | None = None
 
@@ -211,6 +216,7 @@ def overlay(under: Choices, over: Choices) -> Choices:
         strict=_together(over.strict, selection.strict),
         extend_exclude=_added(under.extend_exclude, over.extend_exclude),
         promises=_added(under.promises, over.promises),
+        sinks=_added(under.sinks, over.sinks),
     )
 
 
@@ -240,6 +246,7 @@ def combine(file: Choices, line: Choices) -> Settings:
         jobs=line.jobs if line.jobs is not None else limits.processes_of_repository(said.jobs or 0),
         baseline=said.baseline,
         promises=said.promises or (),
+        sinks=said.sinks or (),
         confidence=said.confidence or "medium",
         preview=said.preview or False,
         disable_habits=said.disable_habits or (),
@@ -387,6 +394,7 @@ def _limited(choices: Choices, path: str) -> Choices:
         limits.check_rows("codes", [*selected, *(code for row in ignores for code in row.codes)])
         limits.check_rows("habits", choices.disable_habits or ())
         limits.check_rows("promises", choices.promises or ())
+        limits.check_rows("sinks", choices.sinks or ())
     except ValueError as error:
         raise ConfigError(f"{path}: [tool.tonumpy] {error}") from error
     return choices
@@ -497,6 +505,12 @@ def read_jobs(value: object, _root: str = "") -> int:
     return value
 
 
+def _read_sinks(value: object, _root: str) -> tuple[OwnSink, ...]:
+    from tonumpy.own_sinks import KEYS, read_sinks  # only where there are sinks: start-up
+
+    return read_sinks(value, lambda word: _suggestion(word, KEYS))
+
+
 def _read_promises(value: object, _root: str) -> tuple[OwnPromise, ...]:
     from tonumpy.inference.lattice.dtypes import is_dtype_name  # only where there are promises: start-up
     from tonumpy.promises import KEYS, read_promises  # the same: start-up
@@ -568,6 +582,7 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "baseline": partial(_read_path, "file", "`--baseline`"),
     "observed": partial(_read_path, "file", "`--observed`"),
     "promises": _read_promises,
+    "sinks": _read_sinks,
     "cache-dir": partial(_read_path, "folder", "`--cache-dir` and TONUMPY_CACHE_DIR"),
 }
 

@@ -22,7 +22,13 @@ from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span, find_candidates
 from tonumpy.text.caught import is_shown_to_raise
 from tonumpy.text.noqa import suppress
-from tonumpy.text.prefilter import may_hold_comments, may_hold_consumers, may_hold_mixtures, may_hold_sharers
+from tonumpy.text.prefilter import (
+    may_hold_comments,
+    may_hold_consumers,
+    may_hold_mixtures,
+    may_hold_sharers,
+    may_hold_trouble,
+)
 
 if TYPE_CHECKING:
     import ast
@@ -137,7 +143,8 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
 
 def module_of(source: Source, settings: Settings, project: Project) -> Module:
     """The module that is checked, with what its settings say is believed there."""
-    module = Module(source, project, frozenset(settings.disable_habits), promises=settings.promises)
+    doubted = frozenset(settings.disable_habits)
+    module = Module(source, project, doubted, promises=settings.promises, sinks=settings.sinks)
     project.at_hand[path_of_module(source.filename)] = module
     return module
 
@@ -166,6 +173,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     of_arguments = [rule for rule in rules if "arguments" in rule.judges]
     of_operations = [rule for rule in rules if "operations" in rule.judges]
     hold_consumers = bool(of_arguments or of_operations) and may_hold_consumers(source.text)
+    hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_trouble(source.text))
     if hold_consumers or (of_operations and may_hold_mixtures(source.text)):
         from tonumpy.sinks.trouble import Trouble  # only for files that may hold such: start-up
 
@@ -240,7 +248,7 @@ def _arguments(module: Module, trouble: Trouble) -> list[ImplicitConversion]:
     from tonumpy.sinks.objectives import find_given  # the same: start-up
     from tonumpy.sinks.stores import find_stores, infer_stores  # the same: start-up
 
-    sites = [site for site in find_given(module.source, trouble) if not is_shown_to_raise(site)]
+    sites = [site for site in find_given(module, trouble) if not is_shown_to_raise(site)]
     stores = [site for site in find_stores(module.source, trouble) if not is_shown_to_raise(site)]
     given = infer_implicit(module, sites) if sites else []
     return [*given, *infer_stores(module, stores)] if stores else given

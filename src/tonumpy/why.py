@@ -53,7 +53,7 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
         answer = Answer("memory", f"{shares(each)} on the CPU", (), remedy)
         explanations.append(Explanation(start, source.text_of(each.argument), _at(found, start), (answer,)))
     trouble = Trouble(source)
-    sites = [each for each in find_given(source, trouble) if _is_in_row(each.call, row)]
+    sites = [each for each in find_given(module, trouble) if _is_in_row(each.call, row)]
     operations = [each for each in find_operations(source, trouble) if _is_in_row(each.node, row)]
     for conversion in (*infer_implicit(module, sites), *infer_mixtures(module, operations)):
         start, _ = span_of(conversion, source)

@@ -32,6 +32,7 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
         f"# read from {visible(origin or 'no file')}",
         f"# rules: {rules or 'none'}",
         f"# promises: {', '.join(each.function for each in settings.promises) or 'none'}",
+        f"# sinks: {', '.join(each.function for each in settings.sinks) or 'none'}",
         "[tool.tonumpy]",
         f"select = {_list(settings.select)}",
         f"extend-select = {_list(settings.extend_select)}",

@@ -27,6 +27,7 @@ from tonumpy.inference.summaries.observing import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
+from tonumpy.sinks.own import OwnSinks
 from tonumpy.text.candidates import ReturnSite, handed_over
 from tonumpy.text.recursion import note_cut
 
@@ -66,28 +67,30 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
 
+    own = OwnSinks(module) if module.sinks else None
+
     def may_be_found(group: Items[Site | ReturnSite], observed: Observations) -> bool:
-        return any(_in_trouble(site, observed) for site in group)
+        return any(_in_trouble(site, observed, own) for site in group)
 
     observed = observe(module, sites, MAX_STATEMENTS, may_be_found=may_be_found)
     found = []
     for site in sites:
-        in_trouble = _in_trouble(site, observed)
+        in_trouble = _in_trouble(site, observed, own)
         if in_trouble:
             first, *others = in_trouble
             found.append(first._replace(others=tuple(others)))
     return found
 
 
-def _in_trouble(site: Site | ReturnSite, observed: Observations) -> list[ImplicitConversion]:
+def _in_trouble(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:
     """What a call converts that is in trouble; where nothing is, what would be without habits."""
     seen = observed.get(id(site.call))
-    conversions = [] if seen is None else list(_conversions(site, seen))
+    conversions = [] if seen is None else list(_conversions(site, seen, own))
     in_trouble = [each for each in conversions if each.never or each.trouble]
     return in_trouble or [each for each in conversions if each.without_habits().trouble]
 
 
-def _conversions(site: Site | ReturnSite, seen: Observation) -> Iterator[ImplicitConversion]:
+def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | None) -> Iterator[ImplicitConversion]:
     if isinstance(site, ReturnSite):
         yield from _given_back(site, seen)
         return
@@ -97,6 +100,7 @@ def _conversions(site: Site | ReturnSite, seen: Observation) -> Iterator[Implici
         converted = () if consumer is None else _handed_on(site.call, consumer, seen.arguments)
     else:
         function, consumer = site.call.func, _consumer(site.call, seen.receiver)
+        consumer = own.consumer(site.call) if consumer is None and own is not None else consumer
         converted = () if consumer is None else _given(site.call, consumer, seen.arguments)
     if consumer is not None:
         for node, given, of_items, refusal in converted:

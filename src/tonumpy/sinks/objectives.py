@@ -12,21 +12,28 @@ from tonumpy.inference.index.references import class_around
 from tonumpy.inference.knowledge.scipy_optimizers import functions_given, is_optimizer
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.calls import find_consumers, imported
+from tonumpy.sinks.own import OwnSinks
 from tonumpy.text import candidates
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tonumpy.inference.index.module import Module
     from tonumpy.sinks.shapes import Names
     from tonumpy.sinks.trouble import Trouble
     from tonumpy.text.candidates import ReturnSite, Scope, Site
     from tonumpy.text.source import Source
 
 
-def find_given(source: Source, trouble: Trouble) -> list[Site | ReturnSite]:
-    """What may give a tensor to a function of another library, or to SciPy as a result."""
-    return [*find_consumers(source, trouble), *find_objectives(source, trouble)]
+def find_given(module: Module, trouble: Trouble) -> list[Site | ReturnSite]:
+    """What may give a tensor to a function of another library, to SciPy as a result, or to a sink of the settings."""
+    source = module.source
+    found: list[Site | ReturnSite] = [*find_consumers(source, trouble), *find_objectives(source, trouble)]
+    if not module.sinks:
+        return found
+    known = {id(site.call) for site in found}
+    return [*found, *(site for site in OwnSinks(module).sites() if id(site.call) not in known)]
 
 
 def find_objectives(source: Source, trouble: Trouble) -> list[ReturnSite]:

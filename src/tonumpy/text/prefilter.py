@@ -47,6 +47,13 @@ def may_hold_consumers(text: str | bytes) -> bool:
     return "torch" in text and _imports_consumer(text) and any(map(text.__contains__, TROUBLE))
 
 
+def may_hold_trouble(text: str | bytes) -> bool:
+    """Whether something may be said of where a tensor is, or whether it requires grad."""
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    return "torch" in text and any(map(text.__contains__, TROUBLE))
+
+
 def may_hold_mixtures(text: str | bytes) -> bool:
     """Whether an array and a tensor may meet in an operation that raises whatever the tensor is like."""
     if isinstance(text, bytes):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.bindings import Import
     from tonumpy.inference.index.reading import Reading
     from tonumpy.inference.index.repository import Repositories
+    from tonumpy.own_sinks import OwnSink
     from tonumpy.promises import OwnPromise
 
     _T = TypeVar("_T")
@@ -54,12 +55,14 @@ class Module:
         project: Modules,
         disabled_habits: frozenset[str] = frozenset(),
         promises: tuple[OwnPromise, ...] = (),
+        sinks: tuple[OwnSink, ...] = (),
         reading: Reading | None = None,
     ) -> None:
         """`reading` is told what is read of a module that is followed, where that is recorded."""
         self._source = source
         self.reading = reading
         self.promises = promises  # those that hold where this module is checked
+        self.sinks = sinks  # the same
         self.disabled_habits = disabled_habits  # those that are not believed where this module is checked
         self.filename = source.filename
         self.project = project
