@@ -201,6 +201,22 @@ def test_the_work_of_every_rule_grows_with_the_code(name: str) -> None:
     grows_with_the_code(work_of, FIRST.get(name, 6))
 
 
+def test_a_text_is_searched_once_for_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not for each conversion in it, which no count of calls would show: the search is one of them."""
+    asked = []
+    says = Source._says
+
+    def noted(source: Source, pattern: str) -> bool:
+        asked.append((source, pattern))
+        return says(source, pattern)
+
+    monkeypatch.setattr(Source, "_says", noted)
+    inner = times(20, lambda i: f"    def g{i}(y):\n        return y.numpy()\n\n")
+    check_source(module(function(inner)), "module.py")
+    assert asked
+    assert len({(id(source), pattern) for source, pattern in asked}) == len(asked)
+
+
 @pytest.mark.parametrize("name", NESTED)
 def test_the_work_grows_with_the_depth(name: str) -> None:
     """No level may multiply the work, which twice the depth would show a hundredfold. A power is allowed here: Python

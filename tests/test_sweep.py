@@ -511,6 +511,17 @@ def test_a_repository_reads_no_file_of_the_machine_and_ends_no_run(sweep: Sweep,
     assert not [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("tonumpy-sweep-")]
 
 
+def test_nothing_is_left_among_the_temporary_files(tmp_path: Path) -> None:
+    repository(tmp_path / "deep", {"d/" * 1_010 + "a.py": FLAGGED})
+    (tmp_path / "list.txt").write_text("deep\n")
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-m", "tonumpy", "sweep", "--workers", "1", "list.txt", "out"]
+    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=120)
+    assert done.returncode == 1, done.stderr
+    assert os.listdir(tmp_path / "temporary") == []
+
+
 def test_a_full_disk_ends_the_run_and_loses_nothing(sweep: Sweep, tmp_path: Path) -> None:
     repository(tmp_path / "all" / "one", {"a.py": FLAGGED})
     repository(

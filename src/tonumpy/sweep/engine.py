@@ -79,7 +79,7 @@ class Engine:
     def __enter__(self) -> Engine:
         for name in ("distributed", "asyncio"):  # which tells of what nobody waits for once the run is interrupted
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        self._stack.enter_context(dask.config.set(_SETTINGS))
+        self._stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": self._scratch}))
         try:
             if self._scheduler is None:
                 self._start_cluster()

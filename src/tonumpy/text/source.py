@@ -153,6 +153,15 @@ class Source:
 
     def says(self, pattern: str) -> bool:
         """Whether the text holds what a pattern looks for, other than in a comment or in an example of a docstring."""
+        if pattern not in self._said:  # it may be asked for each of many candidates
+            self._said[pattern] = self._says(pattern)
+        return self._said[pattern]
+
+    @cached_property
+    def _said(self) -> dict[str, bool]:
+        return {}
+
+    def _says(self, pattern: str) -> bool:
         stop = -1  # an offset from which on its line is a comment or an example
         for match in re.finditer(pattern, self.text):
             start = self.text.rfind("\n", max(stop, 0), match.start()) + 1
