@@ -144,12 +144,14 @@ class Conversion(NamedTuple):
 
     @property
     def may_raise_by_grad(self) -> bool:
-        """Neither is it proved to have none, nor is the error caught and made good."""
-        return not self.grad_is_proved and OF_GRAD not in errors_caught(self.candidate)
+        """Neither is it proved to have none, nor is the error caught and made good, nor left to who asks for it."""
+        is_chosen = self.candidate.is_left_to_callers
+        return not self.grad_is_proved and not is_chosen and OF_GRAD not in errors_caught(self.candidate)
 
     @property
     def may_raise_by_device(self) -> bool:
-        return not self.device_is_proved and OF_DEVICE not in errors_caught(self.candidate)
+        is_chosen = self.candidate.is_left_to_callers
+        return not self.device_is_proved and not is_chosen and OF_DEVICE not in errors_caught(self.candidate)
 
     @property
     def is_complete(self) -> bool:

@@ -122,7 +122,13 @@ def _answers(conversion: Conversion | ImplicitConversion) -> tuple[Answer, ...]:
         _grad(conversion, of("grad")),
         Answer("grad mode", mode, of("grad mode")),
         *_representation(conversion, of("dtype")),
+        *_left_to_callers(conversion),
     )
+
+
+def _left_to_callers(conversion: Conversion | ImplicitConversion) -> list[Answer]:
+    is_left = isinstance(conversion, Conversion) and conversion.candidate.is_left_to_callers
+    return [Answer("force", "a parameter of the function, so its caller chooses")] if is_left else []
 
 
 def _kind(conversion: Conversion | ImplicitConversion) -> Answer:
@@ -157,7 +163,7 @@ def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ..
     remedy = "`.detach()`, or compute it under `torch.no_grad()`"
     if conversion.requires_grad:
         return Answer("grad", "requires grad", grounds, remedy)
-    if conversion.requires_grad is None and isinstance(conversion, ImplicitConversion) and conversion.learns:
+    if conversion.requires_grad is None and conversion.learns:
         text = "computed from model parameters: requires grad unless all of them are frozen"
         return Answer("grad", text, grounds, remedy)
     if conversion.requires_grad is None:

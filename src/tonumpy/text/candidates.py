@@ -69,6 +69,18 @@ class Candidate(NamedTuple):
         given = [keyword.value for keyword in self.call.keywords if keyword.arg == "force"]
         return any(isinstance(value, ast.Constant) and value.value is True for value in given)
 
+    @property
+    def is_left_to_callers(self) -> bool:
+        """`x.numpy(force=force)`, where that is a parameter of the function, and nothing else: who calls it chooses."""
+        given = [keyword.value for keyword in self.call.keywords if keyword.arg == "force"]
+        function = self.scopes[-1]
+        if not given or not isinstance(given[0], ast.Name) or not isinstance(function, _FUNCTIONS):
+            return False
+        name, taken = given[0].id, function.args
+        parameters = (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)
+        is_bound = any(isinstance(each, ast.Name) and each.id == name for each in _stored_in(function))
+        return any(each.arg == name for each in parameters) and not is_bound
+
 
 class Site(NamedTuple):
     """A call of any function, with what is said of its place under Candidate."""
@@ -267,6 +279,10 @@ def _search_expression(
             stack.append((node.body, string, (*here, *_guards_of(node.test, "body")), False))
         else:
             stack.extend((child, string, here, False) for child in reversed(children))
+
+
+def _stored_in(function: ast.AST) -> list[ast.AST]:
+    return [each for each in ast.walk(function) if isinstance(getattr(each, "ctx", None), ast.Store)]
 
 
 def _may_convert(call: ast.Call) -> bool:
