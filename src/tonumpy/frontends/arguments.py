@@ -271,7 +271,7 @@ _COMMANDS = {
 _CONFIDENCE = "minimum confidence to report (default: medium)"
 _UNSAFE = "also apply unsafe fixes, such as those on values of unknown type"
 
-_OBSERVED = "the record of `tonumpy rehearse --observations FILE`: what runs have seen"
+_OBSERVED = "use this record of `tonumpy rehearse --observations FILE` as evidence"
 _UNSAFE_SEEN = "with --fix also repair where the function may give of an array something else than of a tensor"
 
 
@@ -308,7 +308,7 @@ def _add_selection(parser: argparse.ArgumentParser, *, confidence: bool = True) 
     group.add_argument("--ignore", help="skip these codes", **codes)
     if confidence:
         group.add_argument("--confidence", choices=CONFIDENCES, help=_CONFIDENCE)
-    group.add_argument("--links", choices=LINKS, help="repair by both links, or by those not proved to be needless")
+    group.add_argument("--links", choices=LINKS, help="add both links, or only those not proved needless")
     group.add_argument(
         "--per-file-ignores",
         action="extend",

@@ -65,7 +65,7 @@ class Plugin:
             choices=("both", "needed"),
             default=None,
             parse_from_config=True,
-            help="Advise both links (the default), or those that are not proved to be needless.",
+            help="Advise both links (the default), or only those not proved needless.",
         )
 
     @classmethod
