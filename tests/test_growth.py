@@ -211,7 +211,7 @@ def test_a_text_is_searched_once_for_a_pattern(monkeypatch: pytest.MonkeyPatch) 
         return says(source, pattern)
 
     monkeypatch.setattr(Source, "_says", noted)
-    inner = times(20, lambda i: f"    def g{i}(y):\n        return y.numpy()\n\n")
+    inner = times(20, lambda i: f"    def g{i}(y):\n        return y.detach().cpu().numpy()\n\n")
     check_source(module(function(inner)), "module.py")
     assert asked
     assert len({(id(source), pattern) for source, pattern in asked}) == len(asked)
