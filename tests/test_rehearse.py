@@ -242,6 +242,17 @@ def test_codes_and_comments_count_as_in_a_check(tmp_path: Path) -> None:
     assert rehearse(tmp_path, "--ignore", "TNP102", "--", "learn.py").findings == []
 
 
+@needs_torch
+def test_a_file_outside_of_the_folder_at_hand_is_not_repaired(tmp_path: Path) -> None:
+    text = f"{LEARN}weight.numpy()\n"
+    (tmp_path / "learn.py").write_text(text)
+    (tmp_path / "here").mkdir()
+    result = tonumpy(tmp_path / "here", "rehearse", "--fix", "--", "../learn.py")
+    assert result.code == 2
+    assert "learn.py: error: is outside of the folder at hand, so it is not repaired" in result.err
+    assert (tmp_path / "learn.py").read_text() == text
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

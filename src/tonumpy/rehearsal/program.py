@@ -9,7 +9,8 @@ import os
 import sys
 
 if __name__ == "__main__":
-    del sys.path[0]  # the folder of this file
+    if sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
+        del sys.path[0]
     if sys.argv[1] not in sys.path:
         from importlib.util import find_spec
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from types import CodeType, TracebackType
     from typing import NoReturn
 
+# Whether Python puts the folder of a program before all others, which `-P` and `-I` forbid.
+PUTS_FOLDER = not (sys.flags.isolated or getattr(sys.flags, "safe_path", False))
 NOT_STARTED = 2
 NOT_STARTED_MARK = "not-started"  # the name of the file that says why
 
@@ -84,7 +87,8 @@ def _prepared(words: list[str]) -> Callable[[], None]:
     if words[:1] == ["-m"]:
         if len(words) < 2:
             raise NotStartedError("-m: the name of a module is missing")
-        sys.path.insert(0, os.getcwd())
+        if PUTS_FOLDER:
+            sys.path.insert(0, os.getcwd())
         sys.argv = ["-m", *words[2:]]
         code, spec = _module_named(words[1])
         sys.argv[0] = code.co_filename
@@ -96,7 +100,8 @@ def _prepared(words: list[str]) -> Callable[[], None]:
         code, spec = _module_named("__main__", is_main=True)
         return _runner(code, code.co_filename, spec)
     path = os.path.abspath(script)
-    sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
+    if PUTS_FOLDER:
+        sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     try:
         with open(path, "rb") as stream:
             text = stream.read()
