@@ -42,9 +42,7 @@ def test_each_table_is_of_a_library_that_a_file_is_parsed_for() -> None:
 
 
 def test_only_the_tables_of_what_is_imported_are_read() -> None:
-    code = (
-        "import torch\nimport matplotlib.pyplot as plt\n\n\ndef f(x: torch.Tensor):\n    plt.plot(x.cuda())\n"
-    )
+    code = "import torch\nimport matplotlib.pyplot as plt\n\n\ndef f(x: torch.Tensor):\n    plt.plot(x.cuda())\n"
     program = (
         "import sys\nread = []\n"
         "sys.addaudithook(lambda event, given: read.append(str(given[0])) if event == 'open' else None)\n"

@@ -179,3 +179,27 @@ OUTPUTS = """
 def test_outputs_may_have_any_size(tmp_path: Path) -> None:
     done = run(OUTPUTS, tmp_path)
     assert (done.code, done.output) == (0, "ok\n"), done.errors
+
+
+SHARED = """
+    import torch
+    position, frames, copies, last = torch.zeros(2), [], [], None
+    for step in range(4):
+        position.add_(1)
+        frames.append(position.numpy())  # shared
+        copies.append(position.numpy().copy())
+        last = position.numpy()
+    parts = [torch.full((2,), float(step)).numpy() for step in range(4)]
+    other = torch.zeros(2)
+    for step in range(4):
+        other.add_(1)
+        last = other.numpy()
+        torch.optim.SGD([torch.nn.Parameter(other)], lr=1.0)
+"""
+
+
+def test_arrays_that_are_kept_and_overwritten_are_told_of(tmp_path: Path) -> None:
+    done = run(SHARED, tmp_path)
+    assert done.code == 0, done.errors
+    shared = {told.row for told in done.told if told.way == "shared write"}
+    assert shared == {row for row, line in enumerate(textwrap.dedent(SHARED).splitlines(), 1) if "# shared" in line}

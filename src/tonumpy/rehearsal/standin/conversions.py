@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.events import Event
+from tonumpy.rehearsal.standin.sharing import Sharing
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.events import Observer, Reason, Way
@@ -24,6 +25,7 @@ class Conversions:
 
     def __init__(self, observer: Observer, stacks: Stacks, names: Names, *, stop: bool) -> None:
         self._names = names
+        self._sharing = Sharing(observer)
         self._observer = observer
         self._stacks = stacks
         self._stop = stop
@@ -56,8 +58,11 @@ class Conversions:
             except (TypeError, RuntimeError) as refusal:
                 error = refusal
         told = None if error is None else (type(error).__name__, self._names.in_text(str(error)))
-        self._observer(event(tensor, way, reasons, told, self._stacks), tensor)
+        happened = event(tensor, way, reasons, told, self._stacks)
+        self._observer(happened, tensor)
         if error is None:
+            if tensor.is_cpu:
+                self._sharing.note(tensor, made, happened)
             return made
         if self._stop:
             raise type(error)(self._names.in_text(str(error))) from None

@@ -68,6 +68,9 @@ def wrapped(tensor: Any) -> Any:
 
 def patch(patches: Patches, seen: Any, inner: Callable[[Any], Any]) -> None:
     """Make sparse tensors of the stand-in until `patches` are restored."""
+    checks = torch.sparse.check_sparse_tensor_invariants
+    if not checks.is_enabled():
+        checks.disable()  # they are, and torch would warn that nobody has said so
     patches.replace(SparseTensor, "device", property(lambda self: seen))  # noqa: ARG005
     for name in _FACTORIES:
         patches.replace(torch, name, _factory(getattr(torch, name), inner))
