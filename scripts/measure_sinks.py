@@ -11,6 +11,7 @@ writes nothing: it tries the calls of the table (every Nth, with --every N) and 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -135,7 +136,8 @@ def main() -> int:
             status |= os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             continue
         for name in (library.root, *library.modules, *ALSO.get(library.root, ())):
-            importlib.import_module(name)  # before anything is confined
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)  # before anything is confined
         if arguments.check:
             table = json.loads(path_of(library).read_text("utf-8"))["functions"]
             names = differing(library, table, arguments.every, folder)

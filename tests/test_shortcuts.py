@@ -177,6 +177,8 @@ def test_no_file_with_a_consumer_is_passed_over(sources: list[Source]) -> None:
         ("import os, \\\r\n    numpy\r\n", True),
         ("from numpy import (\n    median,\n)", True),
         ("def f():\n    from matplotlib import pyplot", True),
+        ("import json\njson.dumps(x)", True),
+        ("import json\njson.load(x)", False),
         ("import os\n# numpy", False),
         ("import os\nx = 'numpy'", False),
         ("import os", False),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Run = Callable[["Call"], bool]  # whether a call works with arrays
 
 MAX_TRIALS = 160
-SECONDS = 5.0  # of search
+SECONDS = 3.0  # of search
 MAX_CALLS = 3  # that are measured, of those that work
 _MAX_OPTIONAL = 14  # parameters with a default that are tried
 # Where the result goes, where nobody puts a tensor, and what an array stands for by its dtype.
@@ -81,9 +81,9 @@ def _documented(function: Callable[..., Any]) -> list[Parameter]:
             is_required = False
         elif part == "*":
             kind = inspect.Parameter.KEYWORD_ONLY
-        elif name is not None and not name[0].isdigit():
+        elif name is not None and not name[0].isdigit() and name[0] != "self":
             found.append(Parameter(name[0], kind, is_required and "=" not in part))
-    return found
+    return found or [Parameter("x", inspect.Parameter.POSITIONAL_ONLY, True)]
 
 
 # What parameters are given by their names, before arrays are tried or in place of them.
@@ -101,7 +101,7 @@ _BY_NAME = [
     (r"\w*dtype|typ", "'float32'"),
     (r"mode|method|kind|how|name|title|text|\w*label|tag|s|key|column|field\w*|fmt|format|columns", "'a' 'same'"),
     (r"sr|fs|sample_rate|samplerate|rate|sampling_rate|orig_sr|target_sr", "16000 8000"),
-    (r"n|k|num|order|deg\w*|N|M|n_\w+|num_\w+|sigma\w*|window\w*|indices\w*|level|radius|\w*step|d", "2 1 3 0.5"),
+    (r"n|k|num|\w*order|deg\w*|N|M|n_\w+|num_\w+|sigma\w*|window\w*|indices\w*|level|radius|\w*step|d", "2 1 3 0.5"),
     (r"q|alpha|p|scale|factor|thresh\w*|eps\w*|maxval|angle|rotation_angle", "0.5 2 50"),
     (r"y|y_true|labels?\w*|target\w*|classes|group\w*|cluster\w*|labels_true|labels_pred|y_pred", "ARRAYS"),
     (r"y_score|y_prob\w*|y_proba", "ARRAYS"),

@@ -32,6 +32,26 @@ class Library(NamedTuple):
     walks: bool = True  # through the modules inside; not where these are the library's own business
 
 
+# Of scikit-learn's modules those whose functions and estimators users call.
+SKLEARN = tuple(
+    f"sklearn.{name}"
+    for name in (
+        *("metrics", "metrics.pairwise", "metrics.cluster", "cluster", "decomposition", "linear_model", "svm"),
+        *("tree", "neighbors", "preprocessing", "manifold", "mixture", "naive_bayes", "neural_network"),
+        *("discriminant_analysis", "ensemble", "gaussian_process", "covariance", "cross_decomposition"),
+        *("kernel_ridge", "isotonic", "calibration", "feature_selection", "model_selection", "random_projection"),
+        *("kernel_approximation", "impute", "dummy", "utils", "multiclass", "pipeline", "inspection"),
+    )
+)
+# And of SciPy's: what is inside of them is deprecated, or their own.
+SCIPY = tuple(
+    f"scipy.{name}"
+    for name in (
+        *("linalg", "stats", "stats.mstats", "stats.qmc", "signal", "signal.windows", "ndimage", "spatial", "special"),
+        *("spatial.distance", "spatial.transform", "fft", "fftpack", "interpolate", "optimize", "io", "io.wavfile"),
+        *("cluster.hierarchy", "cluster.vq", "sparse", "sparse.linalg", "sparse.csgraph", "integrate"),
+    )
+)
 _FIGURE = "a figure takes sizes, and arrays would be such"
 _ARTIST = "its axes make it"
 _FILE = "it needs a file"
@@ -45,15 +65,18 @@ LIBRARIES: tuple[Library, ...] = (
         ("numpy.einsum('i,i', v, v)", "only a pattern that fits the arrays works"),
         ("numpy.random.choice(v)", "a method of an object that is made at import"),
     )),
-    Library("scipy", modules=("scipy.io.wavfile",), trials=(
+    Library("scipy", modules=SCIPY, walks=False, trials=(
         ("scipy.stats.norm.pdf(v)", "a method of an object that is made at import"),
         ("scipy.stats.norm.cdf(v)", "as norm.pdf"),
         ("scipy.stats.norm.logpdf(v)", "as norm.pdf"),
         ("scipy.stats.norm.ppf(v)", "as norm.pdf"),
-        ("scipy.io.savemat(file, {'a': 1})", "a dict of arrays is asked for"),
+        ("scipy.io.savemat(file, v)", "a dict of arrays is asked for"),
         ("scipy.io.wavfile.write(wav, 16000, v)", "the rate stands between file and data"),
     )),
-    Library("sklearn", "scikit-learn"),
+    Library("sklearn", "scikit-learn", walks=False, modules=SKLEARN, things=(
+        Thing("LogisticRegression", "linear_model.LogisticRegression().fit(x, y)", "it learns from labels, as most do"),
+        Thing("PCA", "decomposition.PCA(2).fit(x)", "it transforms, as those do that learn without labels"),
+    )),
     Library("matplotlib", modules=(
         "matplotlib.pyplot", "matplotlib.figure", "matplotlib.patches", "matplotlib.collections", "matplotlib.lines",
         "matplotlib.image", "matplotlib.colors", "matplotlib.animation", "matplotlib.tri", "matplotlib.mlab",
@@ -83,51 +106,56 @@ LIBRARIES: tuple[Library, ...] = (
         Thing("Image", "Image.new('RGB', (8, 8))", "it is made by a function, of a size"),
         Thing("ImageDraw", "ImageDraw.Draw(Image.new('RGB', (8, 8)))", "it draws on an image"),
     )),
-    Library("polars", things=()),
-    Library("networkx", trials=()),
-    Library("skimage", "scikit-image"),
+    Library("polars", walks=False),
+    Library("networkx", walks=False, methods=False),
+    Library("skimage", "scikit-image", methods=False),
     Library("imageio", modules=("imageio.v2", "imageio.v3"), trials=(
         ("imageio.imwrite(png, u)", "the name of a file says its format"),
         ("imageio.imsave(png, u)", "as imwrite"),
-        ("imageio.mimsave(gif, u)", "as imwrite"),
-        ("imageio.mimwrite(gif, u)", "as imwrite"),
+        ("imageio.mimsave(gif, n)", "as imwrite"),
+        ("imageio.mimwrite(gif, n)", "as imwrite"),
         ("imageio.v2.imwrite(png, u)", "as imwrite"),
         ("imageio.v2.imsave(png, u)", "as imwrite"),
-        ("imageio.v2.mimsave(gif, u)", "as imwrite"),
-        ("imageio.v2.mimwrite(gif, u)", "as imwrite"),
+        ("imageio.v2.mimsave(gif, n)", "as imwrite"),
+        ("imageio.v2.mimwrite(gif, n)", "as imwrite"),
         ("imageio.v3.imwrite(png, u)", "as imwrite"),
     ), things=(Thing("get_writer", "imageio.get_writer(file + '.gif')", _FILE),)),
-    Library("statsmodels", modules=("statsmodels.api", "statsmodels.tsa.api", "statsmodels.stats.api")),
+    Library("statsmodels", modules=(
+        "statsmodels.api", "statsmodels.tsa.api", "statsmodels.stats.api", "statsmodels.nonparametric.api",
+    ), walks=False, methods=False),
     Library("h5py", things=(
         Thing("File", "h5py.File(file, 'w')", _FILE),
         Thing("Group", "h5py.File(file, 'w').create_group('a')", _FILE),
         Thing("Dataset", "h5py.File(file, 'w').create_dataset('a', data=v)", _FILE),
     ), trials=(
-        ("*.create_dataset('a', data=v)", "`**kwds` says no names"),
-        ("*.require_dataset('a', (6,), 'f', data=v)", "`**kwds` says no names"),
+        ("h5py.File.create_dataset('a', data=v)", "`**kwds` says no names"),
+        ("h5py.File.require_dataset('a', (6,), 'f', data=v)", "`**kwds` says no names"),
     )),
-    Library("plotly", modules=("plotly.express", "plotly.graph_objects", "plotly.figure_factory"), things=(
+    Library("plotly", modules=("plotly.express", "plotly.graph_objects"), walks=False, methods=False, things=(
         Thing("Figure", "graph_objects.Figure()", "a figure takes traces, no arrays"),
     )),
-    Library("xarray"),
-    Library("zarr"),
+    Library("xarray", walks=False),
+    Library("zarr", walks=False),
     Library("tensorboardX", things=(Thing("SummaryWriter", "tensorboardX.SummaryWriter(file)", _FILE),)),
     Library("torch.utils.tensorboard", "tensorboard", things=(
         Thing("SummaryWriter", "SummaryWriter(file)", _FILE),
     )),
-    Library("wandb"),
+    Library("wandb", walks=False, methods=False),
     Library("gymnasium", modules=("gymnasium.spaces",), things=(
         Thing("Box", "spaces.Box(0, 1, (6,))", "a space has bounds and a shape"),
         Thing("Discrete", "spaces.Discrete(6)", "a space has a size"),
         Thing("MultiDiscrete", "spaces.MultiDiscrete([4, 4, 4, 4, 4, 4])", "a space has a size"),
         Thing("MultiBinary", "spaces.MultiBinary(6)", "a space has a size"),
     )),
-    Library("shap"),
+    Library("shap", walks=False, methods=False),
     Library("lime", modules=("lime.lime_tabular", "lime.lime_image")),
-    Library("umap", "umap-learn"),
-    Library("xgboost"),
-    Library("lightgbm"),
-    Library("catboost"),
+    Library("umap", "umap-learn", walks=False),
+    Library("xgboost", walks=False, things=(
+        Thing("XGBClassifier", "xgboost.XGBClassifier(n_estimators=2)", "a hundred trees take long to fit"),
+        Thing("XGBRegressor", "xgboost.XGBRegressor(n_estimators=2)", "as XGBClassifier"),
+    )),
+    Library("lightgbm", walks=False),
+    Library("catboost", walks=False),
     Library("faiss", "faiss-cpu", things=(
         Thing("IndexFlatL2", "trained(faiss.IndexFlatL2(4))", "an index has a dimension"),
         Thing("IndexFlatIP", "trained(faiss.IndexFlatIP(4))", "an index has a dimension"),
@@ -138,20 +166,23 @@ LIBRARIES: tuple[Library, ...] = (
     )),
     Library("annoy", things=(
         Thing("AnnoyIndex", "annoy.AnnoyIndex(4, 'angular')", "an index has a dimension and a metric"),
+    ), trials=(
+        ("annoy.AnnoyIndex.add_item(0, r)", "no signature says what it takes"),
+        ("annoy.AnnoyIndex.get_nns_by_vector(r, 1)", "no signature says what it takes"),
     )),
     Library("librosa", modules=("librosa.feature", "librosa.effects", "librosa.onset", "librosa.beat")),
     Library("soundfile", trials=(("soundfile.write(wav, v, 16000)", "the name of a file says its format"),)),
-    Library("trimesh"),
+    Library("trimesh", methods=False),
     Library("bokeh", modules=("bokeh.plotting", "bokeh.models"), things=(
         Thing("figure", "plotting.figure()", "a figure takes settings, no arrays"),
     ), methods=False),
-    Library("altair"),
-    Library("netCDF4"),
-    Library("numba"),
-    Library("cvxpy"),
-    Library("onnxruntime"),
-    Library("open3d"),
-    Library("pyvista"),
+    Library("altair", walks=False, methods=False),
+    Library("netCDF4", walks=False),
+    Library("numba", walks=False, methods=False),
+    Library("cvxpy", walks=False, methods=False),
+    Library("onnxruntime", walks=False, methods=False),
+    Library("open3d", modules=("open3d.utility", "open3d.geometry"), walks=False, methods=False),
+    Library("pyvista", walks=False, methods=False),
     Library("json", plain=True, methods=False, trials=(("json.dump(v, handle)", "a file is asked for that is open"),)),
     Library("csv", plain=True, things=(
         Thing("writer", "csv.writer(open(file, 'w'))", _FILE),

@@ -93,7 +93,10 @@ def _is_of(value: object, root: str, module: ModuleType) -> bool:
     home = getattr(value, "__module__", None)
     if not home or not isinstance(home, str):
         home = type(value).__module__ if not inspect.isbuiltin(value) else module.__name__
-        return home.partition(".")[0].lstrip("_") in (root, "builtins") or home == module.__name__
+        is_own = home.partition(".")[0].lstrip("_") in (root, "builtins") or home == module.__name__
+        return is_own or (type(value).__name__ == "ufunc" and hasattr(module, "__all__"))
+    if home.startswith("_") and hasattr(module, "__all__"):
+        return True  # of a compiled module
     return home.partition(".")[0].lstrip("_") == root or home == module.__name__
 
 

@@ -197,12 +197,12 @@ def same(one: object, other: object) -> bool:
     root = type(one).__module__.partition(".")[0]
     if root == "pandas" and hasattr(one, "equals"):
         return bool(one.equals(other))
-    if root in ("matplotlib", "mpl_toolkits", "sklearn", "seaborn", "plotly"):
+    if root in ("matplotlib", "mpl_toolkits", "sklearn", "seaborn", "plotly") or hasattr(one, "fit"):
         return True  # a drawing or an estimator: what was given to it is copied there
     if root == "h5py":
         return same(one[...], other[...])  # type: ignore[index]
     try:
-        return bool(one == other)
+        return bool(one == other or (one != one and other != other))  # not a number
     except Exception:
         return False  # objects that cannot be compared: nothing is promised of them
 

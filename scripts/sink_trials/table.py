@@ -60,7 +60,7 @@ def table_of(library: Library, rows: list[Row]) -> tuple[dict[str, list[str] | s
             for alias in row.get("aliases", ()):
                 functions[alias.removeprefix(f"{library.root}.")] = name
     for method, owners in methods.items():
-        functions.update(of_methods(method, owners, library.things[0].name if library.things else ""))
+        functions.update(of_methods(method, owners, [thing.name for thing in library.things]))
     return functions, dict(counts)
 
 
@@ -80,26 +80,30 @@ def _merged(rows: list[Row], counts: Counter[str]) -> list[Row]:
     return list(merged.values())
 
 
-def of_methods(method: str, owners: dict[str, tuple[list[str], bool]], first: str) -> dict[str, list[str] | str]:
-    """`*#method` is what an object does whose class is not known: what the first of the library's things does, which is
-    what its users mostly have, or where nine in ten of those that take an array agree, one argument at a time. Those
-    that differ have a line of their own."""
+def of_methods(method: str, owners: dict[str, tuple[list[str], bool]], things: list[str]) -> dict[str, list[str] | str]:
+    """`*#method` is what an object does whose class is not known: what the first of the library's things does that has
+    such, which is what its users mostly have, or what nine in ten of those do that take an array, one argument at a
+    time. Those that differ have a line of their own."""
     taking = {owner: entry for owner, (entry, accepts) in owners.items() if accepts}
     if not taking:
         return {}
-    heads = Counter(head_of(text) for entry in taking.values() for text in entry)
-    common = [
-        next(text for entry in taking.values() for text in entry if head_of(text) == head)
-        for head, count in heads.items()
-        if count * 10 >= len(taking) * 9
-    ]
-    common = taking.get(first, common)
+    places: dict[str, list[str]] = {}
+    for entry in taking.values():
+        for text in entry:
+            places.setdefault(text.partition(" ")[0], []).append(text)
+    common = [_usual(texts) for texts in places.values() if len(texts) * 10 >= len(taking) * 9]
+    common = next((taking[name] for name in things if name in taking), common)
     wanted = sorted(map(head_of, common))
     found: dict[str, list[str] | str] = {f"*#{method}": common} if common else {}
     for owner, entry in taking.items():
         if sorted(map(head_of, entry)) != wanted:
             found[f"{owner}#{method}"] = entry
     return found
+
+
+def _usual(texts: list[str]) -> str:
+    (head, _), *_ = Counter(map(head_of, texts)).most_common(1)
+    return next(text for text in texts if head_of(text) == head)
 
 
 def head_of(text: str) -> str:

@@ -25,6 +25,7 @@ ARRAYS: dict[str, np.ndarray] = {
     "p": np.linspace(0, 1, 192, dtype="f").reshape(8, 8, 3),
     "u": np.arange(192, dtype="u1").reshape(8, 8, 3),
     "g": np.arange(256, dtype="u1").reshape(16, 16),
+    "n": np.arange(256, dtype="u1").reshape(4, 8, 8),  # a film
     "c": np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], "f"),
     "a": np.array([[1.0, 0, 0.5], [0, 1, 0.5]], "f"),  # an affine map
     "k": np.array([[0, 1, 2], [0, 1, 3]]),

@@ -100,6 +100,8 @@ def library_of(root: str) -> Library:
 def consumer_of(library: str, name: str) -> Consumer | None:
     """The function `name` of a module or, by the name of what made it, of an object: `matplotlib.pyplot.subplots`."""
     root, _, inside = library.partition(".")
+    if root in _HOMES:
+        inside = library
     known = library_of(root)
     line = known.functions.get(f"{inside}.{name}" if inside else name)
     if isinstance(line, str):

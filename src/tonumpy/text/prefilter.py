@@ -15,8 +15,11 @@ UNBOUND = b"Tensor.numpy"
 CONSUMERS = (
     *("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn", "wandb", "plotly", "xarray", "skimage"),
     *("statsmodels", "trimesh", "xgboost", "polars", "lightgbm", "h5py", "librosa", "soundfile", "imageio", "open3d"),
-    *("shap", "cv2", "PIL", "mpl_toolkits", "json", "random", "math", "statistics"),
+    *("shap", "cv2", "PIL", "mpl_toolkits", "json", "statistics", "hnswlib", "gymnasium"),
 )
+# Without these words a module that many import is none of them; `json.load` takes no tensor.
+_WORDS_OF_JSON = ("json.dump", "json import")
+_BUT_JSON = tuple(name for name in CONSUMERS if name != "json")
 LACKED_BY_NUMPY = (
     *("bfloat16", "float8", "complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),
 )
@@ -75,13 +78,14 @@ def may_be_of_python(notebook: bytes) -> bool:
 
 def _imports_consumer(text: str) -> bool:
     """Whether one is named in a line with the word import: ten times as fast as to look for each in the whole text."""
+    consumers = CONSUMERS if any(map(text.__contains__, _WORDS_OF_JSON)) else _BUT_JSON
     at = text.find("import")
     while at != -1:
         stop = text.find("\n", at)
         line = text[text.rfind("\n", 0, at) + 1 : stop if stop != -1 else len(text)]
-        if any(map(line.__contains__, CONSUMERS)):
+        if any(map(line.__contains__, consumers)):
             return True
         if line.rstrip("\r").endswith("\\"):
-            return any(map(text.__contains__, CONSUMERS))
+            return any(map(text.__contains__, consumers))
         at = -1 if stop == -1 else text.find("import", stop)
     return False
