@@ -75,8 +75,8 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     wanted = argv[:1] if argv and argv[0] in _COMMANDS else _COMMANDS
     for name in wanted:
         summary, add_options = _COMMANDS[name]
-        described = f"{summary.capitalize()}."
-        command = commands.add_parser(name, help=summary, description=described, formatter_class=_WhileBuilt)
+        command = commands.add_parser(name, help=summary, formatter_class=_WhileBuilt, allow_abbrev=False)
+        command.description = f"{summary.capitalize()}."
         if name in argv or "--print-completion" in argv:
             add_options(command)
     for each in (parser, *commands.choices.values()):
