@@ -2,6 +2,7 @@
 
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import NOTHING, Sequence, Tensor, Value, parts_of
+from tonumpy.inference.summaries.budget import Budget
 from tonumpy.inference.summaries.fixpoint import Unfinished
 
 
@@ -10,7 +11,7 @@ def depth_of(value: Value) -> int:
 
 
 def test_what_was_made_with_less_is_forgotten() -> None:
-    unfinished = Unfinished()
+    unfinished = Unfinished(Budget())
     answers: dict[str, Value] = {}
     with unfinished.working_out(answers, "outer"):
         with unfinished.working_out(answers, "inner"):
@@ -26,7 +27,7 @@ def test_what_was_made_with_less_is_forgotten() -> None:
 
 
 def test_a_question_is_repeated_until_there_is_no_more() -> None:
-    unfinished = Unfinished()
+    unfinished = Unfinished(Budget())
     answers: dict[str, Value] = {}
     found = []
     with unfinished.working_out(answers, "sum"):
@@ -39,14 +40,14 @@ def test_a_question_is_repeated_until_there_is_no_more() -> None:
 
 
 def test_one_that_nobody_asks_again_is_not_repeated() -> None:
-    unfinished = Unfinished()
+    unfinished = Unfinished(Budget())
     answers: dict[str, Value] = {}
     with unfinished.working_out(answers, "once"):
         assert not unfinished.must_repeat(Tensor())
 
 
 def test_an_inner_one_is_repeated_with_the_outer_one_only() -> None:
-    unfinished = Unfinished()
+    unfinished = Unfinished(Budget())
     answers: dict[str, Value] = {}
     with unfinished.working_out(answers, "outer"):
         with unfinished.working_out(answers, "inner"):
@@ -57,7 +58,7 @@ def test_an_inner_one_is_repeated_with_the_outer_one_only() -> None:
 
 
 def test_what_holds_itself_comes_to_an_end() -> None:
-    unfinished = Unfinished()
+    unfinished = Unfinished(Budget())
     answers: dict[str, Value] = {}
     with unfinished.working_out(answers, "tree"):
         repetitions = 0
@@ -65,3 +66,19 @@ def test_what_holds_itself_comes_to_an_end() -> None:
             repetitions += 1
             assert repetitions < 3
         assert depth_of(unfinished.so_far(answers, "tree")) == 1
+
+
+def test_what_a_limit_has_cut_short_is_forgotten_with_what_was_made_of_it() -> None:
+    budget = Budget()
+    unfinished = Unfinished(budget)
+    answers: dict[str, Value] = {}
+    with unfinished.working_out(answers, "cut"):
+        budget.cut()
+        answers["cut"] = Tensor()
+    with unfinished.working_out(answers, "whole"):
+        answers["whole"] = Tensor()
+    with unfinished.working_out(answers, "made of it"):
+        assert unfinished.known(answers, "cut") == Tensor()
+        answers["made of it"] = Tensor()
+    unfinished.abandon()  # before there is anew to be spent
+    assert answers == {"whole": Tensor()}

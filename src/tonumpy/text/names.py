@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 # Methods of tensors and modules that bring them to an accelerator; torch_npu and others add their own.
 ACCELERATORS = frozenset("cuda xpu npu hpu mtia ipu".split())
 
@@ -33,3 +38,9 @@ def is_dtype(node: ast.expr) -> bool:
 def last_name(node: ast.expr) -> str | None:
     """`c` for `c` and for `a.b.c`."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
+def qualified_name(scopes: Sequence[ast.AST]) -> tuple[str, ...]:
+    """The names of some scopes, the outermost first. What is asked of several functions is asked in the order of their
+    names: that in which they stand in the text shall not decide where a limit cuts it off."""
+    return tuple(getattr(scope, "name", "") for scope in scopes)

@@ -203,11 +203,12 @@ NO_WRITERS = Writers([], [], [], is_parameter=False, is_buffer=False)
 
 
 def writers_of(module: Module, node: ast.ClassDef, name: str) -> Writers:
-    """The writers of an attribute in the class; most are only read in most methods, which need not be parsed then."""
+    """The writers of an attribute in the class; most are only read in most methods, which need not be parsed then.
+    In the order of their names (see `qualified_name`)."""
     rows = module.text.rows_that_may_write(node, name)
     if not rows:
         return NO_WRITERS
-    functions = spanning(module.derived(_functions_in_order, node), rows)
+    functions = sorted(spanning(module.derived(_functions_in_order, node), rows), key=lambda each: each.name)
     writes = [(each, module.derived(writes_of, each)) for each in functions]
     return Writers(
         [function for function, each in writes if name in each.assigned],

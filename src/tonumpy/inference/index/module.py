@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
     from tonumpy.inference.index.bindings import Import
+    from tonumpy.inference.index.followed import Followed
     from tonumpy.inference.index.reading import Reading
     from tonumpy.inference.index.repository import Repositories
     from tonumpy.own_sinks import OwnSink
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
         def modules_above(self, name: str, folder: str) -> Iterator[Module]: ...
         def roots_around(self, folder: str) -> frozenset[str]: ...
         def is_package(self, folder: str) -> bool: ...
+        @property
+        def followed(self) -> Followed: ...
         @property
         def repositories(self) -> Repositories: ...
 

@@ -10,7 +10,7 @@ from tonumpy.inference.index.bindings import Import, imports_of, root_name
 from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import spanning, spans_any
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, qualified_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Names:
             else:
                 lambdas = (each for each in walk(scope) if isinstance(each, ast.Lambda))
                 found += [(*scopes, each) for each in lambdas if name in self._names_filled(each)]
-        return found
+        return sorted(found, key=qualified_name)
 
     def _names_filled(self, scope: ast.AST) -> frozenset[str]:
         """In a function and in those in it."""
@@ -146,7 +146,7 @@ def _imports_in_functions(tree: ast.Module, text: Text) -> dict[str, Import]:
 def _global_writers(tree: ast.Module, text: Text) -> dict[str, list[tuple[ast.AST, ...]]]:
     found: dict[str, list[tuple[ast.AST, ...]]] = {}
     _collect_global_writers((tree,), tree.body, text.rows("pattern", _GLOBAL), found)
-    return found
+    return {name: sorted(writers, key=qualified_name) for name, writers in found.items()}
 
 
 def _that_may_fill(tree: ast.Module, text: Text) -> list[ast.stmt]:

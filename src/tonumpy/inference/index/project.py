@@ -8,6 +8,7 @@ from errno import EFBIG
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.folders import MAX_BYTES, Folders, Roots
+from tonumpy.inference.index.followed import Followed
 from tonumpy.inference.index.frameworks import FOREIGN, roots_in
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.module_text import SIZE_UNIT
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.lookups import Lookup
 
 MAX_KEPT = 3_000_000  # bytes of the text that a process keeps parsed, in some 25 times the memory
-MAX_FOLLOWED = 1_500_000  # of the text of other modules for one file: some packages import all of themselves
 MAX_ROOTS = 10_000
 
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
@@ -62,24 +62,21 @@ class Project:
         self._above: dict[str, tuple[str, ...]] = {}  # the folders, and those above them in the repository
         self.repositories = Repositories(self._opened)
         self.at_hand: dict[str, Module] = {}  # the module that is checked, by its path: the same for who imports it
-        self._followed: set[str] = set()  # the modules that the file at hand has asked for, and the size of their text
-        self._size_followed = 0
+        self.followed = Followed()  # the modules that the file at hand has asked for
         self._missed: set[str] = set()  # what it has asked for, and is not there
         self._has_looked_at_files = False
 
     def module_at(self, path: str) -> Module | None:
-        """The module at a path without its `.py`, or the package in that folder; None too where the file at hand has
+        """The module at a path without its `.py`, or the package in that folder; None too where the query at hand has
         asked for so much that no more is followed, whether it was read before or not."""
         if path in self.at_hand:
             return self.at_hand[path]
         self._has_looked_at_files = True
-        if path not in self._followed and self._size_followed > MAX_FOLLOWED:
+        if not self.followed.may_follow(path):
             return None
         module = self._modules.pop(path) if path in self._modules else self._read(path)
         self._modules[path] = module  # the most recently used is the last
-        if path not in self._followed:
-            self._followed.add(path)
-            self._size_followed += 0 if module is None else _length(module)
+        self.followed.note(path, 0 if module is None else _length(module))
         return module
 
     def note(self, kind: str, about: tuple[str, ...], answer: Sequence[object]) -> None:
@@ -99,8 +96,7 @@ class Project:
         """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
         self.at_hand.clear()
         self.repositories.were_asked = False
-        self._followed.clear()
-        self._size_followed = 0
+        self.followed.begin_file()
         self._missed.clear()
         self._has_looked_at_files = False
         kept = 0

@@ -54,8 +54,8 @@ class RecordedProject(Project):
     def lookups(self, filename: str) -> tuple[Lookup, ...] | None:
         """What the file has asked; None where the answers do not go together, as a file was changed meanwhile, or where
         one depended on how deep the stack was."""
-        self._asked |= self._followed
-        self._followed.clear()
+        self._asked |= self.followed.paths
+        self.followed.begin_file()
         noted, asked, is_torn = self._noted, self._asked, self._is_torn
         self._noted, self._asked, self._is_torn = {}, set(), False
         folders, done = [os.path.dirname(os.path.abspath(filename)), *map(self._folder_of, asked)], set[str]()
@@ -83,7 +83,7 @@ class RecordedProject(Project):
         return (*found, *parts, *(Lookup(kind, tuple(about), answer) for (kind, *about), answer in noted.items()))
 
     def begin_file(self) -> None:
-        self._asked |= self._followed  # one file may be gone through several times
+        self._asked |= self.followed.paths  # one file may be gone through several times
         super().begin_file()
 
     def roots_around(self, folder: str) -> frozenset[str]:
@@ -103,7 +103,7 @@ class RecordedProject(Project):
             answer = as_answer(self._loaded)
         else:
             answer = list[object]([FOLDER if self._loaded is None and module is not None else self._loaded])
-        if path in self._asked or path in self._followed:
+        if path in self._asked or path in self.followed.paths:
             self._is_torn |= self._answers.get(path) != answer
             self._readings[path].is_all = True  # it was dropped meanwhile, and with it what had been read
         self._answers[path] = answer

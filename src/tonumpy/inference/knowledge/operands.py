@@ -6,7 +6,7 @@ from functools import reduce
 
 from tonumpy.inference.knowledge.arrays import of_arithmetic
 from tonumpy.inference.lattice.dtypes import is_complex, is_integral
-from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, Evidence, Strength, joined, without
+from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, Evidence, Strength, joined, of_cuts, only, without
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
@@ -98,7 +98,8 @@ _COMPANY = frozenset(
 
 
 def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact, dtype: str | None) -> AllEvidence:
-    """What the facts of a result rest on: those of the operands, as far as they say anything.
+    """What the facts of a result rest on: those of the operands, as far as they say anything; and what was not worked
+    out of them, where they say nothing.
 
     `dtype` is that of the result if it has it from the operands.
     """
@@ -109,10 +110,12 @@ def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact, dty
     if not evidence:
         return PROVED
     if cpu is None:
-        evidence = without(evidence, "device")
+        evidence = without(evidence, "device") | only(of_cuts(evidence), "device")
     if dtype is None:
         evidence = without(evidence, "dtype")
-    return without(evidence, "grad") if grad is None or (grad is False and grad_mode is False) else evidence
+    if grad is None:
+        return without(evidence, "grad") | only(of_cuts(evidence), "grad")
+    return without(evidence, "grad") if grad is False and grad_mode is False else evidence
 
 
 _NO_OPERANDS = ("bool", "str", "Size", "dtype")  # of arithmetic, but arguments of functions

@@ -50,7 +50,7 @@ class Analysis:
         self.active: list[tuple[object, ...]] = []
         self.watched: dict[int, list[Entry]] = {}  # how the functions of these nodes are entered, each time they are
         self.budget = Budget()
-        self.unfinished = Unfinished()
+        self.unfinished = Unfinished(self.budget)
         self.functions = FunctionSummaries(self)
         self.parameters = Parameters(self)
         self.decorators = Decorators(self)

@@ -58,7 +58,7 @@ class AttributeWrites:
     ) -> Value:
         """What a method leaves in `self.name`, joined over its assignments and those of the functions in it; `found` is
         what it finds there."""
-        if self._analysis.budget.is_exhausted:
+        if self._analysis.budget.cuts_short():
             what = f"what `{writer.name}` assigns to `{name}` is not followed"
             return left_open(
                 Unknown(Reason.ATTRIBUTE), cut_off("statements", what, owner.module.filename, writer.lineno)
@@ -106,9 +106,10 @@ class AttributeWrites:
         else:
             entry = analysis.entries.state(owner.module, scopes)
         parameters, grad_mode, _, evidence, _ = entry
-        runs = self._constructors.setdefault((id(writer), instance), []) if is_constructor else []
+        key = (id(writer), instance)
+        runs = self._constructors.get(key, []) if is_constructor else []
         if runs and runs[-1].relevant is None:
-            analysis.unfinished.use(self._constructors, (id(writer), instance))
+            analysis.unfinished.use(self._constructors, key)
             return _left_in(runs[-1], path, is_constructor=True)
         stored = owner.module.derived(stored_parameters, writer).get(name) if is_constructor else None
         if stored is not None:
@@ -122,10 +123,10 @@ class AttributeWrites:
         frame.bind(first, self._analysis.modules.while_constructed(instance, writer))
         if found is not None:
             frame.bind(path, found)
-        with analysis.unfinished.working_out(self._constructors, (id(writer), instance)):
+        with analysis.unfinished.working_out(self._constructors, key):
             execute(frame, writer.body)
-            if stored is None:
-                runs.append(frame)
+            if stored is None and is_constructor:
+                self._constructors[key] = [*self._constructors.get(key, ()), frame]
         left = _left_in(frame, path, is_constructor=is_constructor)
         return resting_on(left, of_made(evidence)) if tensor_facts(left)[1] is False else left
 

@@ -111,15 +111,14 @@ class Attributes:
     def _written(self, instance: Instance, name: str) -> Value:
         key = _key(instance, name)
         try:
-            known = self._attributes.get(key)
+            known = self._analysis.unfinished.known(self._attributes, key)
         except TypeError:
             instance = instance._replace(arguments=None)
             key = _key(instance, name)
-            known = self._attributes.get(key)
+            known = self._analysis.unfinished.known(self._attributes, key)
         if known is not None:
             if isinstance(known, Nothing):  # it is being worked out
                 self._made_from_itself.add(key)
-            self._analysis.unfinished.use(self._attributes, key)
             return known
         self._attributes[key] = NOTHING  # an attribute made from itself adds nothing at first
         value: Value = Unknown(Reason.of_attribute(name))  # where it is nested too deeply

@@ -41,6 +41,7 @@ from tonumpy.inference.summaries.parts import OUT_OF_SIGHT, Entry
 from tonumpy.inference.summaries.spoken_for import is_detached, is_free, only_what_is_detached
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.names import qualified_name
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -102,8 +103,11 @@ class Callers:
         assert isinstance(node, FUNCTIONS)
         most = MAX_DEPTH_IN_REPOSITORY if self._analysis.looks_everywhere else MAX_DEPTH
         if self._depth >= most:
+            if not references_to(module, scopes):
+                return OUT_OF_SIGHT
+            self._analysis.budget.cut()
             what = f"callers of `{node.name}` are not followed beyond {most} levels"
-            return _left_out(module, node, "depth", what) if references_to(module, scopes) else OUT_OF_SIGHT
+            return _left_out(module, node, "depth", what)
         are_all_in_sight = all_calls_are_in_sight(module, scopes)
         made = constructed_in(scopes)
         if made is not None:
@@ -218,8 +222,9 @@ class Callers:
             by_scope.setdefault(id(reference.scopes[-1]), []).append((module, reference))
         joined = _Joined({}, [], [], [])
         self._depth += 1
+        self._analysis.budget.enter(self._depth + len(self._analysis.active))
         try:
-            for group in by_scope.values():
+            for group in sorted(by_scope.values(), key=_place_of_calls):
                 if not self._add_calls(joined, function, group[0][0], [each for _, each in group], is_meant):
                     return OUT_OF_SIGHT
         finally:
@@ -266,7 +271,7 @@ class Callers:
         for call, reference in calls.items():
             seen = frame.observations.get(id(call))
             if seen is None:
-                if self._analysis.budget.is_exhausted:
+                if self._analysis.budget.cuts_short():
                     return False
                 continue  # the flow does not reach this call
             if is_meant is not None and not reference.is_submitted:
@@ -329,6 +334,12 @@ def symbol_called(call: ast.Call, receiver: Value) -> str | None:
     if not isinstance(receiver, Symbol):
         return None
     return f"{receiver.name}.{call.func.attr}" if isinstance(call.func, ast.Attribute) else receiver.name
+
+
+def _place_of_calls(group: list[tuple[Module, Reference]]) -> tuple[str, tuple[str, ...]]:
+    """Of calls in one scope: the file and the names of the scopes."""
+    module, reference = group[0]
+    return module.filename, qualified_name(reference.scopes)
 
 
 def _called_at(name: str, places: Items[tuple[Module, Reference]]) -> Callable[[Aspect], AllEvidence]:

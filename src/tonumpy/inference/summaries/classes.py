@@ -144,9 +144,8 @@ class Classes:
     def written_by(self, cls: Class, name: str) -> frozenset[str]:
         """The attributes that a call of a method writes, or puts something into, by itself or by calling others."""
         key = (cls, name)
-        known = self._written_by.get(key)
+        known = self._analysis.unfinished.known(self._written_by, key)
         if known is not None:
-            self._analysis.unfinished.use(self._written_by, key)
             return known
         self._written_by[key] = frozenset()  # a method that calls itself writes no more than it does
         with self._analysis.unfinished.working_out(self._written_by, key):

@@ -55,12 +55,15 @@ class Decorators:
         if known is None:
             known = self._modes[key] = set()
             self._modes_asked[id(function.node)] = known
+            cuts = self._analysis.budget.cuts
             try:
                 self._analysis.functions.call_function(
                     decorated, None, Arguments((WHATEVER,), has_star=True), caller_mode
                 )
             finally:
                 del self._modes_asked[id(function.node)]
+            if self._analysis.budget.cuts != cuts:
+                del self._modes[key]
         return caller_mode if not known else None if len(known) > 1 else next(iter(known))
 
     def enter_autocast(self, frame: Frame, function: Function) -> None:
@@ -75,7 +78,10 @@ class Decorators:
         known = self._made.get(key)
         if known is None:
             self._made[key] = function  # what its decorators do while they are asked
+            cuts = self._analysis.budget.cuts
             known = self._made[key] = self._decorate(function)
+            if self._analysis.budget.cuts != cuts:
+                del self._made[key]
         return known
 
     def _decorate(self, function: Function) -> Function | Unknown:

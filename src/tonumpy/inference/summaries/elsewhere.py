@@ -25,6 +25,7 @@ from tonumpy.inference.lattice.values import (
     members,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.names import qualified_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ class Mentions:
             if len(around) == 2 and not node.name.startswith("_"):
                 names.add(node.name)
             references = references_to(self._module, around) if levels > 1 else []
+            references = sorted(references, key=lambda each: qualified_name(each.scopes))
             for each in references if len(references) <= MAX_ABOVE else ():
                 outer = next((depth for depth, scope in enumerate(each.scopes) if isinstance(scope, FUNCTIONS)), None)
                 if len(each.scopes) > 1 and isinstance(each.scopes[1], ast.ClassDef):
@@ -239,7 +241,7 @@ class _Search:
             for name in self._names_in(other):
                 found += [(other, each) for each in places_that_name(other, name) if self._is_this(other, each)]
         # Where nothing is left to be spent, a name that means the function may look as if it meant something else.
-        return None if self._analysis.budget.is_exhausted else found
+        return None if self._analysis.budget.cuts_short() else found
 
     def _module_at(self, path: str) -> Module | None:
         """None where it cannot be parsed, or is one too many: what it does is not known then."""

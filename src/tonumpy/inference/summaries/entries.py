@@ -98,24 +98,20 @@ class Entries:
         return self.surroundings(module, scopes)[0]
 
     def _closure_frame(self, module: Module, scopes: Items[ast.AST], inner: ast.AST) -> Frame:
-        known = self._closures.get(id(inner))
+        known = self._analysis.unfinished.known(self._closures, id(inner))
         if known is None:
             with self._analysis.unfinished.working_out(self._closures, id(inner)):
                 known = self._closures[id(inner)] = self.frame(module, scopes, NO_TARGETS, names_in(inner))
-        else:
-            self._analysis.unfinished.use(self._closures, id(inner))
         return known
 
     def state(self, module: Module, scopes: Items[ast.AST]) -> Entry:
         """What the parameters of a function are when it is entered, and what is the state of torch inside it."""
         node = scopes[-1]
         assert isinstance(node, FUNCTIONS)
-        known = self._entries.get(id(node))
+        known = self._analysis.unfinished.known(self._entries, id(node))
         if known is None:
             with self._analysis.unfinished.working_out(self._entries, id(node)):
                 known = self._entries[id(node)] = self._work_out_entry(module, scopes, node)
-        else:
-            self._analysis.unfinished.use(self._entries, id(node))
         return known
 
     def _work_out_entry(self, module: Module, scopes: Items[ast.AST], node: FunctionNode | ast.Lambda) -> Entry:

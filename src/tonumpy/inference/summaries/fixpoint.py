@@ -3,6 +3,12 @@
 What a function returns may depend on itself, and so may what an attribute holds. To ask for an answer that is being
 worked out gives what there is so far: bottom (`Nothing`) at first. An answer that was made with that is out of date as
 soon as there is more, and is forgotten then: it is worked out once more when it is asked for again.
+
+An answer that a limit has cut short, or that was made with one, is forgotten when there is anew to be spent.
+
+To forget it within the run as well, wherever there is more left to be spent, took a quarter more time on 14
+repositories and settled no conversion more; to forget it at once took 120 s in place of 0.4 where functions call
+themselves.
 """
 
 from __future__ import annotations
@@ -26,9 +32,12 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from tonumpy.inference.lattice.values import Value
+    from tonumpy.inference.summaries.budget import Budget
+
+    _Answer = TypeVar("_Answer")
 
 
 class Question(NamedTuple):
@@ -38,6 +47,7 @@ class Question(NamedTuple):
     key: Hashable  # under this
     waits_for: float  # what the question around it waited for
     kept: int  # how many answers were early ones
+    cuts: int  # how many answers a limit had cut short
 
     @property
     def name(self) -> tuple[int, Hashable]:
@@ -45,17 +55,19 @@ class Question(NamedTuple):
 
 
 class Unfinished:
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
         self._questions: list[Question] = []
         self._numbers: dict[tuple[int, Hashable], int] = {}  # where in that list each of them stands
         self._waits_for: float = math.inf  # the number of the outermost question that the innermost has asked for
         self._early: list[Question] = []  # those whose answers wait for others, as they were given
         self._waiting: dict[tuple[int, Hashable], float] = {}  # what each of them waits for
         self._so_far: dict[tuple[int, Hashable], Value] = {}  # what repeated questions came to the last time
+        self._cut: dict[tuple[int, Hashable], Question] = {}  # those whose answers a limit has cut short
 
     def working_out(self, answers: dict[Any, Any], key: Hashable) -> Unfinished:
         """To be used with `with`, around what puts the answer to a question into `answers`."""
-        question = Question(answers, key, self._waits_for, len(self._early))
+        question = Question(answers, key, self._waits_for, len(self._early), self._budget.cuts)
         self._numbers.setdefault(question.name, len(self._questions))
         self._questions.append(question)
         self._waits_for = math.inf
@@ -69,6 +81,9 @@ class Unfinished:
         name, number = question.name, len(self._questions)
         if self._numbers.get(name) == number:
             del self._numbers[name]
+        if self._budget.cuts != question.cuts:
+            self._cut[name] = question
+            self._so_far.pop(name, None)
         if self._waits_for < number:
             self._early.append(question)
             self._waiting[name] = self._waits_for
@@ -77,9 +92,19 @@ class Unfinished:
             self._waits_for = math.inf
         self._waits_for = min(self._waits_for, question.waits_for)
 
+    def known(self, answers: dict[Any, _Answer], key: Hashable) -> _Answer | None:
+        """What `answers` holds under `key`, to be used now."""
+        answer = answers.get(key)
+        if answer is not None:
+            self.use(answers, key)
+        return answer
+
     def use(self, answers: dict[Any, Any], key: Hashable) -> None:
-        """Whatever is being worked out is made with what `answers` holds under `key`, which may be there too early."""
+        """Whatever is being worked out is made with what `answers` holds under `key`, which may be there too early, or
+        cut short."""
         name = (id(answers), key)
+        if name in self._cut:
+            self._budget.cut()
         number = self._numbers.get(name)
         if number is not None:
             self._waits_for = min(self._waits_for, number)
@@ -122,6 +147,9 @@ class Unfinished:
         self._questions.clear()
         self._numbers.clear()
         self._so_far.clear()
+        for question in self._cut.values():
+            question.answers.pop(question.key, None)
+        self._cut.clear()
         self._waits_for = math.inf
         self._forget(0)
 
@@ -129,6 +157,7 @@ class Unfinished:
         for question in self._early[first:]:
             question.answers.pop(question.key, None)
             self._waiting.pop(question.name, None)
+            self._cut.pop(question.name, None)
         del self._early[first:]
 
 

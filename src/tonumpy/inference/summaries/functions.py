@@ -92,12 +92,15 @@ class FunctionSummaries:
         if key in self._analysis.active:
             return handed_back(self._analysis.unfinished.so_far(self._calls, key), arguments)
         same_function = sum(1 for active in self._analysis.active if active[0] == key[0])
-        if self._analysis.budget.is_exhausted or len(self._analysis.active) >= MAX_DEPTH or same_function >= 2:
-            bound = "statements" if self._analysis.budget.is_exhausted else "depth"
-            return self._not_followed(function, grad_mode, bound)
+        if self._analysis.budget.cuts_short():
+            return self._not_followed(function, grad_mode, "statements")
+        if len(self._analysis.active) >= MAX_DEPTH or same_function >= 2:
+            self._analysis.budget.cut()
+            return self._not_followed(function, grad_mode, "depth")
         self._analysis.active.append(key)
         before, self._first_changed, start = self._first_changed, math.inf, len(self._analysis.frames)
         kept = self._analysis.budget.keep_half()
+        self._analysis.budget.enter(len(self._analysis.active))
         try:
             with self._analysis.unfinished.working_out(self._calls, key):
                 for _ in range(1 + MAX_REPETITIONS):

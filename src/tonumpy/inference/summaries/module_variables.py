@@ -73,16 +73,20 @@ class ModuleNames:
         """What a module-level name holds where the module's own body has been run up to a row."""
         bindings = module.names.bindings.get(name, [])
         later = [each for each in bindings if isinstance(each, ast.stmt) and each.lineno > row]
-        if not later or len(later) == len(bindings) or self._analysis.budget.is_exhausted:
+        if not later or len(later) == len(bindings) or self._analysis.budget.cuts_short():
             return self.global_value(module, name)
         key = (module.filename, name, row)
         if key not in self._before:
             self._before[key] = Unknown(Reason.CUT_SHORT)
+            cuts = self._analysis.budget.cuts
             flow = module.derived(flow_of_module, module.tree)
             asked = Slice(flow.sources_of((name,)))
             frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
             execute(frame, [statement for statement in module.tree.body if statement.lineno < row])
-            self._before[key] = frame.env.get(name) or frame.bound.get(name) or Unknown(Reason.NAME)
+            self._before[key] = value = frame.env.get(name) or frame.bound.get(name) or Unknown(Reason.NAME)
+            if self._analysis.budget.cuts != cuts:
+                del self._before[key]
+            return value
         return self._before[key]
 
     def member_of_module(self, module: Module, name: str) -> Value:
@@ -95,9 +99,9 @@ class ModuleNames:
 
     def _module_name(self, module: Module, name: str) -> Value | None:
         key = (module.filename, name)
-        if key in self._globals:
-            self._analysis.unfinished.use(self._globals, key)
-            return self._globals[key]
+        known = self._analysis.unfinished.known(self._globals, key)
+        if known is not None:
+            return known
         if not self._analysis.budget.may_read(module):
             return left_open(
                 Unknown(Reason.CUT_SHORT), cut_off("statements", "this module is not read", module.filename, 1)
@@ -126,7 +130,7 @@ class ModuleNames:
             imported = _only_imported(scopes[-1], name)
             if imported is not None:
                 yield self.import_value(module, imported)
-            elif self._analysis.budget.is_exhausted:
+            elif self._analysis.budget.cuts_short():
                 what = f"assignments to `{name}` here are not followed"
                 row = scopes[-1].lineno if isinstance(scopes[-1], FUNCTIONS) else 1
                 yield left_open(Unknown(Reason.NAME), cut_off("statements", what, module.filename, row))
@@ -142,8 +146,8 @@ class ModuleNames:
             if name in module.derived(flow_of_node, function).local_names:
                 continue
             left: Value | None = None
-            is_followed = not isinstance(function, ast.Lambda) and not self._analysis.budget.is_exhausted
-            if isinstance(value, (Mapping, Sequence)) and is_followed:
+            is_followed = not isinstance(function, ast.Lambda) and isinstance(value, (Mapping, Sequence))
+            if is_followed and not self._analysis.budget.cuts_short():
                 left = self._analysis.entries.frame(module, scopes, NO_TARGETS, {name}).bound.get(name)
             if left is None:
                 return _filled_out_of_sight(value)
@@ -168,31 +172,41 @@ class ModuleNames:
                 if not _may_change_in_place(bindings[0].value):
                     made = settle(frame, evaluate(frame, bindings[0].value))
                     return taken_for_source(made, name, frame, words_given(bindings[0].value))
-        frame = self._module_frame(module, name)
-        value = frame.env.get(name) or frame.bound.get(name)
+        body = self._module_frame(module, name)
+        if body is None:
+            what = f"the body of the module, which gives `{name}`, is not followed"
+            return left_open(Unknown(Reason.CUT_SHORT), cut_off("statements", what, module.filename, 1))
+        value = body.env.get(name) or body.bound.get(name)
         return Unknown(Reason.NAME) if value is None else value
 
-    def _module_frame(self, module: Module, name: str) -> Frame:
-        """The module's own body, run with what a name is made of; with every name once several were asked for."""
-        frames = self._module_frames.setdefault(module.filename, [])
+    def _module_frame(self, module: Module, name: str) -> Frame | None:
+        """The module's own body, run with what a name is made of; with every name once several were asked for. None
+        where there is nothing left to be spent."""
+        unfinished = self._analysis.unfinished
+        frames = self._module_frames.get(module.filename, [])
         for known in frames:
             if known.is_relevant(name):
-                self._analysis.unfinished.use(self._module_frames, module.filename)
+                unfinished.use(self._module_frames, module.filename)
                 return known
+        if self._analysis.budget.cuts_short():
+            return None
         flow = module.derived(flow_of_module, module.tree)
         asked = Slice(flow.sources_of((name,))) if len(frames) < MAX_MODULE_SLICES else None
         frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
-        frames.append(frame)
-        if not self._analysis.budget.is_exhausted:
-            with self._analysis.unfinished.working_out(self._module_frames, module.filename):
-                execute(frame, module.tree.body)
+        self._module_frames[module.filename] = [*frames, frame]
+        with unfinished.working_out(self._module_frames, module.filename):
+            execute(frame, module.tree.body)
         return frame
 
     def _star_import(self, module: Module, name: str) -> Value | None:
         key = (module.filename, name)
-        if key not in self._starred:
-            self._starred[key] = self._through_stars(module, name, set())
-        return self._starred[key]
+        if key in self._starred:
+            return self._starred[key]
+        cuts = self._analysis.budget.cuts
+        value = self._through_stars(module, name, set())
+        if self._analysis.budget.cuts == cuts:
+            self._starred[key] = value
+        return value
 
     def _through_stars(self, module: Module, name: str, asked: set[str]) -> Value | None:
         """What the star imports of a module make of a name that it does not bind itself; `asked` are the modules whose
@@ -253,6 +267,7 @@ class ModuleNames:
         if own is not None:
             return ModuleValue(own)  # `from . import part` in the package itself
         if len(self._analysis.active) > MAX_IMPORTS:
+            self._analysis.budget.cut()
             what = f"the import of `{imported.name}` is not followed"
             return left_open(Unknown(Reason.CUT_SHORT), cut_off("depth", what, source.filename, 1))
         key = ("import", source.filename, imported.name)

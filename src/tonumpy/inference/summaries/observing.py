@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
 from tonumpy.inference.habits import callers_in_module, collate_function
 from tonumpy.inference.index.bindings import names_read
@@ -80,28 +81,51 @@ def observe(
     Where `may_be_found` is asked, nothing is observed in a function in which nothing may be found whatever its callers
     give it.
     """
-    analysis = Analysis(module)
-    try:
-        observed: Observations = {}
-        unsettled = []
-        for guards, group in _by_function(module, candidates):
-            seen = _observe_group(analysis, module, group, guards, limit, outcome, may_be_found=may_be_found)
-            observed.update(seen)
-            if outcome is not None and (not outcome(group, seen).is_settled or _are_told_by_own_callers(seen)):
-                unsettled.append((guards, group, seen))
-    finally:
-        analysis.close()
-    # After all others: how many modules are followed for one file is limited, and callers are in many.
+    observed: Observations = {}
     mentions = Mentions(module)
-    unsettled = [each for each in unsettled if mentions.may_show(each[1][0].scopes)]
-    if outcome is not None and unsettled:
-        everywhere = Analysis(module, looks_everywhere=True)
-        try:
-            for guards, group, seen in unsettled:
-                observed.update(_with_repository(everywhere, group, guards, limit, outcome, seen))
-        finally:
-            everywhere.close()
+    queries = _Queries(module, limit)
+    for guards, group in _by_function(module, candidates):
+        seen = queries.ask(partial(_observe_group, module, group, guards, limit, outcome, may_be_found=may_be_found))
+        observed.update(seen)
+        if outcome is None or (outcome(group, seen).is_settled and not _are_told_by_own_callers(seen)):
+            continue
+        if mentions.may_show(group[0].scopes):
+            module.project.followed.begin_query()
+            everywhere = Analysis(module, looks_everywhere=True)
+            try:
+                observed.update(_with_repository(group, guards, limit, outcome, seen, everywhere))
+            finally:
+                everywhere.close()
+    queries.close()
     return observed
+
+
+class _Queries:
+    """Queries, each about the candidates of one function. What is answered depends on nothing that was asked before:
+    they share what they find out only as long as no limit could make a difference, and the first for which one could
+    is asked again by itself."""
+
+    def __init__(self, module: Module, limit: int) -> None:
+        self._module = module
+        self._least = limit // 2  # that a run may spend
+        self._shared: Analysis | None = None
+
+    def ask(self, query: Callable[[Analysis], Observations]) -> Observations:
+        is_alone = self._shared is None
+        if self._shared is None:
+            self._module.project.followed.begin_query()
+            self._shared = Analysis(self._module)
+        self._shared.budget.begin_query()
+        seen = query(self._shared)
+        if self._shared.budget.is_ample(self._least) and not self._module.project.followed.has_refused:
+            return seen
+        self.close()
+        return seen if is_alone else self.ask(query)
+
+    def close(self) -> None:
+        if self._shared is not None:
+            self._shared.close()
+            self._shared = None
 
 
 def _by_function(module: Module, candidates: Items[_Asked]) -> list[tuple[dict[str, bool], list[_Asked]]]:
@@ -114,12 +138,12 @@ def _by_function(module: Module, candidates: Items[_Asked]) -> list[tuple[dict[s
 
 
 def _observe_group(
-    analysis: Analysis,
     module: Module,
     group: list[_Asked],
     guards: dict[str, bool],
     limit: int,
     outcome: Callable[[Items[_Asked], Observations], Outcome] | None,
+    analysis: Analysis,
     entry: Entry | None = None,
     may_be_found: Callable[[Items[_Asked], Observations], bool] | None = None,
 ) -> Observations:
@@ -171,7 +195,7 @@ def _observe_group(
             return proved(found)
         return proved(_with_what_is_declared(found, alone, group, outcome, _spent(analysis, group[0].call.lineno)))
     except RecursionError:
-        note_cut()
+        analysis.budget.cut()
         return {id(candidate.call): _too_deep(module, candidate.call.lineno) for candidate in group}
 
 
@@ -208,26 +232,27 @@ def _is_told(outcome: Callable[[Items[_Asked], Observations], Outcome], candidat
 
 def _too_deep(module: Module, row: int) -> Observation:
     """What is known where the code is nested too deeply."""
+    note_cut()
     cut = cut_off("depth", "the code is nested too deeply", module.filename, row)
     return Observation(left_open(Unknown(Reason.CUT_SHORT), cut), (), Arguments(()), None)
 
 
 def _with_repository(
-    analysis: Analysis,
     group: list[_Asked],
     guards: dict[str, bool],
     limit: int,
     outcome: Callable[[Items[_Asked], Observations], Outcome],
     seen: Observations,
+    analysis: Analysis,
 ) -> Observations:
     """What was seen of some candidates, in the light of the callers in other files for those that these settle."""
     module, scopes = analysis.module, group[0].scopes
     if class_around(scopes) is None and not _are_told_by_own_callers(seen):
         best = _at_its_best(analysis.entries.declared(module, scopes))
-        hoped = _observe_group(analysis, module, group, guards, limit, None, best)
+        hoped = _observe_group(module, group, guards, limit, None, analysis, best)
         if not any(_cannot_raise(outcome, each, hoped) > _cannot_raise(outcome, each, seen) for each in group):
             return seen
-    more = _observe_group(analysis, module, group, guards, limit, None)
+    more = _observe_group(module, group, guards, limit, None, analysis)
     found = dict(seen)
     for candidate in group:
         key = id(candidate.call)

@@ -86,8 +86,10 @@ def _changing(analysis: Summaries, called: Value, arguments: Arguments, place: i
     node = given.function.node
     if isinstance(node, ast.Lambda) or given.parameter not in given.function.module.derived(mutated_names, node):
         return None
-    is_too_much = analysis.budget.is_exhausted or len(analysis.active) >= MAX_DEPTH
-    return None if is_too_much or _key(given) in analysis.active else given
+    if len(analysis.active) >= MAX_DEPTH:
+        analysis.budget.cut()
+        return None
+    return None if analysis.budget.cuts_short() or _key(given) in analysis.active else given
 
 
 def _key(given: _Given) -> tuple[object, ...]:

@@ -1,0 +1,39 @@
+"""How much of other modules is followed: for one query, and for all queries about one file together."""
+
+from __future__ import annotations
+
+MAX_FOLLOWED = 1_500_000  # bytes of the text for one query: some packages import all of themselves
+MAX_HELD = 4 * MAX_FOLLOWED  # for one file, as all of them are kept meanwhile
+
+
+class Followed:
+    """`paths` are the modules that the file at hand has asked for; `has_refused`: the query at hand wanted more."""
+
+    def __init__(self) -> None:
+        self.begin_file()
+
+    def begin_file(self) -> None:
+        self.paths: set[str] = set()
+        self._size_held = 0
+        self.begin_query()
+
+    def begin_query(self) -> None:
+        """What one query finds shall not depend on what others have asked for before."""
+        self._of_query: set[str] = set()
+        self._size = 0
+        self.has_refused = False
+
+    def may_follow(self, path: str) -> bool:
+        """Whether it was read before or not."""
+        if path in self._of_query:
+            return True
+        self.has_refused |= self._size > MAX_FOLLOWED
+        return self._size <= MAX_FOLLOWED and (path in self.paths or self._size_held <= MAX_HELD)
+
+    def note(self, path: str, size: int) -> None:
+        if path not in self.paths:
+            self.paths.add(path)
+            self._size_held += size
+        if path not in self._of_query:
+            self._of_query.add(path)
+            self._size += size
