@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tonumpy.boundary.paths import root_of
+from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.config import ConfigError
 from tonumpy.frontends.files import SUFFIXES
 from tonumpy.frontends.streams import write
@@ -55,5 +55,5 @@ def _changes(folders: list[str]) -> Iterator[object]:
 
 def _watched(paths: Iterable[str]) -> list[str]:
     """The folders around what is named, and the repository of each, whose modules and settings count."""
-    found = {os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths}
+    found = {real_path(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths}
     return sorted({root_of(folder) or folder for folder in found if os.path.isdir(folder)}) or [os.curdir]
