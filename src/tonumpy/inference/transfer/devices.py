@@ -181,7 +181,9 @@ def sent_there(device: Value | None) -> Sent:
     """What is sent to a device that is not known, or is one of several: "cuda" if there is one; `args.device`."""
     if isinstance(device, Union):
         is_choice = any(cpu_of_device(member) is False for member in device.members)
-        return Sent.BY_CHOICE if is_choice else max(map(sent_there, device.members))
+        # A mere text is what an annotation allows: `device: str | torch.device | None = None` need not send anything.
+        told = (sent_there(each) for each in device.members if each != Plain("str"))
+        return Sent.BY_CHOICE if is_choice else max(told, default=Sent.NOWHERE)
     if isinstance(device, Device):
         return device.sent
     if isinstance(device, Plain):
