@@ -44,8 +44,29 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "loss = torch.tensor(x.numpy().mean(), requires_grad=True)\nloss.backward()",
             "TNP101",
             (
-                f"{DOUBTED}; line 9 trains on a loss computed from this array alone, which has no gradient:"
-                " compute the loss with torch"
+                f"{DOUBTED}; the loss of line 9 is computed only from the array `x.numpy()`,"
+                " so no gradient reaches the model: compute the loss with torch"
+            ),
+            "Add `.detach().cpu()`",
+        ),
+        (
+            "torch.ones(3, requires_grad=True).numpy()",
+            "TNP101",
+            "`.numpy()` on a tensor that requires grad: raises RuntimeError while grad mode is on",
+            "Add `.detach().cpu()`",
+        ),
+        (
+            "with torch.enable_grad():\n    torch.ones(3, requires_grad=True).numpy()",
+            "TNP101",
+            "`.numpy()` on a tensor that requires grad: raises RuntimeError",
+            "Add `.detach().cpu()`",
+        ),
+        (
+            "nn.Parameter(x).numpy()",
+            "TNP101",
+            (
+                "`.numpy()` on a tensor that requires grad and may be on a GPU:"
+                " raises TypeError on a GPU, RuntimeError on the CPU while grad mode is on"
             ),
             "Add `.detach().cpu()`",
         ),
@@ -70,7 +91,28 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             "x.detach().cpu().mul(w.cpu()).numpy()",
             "TNP102",
-            "`.mul(...)` can undo the detach; `.numpy()` on a tensor that may require grad: can raise RuntimeError",
+            (
+                "`.mul(...)` can undo the detach, because its argument may require grad;"
+                " `.numpy()` on a tensor that may require grad: can raise RuntimeError; detach after `.mul(...)`"
+            ),
+            "Add `.detach()`",
+        ),
+        (
+            "x.detach().lerp(w, unknown).cpu().numpy()",
+            "TNP102",
+            (
+                "`.lerp(...)` can undo the detach, because one of its arguments may require grad;"
+                " `.numpy()` on a tensor that may require grad: can raise RuntimeError; detach after `.lerp(...)`"
+            ),
+            "Add `.detach()`",
+        ),
+        (
+            "x.cpu().detach().requires_grad_().numpy()",
+            "TNP102",
+            (
+                "`.requires_grad_()` undoes the detach; `.numpy()` on a tensor that requires grad:"
+                " raises RuntimeError while grad mode is on; detach after `.requires_grad_()`"
+            ),
             "Add `.detach()`",
         ),
         (
@@ -94,27 +136,40 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             "plt.plot(x.to(device))",
             "TNP104",
-            PLOTS + "a tensor that is on a device chosen at run time: on a GPU NumPy raises TypeError",
+            PLOTS + "a tensor that is on a device chosen at run time: NumPy raises TypeError if that is a GPU",
             "Add `.detach().cpu().numpy()` to `x.to(device)`",
         ),
         (
             "y = torch.ones(3, requires_grad=True)\nplt.plot(y.cpu())",
             "TNP104",
-            PLOTS + "a tensor that requires grad, so NumPy raises RuntimeError",
+            PLOTS + "a tensor that requires grad, so NumPy raises RuntimeError while grad mode is on",
             "Add `.detach()` and `.numpy()`",
+        ),
+        (
+            "with torch.enable_grad():\n    plt.plot(torch.ones(3, requires_grad=True))",
+            "TNP104",
+            PLOTS + "a tensor that requires grad, so NumPy raises RuntimeError",
+            "Add `.detach().cpu().numpy()` to `torch.ones(3, requires_grad=True)`",
         ),
         (
             "seen, loss = [], x.sum()\nfor _ in range(3):\n    loss.backward()\n    seen.append(loss)\nplt.plot(seen)",
             "TNP104",
-            PLOTS + "a list of tensors where each requires grad, so NumPy raises RuntimeError;"
-            " convert at line 11, `seen.append(loss)`",
+            PLOTS + "a list of tensors where each requires grad, so NumPy raises RuntimeError while grad mode is on;"
+            " convert `loss` with `.detach().cpu().numpy()` before line 11 adds it (`seen.append(loss)`)",
+            None,
+        ),
+        (
+            "seen = []\nfor _ in range(3):\n    seen.insert(0, x.cuda())\nplt.plot(seen)",
+            "TNP104",
+            PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
+            " convert `x.cuda()` with `.detach().cpu().numpy()` before line 10 adds it (`seen.insert(0, x.cuda())`)",
             None,
         ),
         (
             "seen = []\nfor _ in range(3):\n    seen.append(x.cuda())\nplt.plot(seen)\nreturn seen",
             "TNP104",
             PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
-            " convert a copy, `[each.detach().cpu().numpy() for each in seen]`, as line 12 reads the list too",
+            " pass `[each.detach().cpu().numpy() for each in seen]` instead, because line 12 also reads the list",
             None,
         ),
         (
@@ -122,6 +177,14 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "TNP104",
             PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
             " convert where the list is filled: lines 9, 11",
+            None,
+        ),
+        (
+            "seen = []\nseen.append(x.bfloat16())\nplt.plot(seen)",
+            "TNP104",
+            PLOTS + "a list of tensors where each has dtype `bfloat16`, which NumPy lacks: raises TypeError;"
+            " convert `x.bfloat16()` with `.detach().cpu().float().numpy()` before line 9 adds it"
+            " (`seen.append(x.bfloat16())`)",
             None,
         ),
         (
@@ -136,8 +199,16 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             "y = nn.Linear(3, 3)(x)\nplt.plot(y)",
             "TNP104",
-            PLOTS + "a tensor computed from model parameters: it requires grad, so NumPy raises RuntimeError",
+            PLOTS + "a tensor computed from model parameters: it requires grad,"
+            " so NumPy raises RuntimeError while grad mode is on",
             "Add `.detach().cpu().numpy()` to `y`",
+        ),
+        (
+            "net = nn.Linear(3, 3)\nplt.plot(net.weight)",
+            "TNP104",
+            PLOTS + "a tensor that is, or is computed from, a model parameter: it requires grad,"
+            " so NumPy raises RuntimeError while grad mode is on",
+            "Add `.detach().cpu().numpy()` to `net.weight`",
         ),
         (
             "np.asarray(x.cuda().bfloat16())",
@@ -190,15 +261,36 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             "x.to(torch.complex64).conj().numpy()",
             "TNP107",
-            "`.numpy()` on a tensor with its conjugate bit set: raises RuntimeError on the CPU",
+            "`.numpy()` on a tensor with its conjugate bit set: raises RuntimeError on the CPU, TypeError on a GPU",
+            "Add `.resolve_conj()`",
+        ),
+        (
+            "torch.ones(3, dtype=torch.complex64).conj().numpy()",
+            "TNP107",
+            "`.numpy()` on a tensor with its conjugate bit set: raises RuntimeError",
+            "Add `.resolve_conj()`",
+        ),
+        (
+            "x.to(torch.complex64).conj().cpu().numpy()",
+            "TNP107",
+            (
+                "`.numpy()` on a tensor with its conjugate bit set:"
+                " raises RuntimeError, unless `.cpu()` copied it from a GPU and so cleared the bit"
+            ),
+            "Add `.resolve_conj()`",
+        ),
+        (
+            "x.to(torch.complex64).cpu().conj().numpy()",
+            "TNP107",
+            "`.numpy()` on a tensor with its conjugate bit set: raises RuntimeError",
             "Add `.resolve_conj()`",
         ),
         (
             "loss = torch.tensor(x.detach().numpy().mean(), requires_grad=True)\nloss.backward()",
             "TNP203",
             (
-                "`.detach()` cuts the gradient: line 9 trains on a loss computed from this array alone;"
-                " compute the loss with torch"
+                "`.detach()` cuts the gradient: the loss of line 9 is computed only from the array"
+                " `x.detach().numpy()`, so no gradient reaches the model; compute the loss with torch"
             ),
             None,
         ),
@@ -235,7 +327,7 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             "x.detach().cpu().numpy()  # noqa: TNP101, TNP102",
             "TNP901",
-            "`# noqa` of TNP101, TNP102 suppresses nothing: there is no such finding on this line",
+            "`# noqa` of TNP101, TNP102 suppresses nothing: no TNP101 or TNP102 is reported on this line",
             "Remove `TNP101, TNP102`",
         ),
         (

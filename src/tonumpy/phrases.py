@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+
 from tonumpy.conversions import Conversion
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.quoted import quoted
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
@@ -12,6 +15,7 @@ if TYPE_CHECKING:
 
 # What to do where there is no fix that says it.
 CONVERT = "convert it first, `.detach().cpu().numpy()`"
+_WHILE_ON = " while grad mode is on"
 _SUBJECTS = {"tensor": "a tensor", "likely": "a likely tensor", "possible": "a possible tensor (type unknown)"}
 
 
@@ -41,9 +45,12 @@ def _verdict(conversion: Conversion) -> str:
         *(["RuntimeError"] if conversion.may_raise_by_grad else []),
         *(["TypeError"] if conversion.may_raise_by_device else []),
     ]
-    will_raise = conversion.may_raise_by_grad and conversion.requires_grad and conversion.grad_mode is True
-    will_raise = will_raise or (conversion.may_raise_by_device and conversion.on_cpu is False)
-    return f"{'raises' if will_raise else 'can raise'} {' or '.join(errors)}"
+    has_grad = conversion.may_raise_by_grad and bool(conversion.requires_grad)
+    is_elsewhere = conversion.may_raise_by_device and conversion.on_cpu is False
+    if has_grad and conversion.grad_mode is None and not is_elsewhere:
+        of_device = "TypeError on a GPU, " if conversion.may_raise_by_device else ""  # torch looks at the device first
+        return f"raises {of_device}RuntimeError{' on the CPU' if of_device else ''}{_WHILE_ON}"
+    return f"{'raises' if has_grad or is_elsewhere else 'can raise'} {' or '.join(errors)}"
 
 
 _TROUBLES = {
@@ -55,6 +62,7 @@ _TROUBLES = {
     "dtype": ("{kind}, which NumPy lacks", "TypeError"),
     "bit": ("has its {0.bit} bit set", "RuntimeError"),
 }
+_OF_GRAD_ALONE = (("requires grad",), ("learns",))
 
 
 def in_trouble(conversion: ImplicitConversion) -> str:
@@ -63,7 +71,9 @@ def in_trouble(conversion: ImplicitConversion) -> str:
     if conversion.of_items:
         noun, verb = f"a list of {'likely ' if conversion.certainty != 'tensor' else ''}tensors", " where each "
     if "learns" in conversion.trouble:
-        noun += " computed from model parameters"
+        may_be_one = isinstance(conversion.argument, ast.Attribute) and not conversion.of_items  # `net.weight`
+        made = " that is, or is computed from, a model parameter"
+        noun += made if may_be_one else " computed from model parameters"
         verb = ": each " if conversion.of_items else ": it "
     return f"{noun}{verb}{_troubles(conversion)}"
 
@@ -72,9 +82,10 @@ def _troubles(conversion: ImplicitConversion) -> str:
     told = [_TROUBLES[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.trouble]
     errors = list(dict.fromkeys(_TROUBLES[risk][1] for risk in conversion.trouble))
     if conversion.trouble == ("sent",):
-        return f"{told[0]}: on a GPU NumPy raises TypeError"
+        return f"{told[0]}: NumPy raises TypeError if that is a GPU"
     is_lacking = not {"layout", "dtype"}.isdisjoint(conversion.trouble)
-    return f"{' and '.join(told)}{': raises' if is_lacking else ', so NumPy raises'} {' or '.join(errors)}"
+    when = _WHILE_ON if conversion.grad_mode is None and conversion.trouble in _OF_GRAD_ALONE else ""
+    return f"{' and '.join(told)}{': raises' if is_lacking else ', so NumPy raises'} {' or '.join(errors)}{when}"
 
 
 def _kind_of_dtype(conversion: ImplicitConversion) -> str:
@@ -104,5 +115,10 @@ def lost(conversion: Conversion) -> str:
     """What a repair alone would hide, behind another message; mostly nothing."""
     if conversion.trained_in is None or conversion.grad_is_proved:
         return ""
-    loss = "a loss computed from this array alone, which has no gradient"
-    return f"; line {conversion.trained_in} trains on {loss}: compute the loss with torch"
+    return f"; {without_gradient(conversion)}: compute the loss with torch"
+
+
+def without_gradient(conversion: Conversion) -> str:
+    """Of a loss that is computed from the array of a detached conversion, and from constants."""
+    array = f"the array {code}" if (code := quoted(conversion.call)) else "this array"
+    return f"the loss of line {conversion.trained_in} is computed only from {array}, so no gradient reaches the model"

@@ -32,7 +32,8 @@ def to_array(x: torch.Tensor):
     return x.detach().cpu().numpy()
 ```
 
-Both links are free where they are not needed: they return the tensor itself, or a view of it.
+The fix adds both links even where the message names one error. Both are free where they are not needed: they return the
+tensor itself, or a view of it.
 
 ## Fix safety
 

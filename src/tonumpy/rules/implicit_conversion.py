@@ -55,13 +55,15 @@ def middle(x: torch.Tensor):
     return np.median(x.cuda().detach().cpu().numpy())
 ```
 
+The fix adds both links even where the message names one error: both are free where they are not needed.
+
 ## Fix safety
 
 Safe where the function returns for an array exactly what it returns for a CPU tensor. Unsafe where it fails for every
 tensor, or returns something else: `np.exp` and other universal functions return a tensor for a tensor and an array for
 an array, and the result of an objective may have other readers. There is no fix for a list that is filled elsewhere:
 convert what goes into it, with `losses.append(loss.item())` for one number and `.detach().cpu().numpy()` for more. If
-the list is also used for training, convert a copy. Nor is there one where arrays fail too, as with `json.dumps`.
+the list is also used for training, pass a converted copy. Nor is there one where arrays fail too, as with `json.dumps`.
 """
 
 from __future__ import annotations
@@ -100,11 +102,12 @@ def _place_to_convert(conversion: ImplicitConversion) -> str:
     filling = filling_of(conversion.site, conversion.argument)
     if filling is None:
         return "convert each tensor before it goes into the list"
+    links = "".join(f".{link}()" for link in ("detach", "cpu", *(conversion.links or ()), "numpy"))
     if filling.other_reader is not None:
-        here = f"`[each.detach().cpu().numpy() for each in {filling.name}]`"
-        return f"convert a copy, {here}, as line {filling.other_reader} reads the list too"
+        here = f"`[each{links} for each in {filling.name}]`"
+        return f"pass {here} instead, because line {filling.other_reader} also reads the list"
     if len(filling.calls) > 1:
         return f"convert where the list is filled: lines {', '.join(str(call.lineno) for call in filling.calls)}"
     (call,) = filling.calls
-    code = quoted(call)
-    return f"convert at line {call.lineno}{f', {code}' if code else ''}"
+    told, code = (quoted(call.args[-1]) if call.args else None) or "the tensor", quoted(call)
+    return f"convert {told} with `{links}` before line {call.lineno} adds it{f' ({code})' if code else ''}"

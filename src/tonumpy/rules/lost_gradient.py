@@ -50,6 +50,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.phrases import without_gradient
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
@@ -70,8 +71,8 @@ def concerns(complete: Complete) -> list[Candidate]:
 def check(conversion: Conversion) -> str | None:
     if conversion.trained_in is None or conversion.chain.detach is None:
         return None
-    cut = f"`{conversion.chain.detach.words}` cuts the gradient: line {conversion.trained_in}"
-    return f"{cut} trains on a loss computed from this array alone; compute the loss with torch"
+    cut = f"`{conversion.chain.detach.words}` cuts the gradient"
+    return f"{cut}: {without_gradient(conversion)}; compute the loss with torch"
 
 
 def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001

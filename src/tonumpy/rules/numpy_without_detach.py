@@ -38,9 +38,18 @@ Put `.detach()` before `.cpu()`: otherwise autograd records the copy to the CPU 
 As for TNP101: safe where the value is proved or likely to be a torch tensor, unsafe otherwise.
 """
 
-from tonumpy.conversions import Conversion
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.knowledge.chains import Role
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import at_risk, lost
 from tonumpy.repair.operations import complete_chain
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Conversion
+    from tonumpy.inference.knowledge.chains import Link
 
 CODE = "TNP102"
 ON_BY_DEFAULT = True
@@ -52,6 +61,17 @@ def check(conversion: Conversion) -> str | None:
     if conversion.candidate.is_forced or not chain.cpu or not conversion.may_raise_by_grad:
         return None
     undone = chain.undoes_detach
-    lacking = f"`{chain.cpu.words}` without `.detach()` before `.numpy()`"
-    what = f"`{undone.words}` can undo the detach; `.numpy()`" if undone else lacking
-    return f"{what} on {at_risk(conversion)}{lost(conversion)}"
+    if undone is None:
+        return f"`{chain.cpu.words}` without `.detach()` before `.numpy()` on {at_risk(conversion)}{lost(conversion)}"
+    told, where = _undoing(undone, conversion), f"; detach after `{undone.words}`"
+    return f"{told}; `.numpy()` on {at_risk(conversion)}{where}{lost(conversion)}"
+
+
+def _undoing(link: Link, conversion: Conversion) -> str:
+    """What brings a grad again, and how: by itself, or by what it is given."""
+    if link.role is Role.GRAD:
+        return f"`{link.words}` {'undoes' if conversion.requires_grad else 'can undo'} the detach"
+    assert isinstance(link.node, ast.Call)
+    is_one = len(link.node.args) + len(link.node.keywords) == 1
+    given = "its argument" if is_one else "one of its arguments"
+    return f"`{link.words}` can undo the detach, because {given} may require grad"

@@ -42,6 +42,7 @@ Safe: where the conversion did not raise, the added link returns the tensor itse
 
 from __future__ import annotations
 
+import re
 from operator import attrgetter
 
 from tonumpy.conversions import LINKS_OF_BIT
@@ -69,7 +70,18 @@ def concerns(complete: Complete) -> list[Candidate]:
 def check(conversion: Conversion) -> str | None:
     if conversion.bit is None or conversion.candidate.is_forced:
         return None
-    return f"`.numpy()` on a tensor with its {conversion.bit} bit set: raises RuntimeError on the CPU"
+    return f"`.numpy()` on a tensor with its {conversion.bit} bit set: {_outcome(conversion)}"
+
+
+def _outcome(conversion: Conversion) -> str:
+    """An error in any case where the bit is set on the CPU: a copy from a GPU clears it."""
+    cpu = conversion.chain.cpu
+    is_set_there = cpu is not None and any(re.search(_NAMED, link.words) for link in conversion.chain.after(cpu))
+    if is_set_there or (conversion.on_cpu is True and conversion.is_brought_back is False):
+        return "raises RuntimeError"
+    if cpu is None:
+        return "raises RuntimeError on the CPU, TypeError on a GPU"
+    return f"raises RuntimeError, unless `{cpu.words}` copied it from a GPU and so cleared the bit"
 
 
 def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:

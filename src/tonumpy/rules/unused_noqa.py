@@ -54,7 +54,7 @@ def check(unused: Sequence[str]) -> str | None:
     """Of the codes of one comment that suppress nothing."""
     if not unused:
         return None
-    return f"`# noqa` of {', '.join(unused)} suppresses nothing: there is no such finding on this line"
+    return f"`# noqa` of {', '.join(unused)} suppresses nothing: no {' or '.join(unused)} is reported on this line"
 
 
 def repair(unused: Sequence[str], style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
