@@ -113,10 +113,33 @@ def test_what_converts_without_the_method(text: str, held: Held, expected: tuple
     assert told(f"found = {text}\n", text, held) == expected
 
 
-def test_what_is_put_into_an_array() -> None:
-    text = "array[1:] = y\n"
-    (finding,) = judged(text, Spot(1, 1, 0, 9), NAMED)
-    assert (finding.code, finding.start, finding.fix and finding.fix.applicability) == ("TNP108", (1, 13), "safe")
+@pytest.mark.parametrize(("made", "how"), [("", "unsafe"), ("y = torch.ones(2, device='cuda')\n", "safe")])
+def test_what_is_put_into_an_array(made: str, how: str) -> None:
+    """An array may come there at other times, if the text does not say that it is a tensor."""
+    row = 2 + bool(made)
+    (finding,) = judged(f"import torch\n{made}array[1:] = y\n", Spot(row, row, 0, 9), NAMED)
+    assert (finding.code, finding.start, finding.fix and finding.fix.applicability) == ("TNP108", (row, 13), how)
+
+
+@pytest.mark.parametrize(
+    ("made", "call", "how"),
+    [
+        ("", "np.asarray(y)", "unsafe"),
+        ("y = load()\n", "np.float32(y)", "unsafe"),
+        ("y = torch.ones(2, device='cuda')\n", "np.array(y)", "safe"),
+        ("y = torch.ones(2) if f else torch.ones(2, device='cuda')\n", "np.asarray(y)", "safe"),
+        ("y = torch.ones(2, device='cuda') if f else np.ones(2)\n", "np.asarray(y)", "unsafe"),
+        ("y = torch.ones(2, device='cuda') if f else 0\n", "np.asarray(y)", "unsafe"),
+        ("y = torch.ones(2, device='cuda')\n", "np.asarray([y, 1])", "safe"),
+        ("", "np.asarray([y, 1])", "unsafe"),
+        ("ys = [torch.ones(2, device='cuda')]\n", "np.asarray([y for y in ys])", "safe"),
+        ("", "np.asarray(y.detach())", "safe"),
+    ],
+)
+def test_a_repair_is_safe_where_the_text_knows_a_tensor(made: str, call: str, how: str) -> None:
+    text = f"import numpy as np\nimport torch\n{made}{call}\n"
+    (finding,) = judged(text, spot_of(text, call), NAMED)
+    assert (finding.code, finding.fix and finding.fix.applicability) == ("TNP104", how)
 
 
 def test_what_is_caught_and_made_good_is_no_fault() -> None:

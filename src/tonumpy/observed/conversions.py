@@ -8,7 +8,7 @@ from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.summaries.observing import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.observed.given import given_in
+from tonumpy.observed.given import given_in, is_known
 from tonumpy.observed.mixed import mixed_in
 from tonumpy.observed.sighting import NOT_HELD
 from tonumpy.observed.sites import Sites
@@ -119,7 +119,8 @@ def _implicit(
 ) -> Iterator[tuple[ImplicitConversion, bool]]:
     """Each of a call's arguments by which a tensor came there that was converted, and whether it is that tensor."""
     if isinstance(site, OperationSite):
-        for mixed in mixed_in(site, sighting, _implicitly(site, site.node, sighting)):
+        seen = observe(module, [site]).get(id(site.node))
+        for mixed in mixed_in(site, sighting, _implicitly(site, site.node, sighting), seen):
             yield mixed, True
         return
     observation = observe(module, [site]).get(id(site.call))
@@ -130,6 +131,7 @@ def _implicit(
         if given is not None and id(given.node) not in nodes:
             nodes.add(id(given.node))
             keeps_value = consumer is not None and consumer.keeps_value
+            keeps_value = keeps_value and is_known(site.call, given.node, observation)
             found = _implicitly(site, given.node, sighting)
             yield found._replace(of_items=given.of_items, keeps_value=keeps_value), given.is_sure
 

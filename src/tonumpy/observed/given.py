@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import path_of
-from tonumpy.inference.lattice.values import Sequence, Tensor, members
+from tonumpy.inference.lattice.values import Mapping, Sequence, Tensor, members
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import converting_arguments
 
@@ -57,6 +57,47 @@ def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observ
     is_list = isinstance(value, Sequence) and _is_tensor(value.element)
     kind = "items" if is_list else "itself" if _is_tensor(value) else ""
     return _within(left[0].node, kind, named)
+
+
+def is_known(call: ast.Call, node: ast.expr, seen: Observation | None) -> bool:
+    """Whether the text shows that what a call converts, an argument or what is in one, is a tensor on every path: a
+    run does not see that an array came there at other times."""
+    for argument in _arguments(call):
+        value = _value(argument, seen)
+        if value is None:
+            continue
+        if argument.node is node:
+            return is_surely_tensor(value.element if isinstance(value, Sequence) else value)
+        if node in _parts(argument.node):
+            return is_surely_tensor(_part(argument.node, node, value))
+    return False
+
+
+def is_surely_tensor(value: Value | None) -> bool:
+    each_way = () if value is None else tuple(members(value))
+    return bool(each_way) and all(isinstance(each, Tensor) and each.certainty != "possible" for each in each_way)
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return node.elts
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+        return [node.elt]
+    if isinstance(node, ast.DictComp):
+        return [node.value]
+    return node.values if isinstance(node, ast.Dict) else []
+
+
+def _part(node: ast.expr, part: ast.expr, value: Value) -> Value | None:
+    if isinstance(value, Sequence):
+        place = _parts(node).index(part)
+        return value.items[place] if value.items is not None and place < len(value.items) else value.element
+    if not isinstance(value, Mapping):
+        return None
+    if isinstance(node, ast.Dict):
+        key = node.keys[node.values.index(part)]
+        return value.get(key.value) if isinstance(key, ast.Constant) else value.other
+    return value.other
 
 
 def _arguments(call: ast.Call) -> Iterator[_Argument]:

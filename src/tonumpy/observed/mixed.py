@@ -6,20 +6,27 @@ import ast
 
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.inference.lattice.values import Sequence
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.observed.given import is_surely_tensor
 from tonumpy.sinks.operations import ORDER, operands_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.conversions import ImplicitConversion, Mixture
+    from tonumpy.inference.lattice.values import Value
+    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.observed.sighting import Sighting
     from tonumpy.sinks.operations import Operands
     from tonumpy.text.candidates import OperationSite
 
 
-def mixed_in(site: OperationSite, sighting: Sighting, made: ImplicitConversion) -> Iterator[ImplicitConversion]:
-    """`made` for the operand that is the tensor; nothing where that cannot be told."""
+def mixed_in(
+    site: OperationSite, sighting: Sighting, made: ImplicitConversion, seen: Observation | None
+) -> Iterator[ImplicitConversion]:
+    """`made` for the operand that is the tensor; nothing where that cannot be told. It keeps its value where the text
+    shows it to be a tensor: an array may come there at other times."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
         return
@@ -30,7 +37,8 @@ def mixed_in(site: OperationSite, sighting: Sighting, made: ImplicitConversion) 
     found = made._replace(argument=node, chain=chain_of(node), mixture=mixture)
     if mixture in ("index", "equality"):  # these two ask for the device alone
         found = found._replace(requires_grad=False, dtype=None, layout=None, bit=None)
-    yield found._replace(keeps_value=mixture in ("index", "put into array"))
+    keeps_value = mixture in ("index", "put into array") and is_surely_tensor(_value(operands, node, seen))
+    yield found._replace(keeps_value=keeps_value)
 
 
 def _operator(node: ast.expr | ast.AugAssign, operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | None]:
@@ -57,3 +65,18 @@ def _index(operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | Non
     if of_index:
         return "index", of_index[0] if len(of_index) == 1 else None
     return "put into array", operands.right
+
+
+def _value(operands: Operands, node: ast.expr | ast.AugAssign, seen: Observation | None) -> Value | None:
+    """Of what is put into an array, or of the index of one or a part of it."""
+    if seen is None or operands.key is None:
+        return None
+    *others, last = seen.arguments.positional
+    if node is operands.right:
+        return last
+    index = last if operands.right is None else others[0]
+    if not isinstance(operands.key, ast.Tuple):
+        return index
+    items = index.items if isinstance(index, Sequence) else None
+    place = next((place for place, part in enumerate(operands.key.elts) if part is node), None)
+    return items[place] if items is not None and place is not None and place < len(items) else None
