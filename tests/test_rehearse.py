@@ -185,6 +185,96 @@ def test_repairs_hold_in_a_second_run(tmp_path: Path) -> None:
     assert repaired in (tmp_path / "learn.py").read_text()
 
 
+SIZE = """\
+
+
+def size(x):
+    return np.asarray(x).sum()
+
+
+"""
+
+
+@needs_torch
+def test_what_may_be_an_array_as_well_is_an_unsafe_fix(tmp_path: Path) -> None:
+    """A run sees tensors: that a function was given arrays too, it does not."""
+    text = f"import numpy as np\n{LEARN}{SIZE}print(size(np.ones(2)), size(weight))\nnp.asarray(weight)\n"
+    (tmp_path / "learn.py").write_text(text)
+    result = tonumpy(tmp_path, "rehearse", "--fix", "--", "learn.py")
+    assert result.code == 1
+    assert "1 repaired, run again: 1 left.\n1 more by `--fix --unsafe-fixes`.\n" in result.out
+    assert (tmp_path / "learn.py").read_text() == text.replace("(weight)\n", "(weight.detach().cpu().numpy())\n")
+
+
+@needs_torch
+def test_repairs_that_break_the_program_are_taken_back(tmp_path: Path) -> None:
+    """Those of the lines in the traceback, and the others stay."""
+    text = f"import numpy as np\n{LEARN}{SIZE}weight.numpy()\nprint(size(np.ones(2)), size(weight))\n"
+    (tmp_path / "learn.py").write_text(text)
+    result = tonumpy(tmp_path, "rehearse", "--fix", "--unsafe-fixes", "--", "learn.py")
+    place = "learn.py:8"
+    assert f"{place}:23: TNP104 taken back: the program then raised AttributeError at {place}\n" in result.out
+    assert "1 repaired, run again: 1 left.\n" in result.out
+    assert re.search(rf"(?m)^{place}:23: TNP104 (?!.*\[\*\]).*`np.asarray` converts", result.out)
+    assert "The program ended with exit code 0." in result.out
+    assert (result.code, result.err.count("the program runs again")) == (1, 2)
+    assert (tmp_path / "learn.py").read_text() == text.replace("weight.numpy", "weight.detach().cpu().numpy")
+
+
+BOX = """\
+class Box:
+    def numpy(self):
+        return 1
+
+
+failed = 0
+for each in (weight, Box()):
+    try:
+        each.numpy()
+    except AttributeError:
+        failed = 4
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [
+        ("sys.exit(failed)", "ended with exit code 4"),
+        ("if failed:\n    os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
+        ("if failed:\n    raise ValueError(failed)", "raised ValueError at learn.py:19"),
+    ],
+)
+def test_all_are_taken_back_where_nothing_says_which(tmp_path: Path, end: str, how: str) -> None:
+    data = f"import os, sys  # \xe9\n{LEARN}weight.numpy()\n{BOX}{end}\n".encode("latin-1").replace(b"\n", b"\r\n")
+    data = b"# coding: latin-1\r\n" + data
+    (tmp_path / "learn.py").write_bytes(data)
+    result = tonumpy(tmp_path, "rehearse", "--fix", "--", "learn.py")
+    assert result.out.count(f" taken back: the program then {how}\n") == 2
+    assert "Nothing repaired, 2 left.\n" in result.out
+    assert (result.code, result.err.count("the program runs again")) == (1, 1)
+    assert (tmp_path / "learn.py").read_bytes() == data
+
+
+@needs_torch
+def test_what_does_not_run_again_is_told(tmp_path: Path) -> None:
+    once = "import os\nif not os.path.exists('done'):\n    open('done', 'w').close()\n    weight.numpy()\n"
+    (tmp_path / "learn.py").write_text(f"{LEARN}{once}(weight\n .numpy())\n")
+    result = tonumpy(tmp_path, "rehearse", "--fix", "--", "learn.py")
+    assert "learn.py:7:27: TNP101 repaired, and did not run again\n" in result.out
+    assert "1 repaired, run again: 0 left; not reached again: 1.\n" in result.out
+    assert result.code == 0
+
+
+@needs_torch
+def test_stop_goes_on_to_the_next_fault(tmp_path: Path) -> None:
+    """That it raises there is none of the repair's doing."""
+    (tmp_path / "learn.py").write_text(f"{LEARN}weight.numpy()\nweight.relu().numpy()\n")
+    result = tonumpy(tmp_path, "rehearse", "--fix", "--stop", "--", "learn.py")
+    assert "1 repaired, run again: 1 left.\n" in result.out
+    assert "weight.detach().cpu().numpy()\n" in (tmp_path / "learn.py").read_text()
+
+
 @needs_torch
 def test_stop_raises_as_hardware_does(tmp_path: Path) -> None:
     (tmp_path / "stop.py").write_text("import torch\n\ntorch.ones(2, device='cuda').numpy()\nprint('on')\n")

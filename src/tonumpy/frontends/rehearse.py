@@ -15,11 +15,10 @@ from tonumpy.frontends.disk import write_text
 from tonumpy.frontends.outcomes import Change
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.observed.record import Record, folder_of, is_record, read_record
-from tonumpy.pipeline import repair
+from tonumpy.rehearsal.holding import Outcome, RepairedFile, repaired
 from tonumpy.rehearsal.judging import Judged, is_outside, judge_run
 from tonumpy.rehearsal.process import CannotRunError, run_program
 from tonumpy.rehearsal.telling import summary_of, unreached_lines
-from tonumpy.repair.rewrite import apply_edits
 from tonumpy.report import Report, is_fixable
 from tonumpy.text.reading import read_regular
 
@@ -29,13 +28,12 @@ if TYPE_CHECKING:
 
     from tonumpy.config import Configuration
     from tonumpy.findings import Finding
-    from tonumpy.pipeline import Judgement
-    from tonumpy.rehearsal.judging import JudgedFile
     from tonumpy.rehearsal.process import Ended
+    from tonumpy.text.source import Source
 
 
 class Rehearsed(NamedTuple):
-    """What a run has shown, and what was repaired of it before: `repaired` is None where no repair was asked for.
+    """What a run has shown, and what came of repairs: `repairs` is None where none was asked for.
 
     `changes` are those that are to be shown, of a run with `--diff`.
     """
@@ -43,13 +41,12 @@ class Rehearsed(NamedTuple):
     ended: Ended
     judged: Judged
     report: Report
-    repaired: list[Finding] | None
+    repairs: Outcome | None
     changes: list[tuple[str, Change]]
 
 
 class Repairs(NamedTuple):
-    changes: list[tuple[str, Change]]
-    findings: list[Finding]
+    files: list[RepairedFile]
     errors: list[SourceError]
 
 
@@ -78,45 +75,50 @@ def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) ->
         raise ConfigError("the program is missing: `tonumpy rehearse -- SCRIPT ARG...` or `-- -m MODULE ARG...`")
     if arguments.diff and not arguments.fix:
         raise ConfigError("--diff shows what `--fix` would change: give both")
-    ended, judged = _run(arguments, configuration)
+    ended = _run(arguments)
+    judged = _judged(ended, arguments, configuration)
     if not arguments.fix:
         return Rehearsed(ended, judged, report_of(judged), None, [])
     repairs = _repairs(judged)
     if arguments.diff:
-        return Rehearsed(ended, judged, report_of(judged, repairs.errors), repairs.findings, repairs.changes)
-    if repairs.changes:
-        from tonumpy.frontends.writing import write_all  # with what only repairs need: start-up
+        shown = Outcome(tuple(each.finding for file in repairs.files for each in file.judgements))
+        changes = [(file.filename, Change(_data(file.source), file.data)) for file in repairs.files]
+        return Rehearsed(ended, judged, report_of(judged, repairs.errors), shown, changes)
+    if not repairs.files:
+        return Rehearsed(ended, judged, report_of(judged, repairs.errors), Outcome(()), [])
+    from tonumpy.frontends.mending import left_of, mend, outcome_of  # with what only repairs need: start-up
 
-        errors = write_all(repairs.changes, [])
-        failed = {error.filename for error in errors}
-        fixed = [finding for finding in repairs.findings if finding.filename not in failed]
-        repairs = repairs._replace(findings=fixed, errors=[*repairs.errors, *errors])
-        if fixed:
-            streams.write("tonumpy: the program runs again, repaired\n", sys.stderr)
-            ended, judged = _run(arguments, configuration)
-    return Rehearsed(ended, judged, report_of(judged, repairs.errors), repairs.findings, [])
+    mended = mend(repairs.files, ended, lambda: _run(arguments), stops=arguments.stop)
+    if mended.ended is not None:
+        ended = mended.ended
+        judged = _judged(ended, arguments, configuration)
+    outcome = outcome_of(mended, judged)
+    report = report_of(judged, [*repairs.errors, *mended.errors], left_of(judged.findings, outcome))
+    return Rehearsed(ended, judged, report, outcome, [])
 
 
 def summary(rehearsed: Rehearsed, arguments: argparse.Namespace) -> str:
     """The closing words."""
-    repaired = None if rehearsed.repaired is None else len(rehearsed.repaired)
-    text = summary_of(
-        rehearsed.ended.run, rehearsed.ended.how, rehearsed.judged, rehearsed.report, repaired, is_shown=arguments.diff
-    )
-    return (unreached_lines(rehearsed.judged) if arguments.unreached else "") + text
+    ended, judged, report, repairs, _ = rehearsed
+    text = summary_of(ended.run, ended.how, judged, report, repairs, is_shown=arguments.diff)
+    return (unreached_lines(judged) if arguments.unreached else "") + text
 
 
-def _run(arguments: argparse.Namespace, configuration: Configuration) -> tuple[Ended, Judged]:
+def _run(arguments: argparse.Namespace) -> Ended:
     """What the program prints goes to standard error where the report takes standard output."""
     output = sys.stderr if arguments.output_file is None else sys.stdout
     try:
-        ended = run_program(arguments.program, arguments.device, stop=arguments.stop, output=output)
+        return run_program(arguments.program, arguments.device, stop=arguments.stop, output=output)
     except CannotRunError as error:
         raise ConfigError(str(error)) from error
+
+
+def _judged(ended: Ended, arguments: argparse.Namespace, configuration: Configuration) -> Judged:
+    """What the run has seen goes to the record, too."""
     judged = judge_run(ended.run, configuration.settings_of, fragile=arguments.fragile)
     if arguments.observations is not None:
         record(judged, arguments.observations)
-    return ended, judged
+    return judged
 
 
 def record(judged: Judged, path: str) -> None:
@@ -126,30 +128,30 @@ def record(judged: Judged, path: str) -> None:
     write_text(path, before.merged(seen, folder_of(path)).as_text(), kind="record", replaces=is_record)
 
 
-def report_of(judged: Judged, errors: Sequence[SourceError] = ()) -> Report:
-    found = sorted(judged.findings, key=lambda finding: (finding.filename, finding.start))
+def report_of(judged: Judged, errors: Sequence[SourceError] = (), findings: Sequence[Finding] | None = None) -> Report:
+    """Of the findings of a run, or of what came of them."""
+    found = sorted(
+        judged.findings if findings is None else findings, key=lambda finding: (finding.filename, finding.start)
+    )
     unsafe = frozenset(file.source.filename for file in judged.files if file.settings.unsafe_fixes)
     return Report(found, [*judged.errors, *errors], unsafe, read=read_regular)
 
 
 def _repairs(judged: Judged) -> Repairs:
     """Of exactly what was seen to fail, in the files below the folder at hand."""
-    changes, findings, errors = [], [], list[SourceError]()
+    files, errors = [], list[SourceError]()
     for file in judged.files:
         due = [each for each in file.judgements if is_fixable(each.finding, unsafe=file.settings.unsafe_fixes)]
         if not due:
             continue
         try:
-            changes.append((file.source.filename, _change(file, due)))
-            findings += [judgement.finding for judgement in due]
+            if is_outside(file.source.filename):
+                raise SourceError(file.source.filename, "is outside of the folder at hand, so it is not repaired")
+            files.append(repaired(file.source, due))
         except SourceError as error:
             errors.append(error)
-    return Repairs(changes, findings, errors)
+    return Repairs(files, errors)
 
 
-def _change(file: JudgedFile, due: Sequence[Judgement]) -> Change:
-    source = file.source
-    if is_outside(source.filename):
-        raise SourceError(source.filename, "is outside of the folder at hand, so it is not repaired")
-    text = apply_edits(source, repair(source, due))
-    return Change(source.data or source.encode(source.text), source.encode(text))
+def _data(source: Source) -> bytes:
+    return source.data or source.encode(source.text)

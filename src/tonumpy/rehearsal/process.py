@@ -29,10 +29,11 @@ class CannotRunError(Exception):
 
 
 class Ended(NamedTuple):
-    """What was seen, and how the program ended, in words."""
+    """What was seen, and how the program ended, in words and with which exit code (below 0: the signal)."""
 
     run: Run
     how: str
+    code: int
 
 
 def run_program(words: Sequence[str], device: str, *, stop: bool, output: TextIO) -> Ended:
@@ -52,7 +53,7 @@ def run_program(words: Sequence[str], device: str, *, stop: bool, output: TextIO
             with open(mark, encoding="utf-8") as stream:
                 raise CannotRunError(stream.read())
         run = read_run(folder)
-        return Ended(run, _how(run, code))
+        return Ended(run, _how(run, code), code)
 
 
 @contextmanager

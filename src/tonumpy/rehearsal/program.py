@@ -39,6 +39,7 @@ class NotStartedError(Exception):
 
 def main(arguments: list[str]) -> None:
     from tonumpy.rehearsal.order import order_of  # start-up
+    from tonumpy.rehearsal.tracebacks import failure_of  # start-up
 
     order = order_of(arguments[0])
     try:
@@ -49,18 +50,20 @@ def main(arguments: list[str]) -> None:
     try:
         run()
     except SystemExit as error:
-        leave(f"exit code {_code(error)}")
+        leave(f"exit code {_code(error)}", failure_of(error))
         raise
     except BaseException as error:
-        place = f" at {_place(error.__traceback__)}" if _place(error.__traceback__) else ""
-        leave(f"{type(error).__name__}: {error}{place}" if str(error) else f"{type(error).__name__}{place}")
+        failure = failure_of(error)
+        place = "" if failure[2] is None else f" at {os.path.relpath(failure[2][0])}:{failure[2][1]}"
+        said = f"{type(error).__name__}: {error}{place}" if str(error) else f"{type(error).__name__}{place}"
+        leave(said, failure)
         error.__traceback__ = _without_ours(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
     leave("")
 
 
-def _begun(text: str) -> Callable[[str], None]:
+def _begun(text: str) -> Callable[..., None]:
     """The stand-in in place, for this process and for those that it starts: gives what to call at the program's end."""
     import atexit
 
@@ -73,11 +76,11 @@ def _begun(text: str) -> Callable[[str], None]:
         raise NotStartedError(f"a rehearsal runs on your own torch, and there is none: {error}") from error
     atexit.register(stack.close)  # after those of the program, which are called first
 
-    def leave(ended: str) -> None:
+    def leave(ended: str, failure: object = None) -> None:
         for thread in threading.enumerate():
             if thread is not threading.current_thread() and not thread.daemon:
                 thread.join()
-        recorder.end(ended)
+        recorder.end(ended, failure)
 
     return leave
 
@@ -158,19 +161,6 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
         traceback = traceback.tb_next
     return traceback
-
-
-def _place(traceback: TracebackType | None) -> str:
-    """The innermost line of the user's own code."""
-    from tonumpy.rehearsal.own_code import is_own  # start-up
-
-    found = ""
-    while traceback is not None:
-        filename = traceback.tb_frame.f_code.co_filename
-        if is_own(filename):
-            found = f"{os.path.relpath(filename)}:{traceback.tb_lineno}"
-        traceback = traceback.tb_next
-    return found
 
 
 def _give_up(folder: str, reason: str) -> NoReturn:

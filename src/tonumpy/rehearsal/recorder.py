@@ -67,12 +67,13 @@ class Recorder:
             self._file = open_to_append(path)
         os.write(self._file, json.dumps(told, default=str).encode() + b"\n")
 
-    def end(self, ended: str = "") -> None:
-        """Which files of the user's this process has loaded, and how it ended."""
+    def end(self, ended: str = "", failure: object = None) -> None:
+        """Which files of the user's this process has loaded, how it ended and of which error (as tracebacks.py has
+        it)."""
         files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
         own = sorted(os.path.abspath(file) for file in files if isinstance(file, str) and is_own(file))
         with self._lock:
-            self._write({"files": own, "ended": ended})
+            self._write({"files": own, "ended": ended, "failure": failure})
 
 
 def _held(tensor: object, filename: str) -> tuple[object, object]:

@@ -29,6 +29,15 @@ class Noted(NamedTuple):
     parameter: Parameter | None
 
 
+class Failure(NamedTuple):
+    """The error that ended a program: its type ("" where it was `sys.exit`), the innermost line of the user's own code,
+    and all those lines in its traceback, and in those of the errors that it came of: absolute path and row."""
+
+    kind: str
+    place: tuple[str, int] | None
+    lines: frozenset[tuple[str, int]]
+
+
 class Run(NamedTuple):
     """All that was written: `files` are those of the user's that were loaded, `ended` is how the program did.
 
@@ -39,13 +48,14 @@ class Run(NamedTuple):
     files: tuple[str, ...]
     ended: str
     problems: tuple[str, ...]
+    failure: Failure | None = None
 
 
 def read_run(folder: str) -> Run:
     noted: list[Noted] = []
     files: set[str] = set()
     problems: dict[str, None] = {}
-    ended = ""
+    ended, failure = "", None
     for name in sorted(os.listdir(folder)):
         if name.startswith("events-"):
             first = len(noted)
@@ -59,9 +69,10 @@ def read_run(folder: str) -> Run:
                 elif "files" in told:
                     files.update(told["files"])
                     ended = told["ended"] or ended
+                    failure = failure if told["failure"] is None else _failure(*told["failure"])
                 else:
                     noted.append(_noted(told))
-    return Run(tuple(noted), tuple(sorted(files)), ended, tuple(problems))
+    return Run(tuple(noted), tuple(sorted(files)), ended, tuple(problems), failure)
 
 
 def _lines(path: str) -> list[Any]:
@@ -73,6 +84,11 @@ def _lines(path: str) -> list[Any]:
             except ValueError:  # the last one of a process that was killed
                 break
     return found
+
+
+def _failure(kind: str, lines: list[list[Any]], place: list[Any] | None) -> Failure:
+    known = frozenset((str(filename), int(row)) for filename, row in lines)
+    return Failure(kind, None if place is None else (str(place[0]), int(place[1])), known)
 
 
 def _noted(told: dict[str, Any]) -> Noted:

@@ -8,29 +8,43 @@ from tonumpy.report import is_fixable
 from tonumpy.text.visible import visible, visible_path
 
 if TYPE_CHECKING:
+    from tonumpy.findings import Finding
+    from tonumpy.rehearsal.holding import Outcome
     from tonumpy.rehearsal.judging import Judged
     from tonumpy.rehearsal.spool import Run
     from tonumpy.report import Report
 
 
-def summary_of(run: Run, how: str, judged: Judged, report: Report, repaired: int | None, *, is_shown: bool) -> str:
-    """`how` the program ended is said where it is not empty. `repaired` is None where no repair was asked for;
-    `is_shown`: it was shown only, and nothing ran again."""
-    left = len(report.findings)
+def summary_of(run: Run, how: str, judged: Judged, report: Report, repairs: Outcome | None, *, is_shown: bool) -> str:
+    """`how` the program ended is said where it is not empty. `repairs` is None where none was asked for; `is_shown`:
+    they were shown only, and nothing ran again."""
     lines = [*_problems(run), *_of_libraries(run)]
-    if repaired is None:
+    if repairs is None:
         lines.append(_found(report))
     elif is_shown:
-        lines.append(f"{repaired} to be repaired, {left - repaired} left.")
-    elif repaired:
-        lines.append(f"{repaired} repaired, run again: {left} left.")
+        number = len(repairs.ran)
+        lines.append(f"{number} to be repaired, {len(report.findings) - number} left.")
     else:
-        lines.append(f"Nothing repaired, {left} left.")
-    if repaired is None or not is_shown:
-        lines += _offer(report, is_asked=repaired is not None)
+        lines += _of_repairs(repairs, len(report.findings))
+    if repairs is None or not is_shown:
+        lines += _offer(report, is_asked=repairs is not None)
     lines.append(reached(judged))
     lines += [f"The program {visible(how)}."] if how else []
     return "".join(f"{line}\n" for line in lines)
+
+
+def _of_repairs(repairs: Outcome, left: int) -> list[str]:
+    """What was taken back, what stands, and of that what has not run again."""
+    lines = [f"{_place(each.finding)} taken back: the program then {visible(each.how)}" for each in repairs.taken_back]
+    lines += [f"{_place(each)} repaired, and did not run again" for each in repairs.unreached]
+    if not repairs.ran and not repairs.unreached:
+        return [*lines, f"Nothing repaired, {left} left."]
+    unreached = f"; not reached again: {len(repairs.unreached)}" if repairs.unreached else ""
+    return [*lines, f"{len(repairs.ran)} repaired, run again: {left} left{unreached}."]
+
+
+def _place(finding: Finding) -> str:
+    return f"{visible_path(finding.filename)}:{finding.start.row}:{finding.start.column}: {finding.code}"
 
 
 def reached(judged: Judged) -> str:

@@ -1,0 +1,132 @@
+"""Repairs what a run has seen to fail, lets the program run again, and takes back what breaks it."""
+
+from __future__ import annotations
+
+import sys
+
+from tonumpy.config import ConfigError
+from tonumpy.findings import SourceError
+from tonumpy.frontends import streams
+from tonumpy.frontends.outcomes import Change
+from tonumpy.frontends.writing import write_all
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.rehearsal.holding import Outcome, TakenBack, blamed, how_it_ended, is_broken, ran_again
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tonumpy.findings import Finding, Position
+    from tonumpy.pipeline import Judgement
+    from tonumpy.rehearsal.holding import RepairedFile
+    from tonumpy.rehearsal.judging import Judged
+    from tonumpy.rehearsal.process import Ended
+
+MOST_RUNS = 3  # with the first, whose findings are repaired
+
+
+class Mended(NamedTuple):
+    """The last run of the program as it is now, None where that is the first; `files` have what stands of the repairs,
+    and `taken` is gone again, each with how the program ended then."""
+
+    ended: Ended | None
+    files: tuple[RepairedFile, ...]
+    taken: tuple[tuple[Judgement, str], ...]
+    errors: tuple[SourceError, ...]
+
+
+def mend(files: Sequence[RepairedFile], first: Ended, run: Callable[[], Ended], *, stops: bool) -> Mended:
+    """Write the files, and let the program run until it ends as it did at first, or no repair is left."""
+    standing, errors = _put(_bare(files), files)
+    taken: list[tuple[Judgement, str]] = []
+    for number in range(2, MOST_RUNS + 1):
+        if not _judgements(standing):
+            break
+        streams.write("tonumpy: the program runs again, repaired\n", sys.stderr)
+        try:
+            again = run()
+        except ConfigError:
+            _put(standing, _bare(standing))
+            raise
+        if not is_broken(first, again, standing, stops=stops):
+            return _mended(again, standing, taken, errors)
+        back = blamed(standing, again.run.failure) if number < MOST_RUNS else []
+        after = _without(standing, back) if back else None
+        if after is None:
+            back, after = _judgements(standing), _bare(standing)
+        how = how_it_ended(again)
+        taken += [(judgement, how) for judgement in back]
+        standing, more = _put(standing, after)
+        errors += more
+    return _mended(None, standing, taken, errors)
+
+
+def outcome_of(mended: Mended, judged: Judged) -> Outcome:
+    """`judged` is what the last run has shown of the program as it is now."""
+    sightings = {file.source.filename: file.sightings for file in judged.files}
+    ran: list[Finding] = []
+    unreached: list[Finding] = []
+    for file in mended.files:
+        for judgement in file.judgements:
+            has_run = ran_again(file, judgement, sightings.get(file.filename, ()))
+            (ran if has_run else unreached).append(_placed(judgement, file))
+    by_name = {file.filename: file for file in mended.files}
+    back = [TakenBack(_placed(each, by_name[each.finding.filename]), how) for each, how in mended.taken]
+    return Outcome(tuple(ran), tuple(unreached), tuple(sorted(back, key=lambda each: _key(each.finding))))
+
+
+def left_of(findings: Sequence[Finding], outcome: Outcome) -> list[Finding]:
+    """With those whose repairs were taken back, which none offers again."""
+    back = {_key(each.finding): each.finding for each in outcome.taken_back}
+    found = [_unrepaired(finding) if back.pop(_key(finding), None) else finding for finding in findings]
+    return [*found, *map(_unrepaired, back.values())]
+
+
+def _key(finding: Finding) -> tuple[str, Position, str]:
+    return finding.filename, finding.start, finding.code
+
+
+def _unrepaired(finding: Finding) -> Finding:
+    fix = finding.fix and finding.fix._replace(applicability="display-only", edits=())
+    return finding._replace(fix=fix)
+
+
+def _placed(judgement: Judgement, file: RepairedFile) -> Finding:
+    finding = judgement.finding
+    return finding._replace(start=file.moved(finding.start), end=file.moved(finding.end, is_end=True))
+
+
+def _mended(
+    ended: Ended | None,
+    files: Sequence[RepairedFile],
+    taken: Sequence[tuple[Judgement, str]],
+    errors: Sequence[SourceError],
+) -> Mended:
+    """What could not be taken back still stands."""
+    standing = {id(judgement) for judgement in _judgements(files)}
+    gone = tuple(each for each in taken if id(each[0]) not in standing)
+    return Mended(ended, tuple(files), gone, tuple(errors))
+
+
+def _judgements(files: Sequence[RepairedFile]) -> list[Judgement]:
+    return [judgement for file in files for judgement in file.judgements]
+
+
+def _bare(files: Sequence[RepairedFile]) -> list[RepairedFile]:
+    return [file.without(file.judgements) for file in files]
+
+
+def _without(files: Sequence[RepairedFile], back: Sequence[Judgement]) -> list[RepairedFile] | None:
+    """None where the rest of them alone cannot be repaired."""
+    try:
+        return [file.without(back) for file in files]
+    except SourceError:
+        return None
+
+
+def _put(before: Sequence[RepairedFile], after: Sequence[RepairedFile]) -> tuple[list[RepairedFile], list[SourceError]]:
+    """The files as they are on the disk then, and the errors of those that could not be written."""
+    pairs = list(zip(before, after, strict=True))
+    changes = [(new.filename, Change(old.data, new.data)) for old, new in pairs if old.data != new.data]
+    errors = write_all(changes, [])
+    failed = {error.filename for error in errors}
+    return [old if new.filename in failed else new for old, new in pairs], errors
