@@ -100,7 +100,7 @@ def test_the_argument_is_named_that_was_converted(rehearsed: tuple[Path, Result]
         for finding in result.findings
         if finding["code"] in ("TNP104", "TNP108")
     ]
-    assert named == ["losses", "y", "net.weight", "y[1:]", "y"]
+    assert named == ["losses", "y", "net.weight", "y[1:]", "y", "y"]
 
 
 @needs_torch

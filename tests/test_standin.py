@@ -160,6 +160,28 @@ def test_the_device_has_the_name_that_was_asked_for(tmp_path: Path, kind: str) -
     assert [error.partition(" to numpy")[0] for error in errors] == [f"can't convert {kind}:0 device type tensor"]
 
 
+EQUAL = """
+    import numpy as np
+    import torch
+    a, t = np.ones(2), torch.ones(2, device="mps", requires_grad=True)
+    left = a == t  # refused: device
+    right = t == a  # refused: device
+    a != t, np.float64(1) == t, t == np.array(1.0), t == t.detach(), t.cpu() == a
+    torch.from_numpy(a) == t  # refused: mixed
+    print(type(left).__name__, left.device, left.tolist(), right.tolist())
+"""
+
+
+def test_an_array_and_a_tensor_that_are_compared_are_of_two_devices(tmp_path: Path) -> None:
+    done = run(EQUAL, tmp_path, device="mps")
+    assert done.code == 0, done.errors
+    assert done.output.split() == ["Tensor", "cpu", "[True,", "True]", "[True,", "True]"]
+    assert done.refused == marks(EQUAL)
+    message = "Expected all tensors to be on the same device, but found at least two devices, mps:0 and cpu!"
+    assert {(told.way, told.error) for told in done.told} == {("operator", ("RuntimeError", message))}
+    assert [told.device for told in done.told] == ["mps:0", "mps:0", "cpu"]
+
+
 OUTPUTS = """
     import torch
     a, b = torch.arange(5.0), torch.arange(25.0).reshape(5, 5)

@@ -98,7 +98,12 @@ def check(conversion: ImplicitConversion) -> str | None:
         return f"{code}: `{_operands(conversion)}` {outcome}"
     what = "converts its index, " if conversion.mixture == "index" else "converts "
     advice = "" if repair(conversion, "links") else f"; {CONVERT}"
-    return f"{code} {what}{in_trouble(conversion)}{advice}" if conversion.trouble else None
+    if not conversion.trouble:
+        return None
+    told = in_trouble(conversion)
+    if conversion.mixture == "equality":  # torch does it, and without asking NumPy
+        what, told = "compares an array with ", told.replace("NumPy raises TypeError", "torch raises RuntimeError")
+    return f"{code} {what}{told}{advice}"
 
 
 def _operands(conversion: ImplicitConversion) -> str:

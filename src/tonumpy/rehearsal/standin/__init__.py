@@ -63,7 +63,9 @@ def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[
         factories.patch(patches, names)
         compilers.patch(patches)
         sparse.patch(patches, names.device, names.inner)
-        registration.register(patches, _KEYS[device], Mixing(observer, stacks, stop=stop).refuse)
+        mixing = Mixing(observer, stacks, names, stop=stop)
+        mixing.patch(patches)
+        registration.register(patches, _KEYS[device], mixing.refuse)
         Conversions(observer, stacks, names, stop=stop).patch(patches)
         yield
     finally:

@@ -1,13 +1,22 @@
-"""An operator, and tensors on the CPU among those of the stand-in that it was given -> a refusal, told of or raised."""
+"""An operator, and tensors on the CPU among those of the stand-in that it was given -> a refusal, told of or raised.
+
+`tensor == array` is one: torch makes a tensor on the CPU of the array, without asking NumPy. What is told of there is
+the tensor on the stand-in, as it is what a repair would move.
+"""
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from tonumpy.rehearsal.standin.conversions import event
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.events import Observer
+    from tonumpy.rehearsal.standin.names import Names
+    from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.stacks import Stacks
 
 # Operators that take a tensor of any size from the CPU.
@@ -29,10 +38,32 @@ _TAKES_HOST = frozenset(
 class Mixing:
     """Refuses what real hardware refuses."""
 
-    def __init__(self, observer: Observer, stacks: Stacks, *, stop: bool) -> None:
+    def __init__(self, observer: Observer, stacks: Stacks, names: Names, *, stop: bool) -> None:
         self._observer = observer
         self._stacks = stacks
+        self._message = (
+            f"Expected all tensors to be on the same device, but found at least two devices, {names.device} and cpu!"
+        )
         self._stop = stop
+        self._compared = threading.local()
+
+    def patch(self, patches: Patches) -> None:
+        """Notice where a tensor is compared with an array, until `patches` are restored."""
+        equal, compared = torch._C.TensorBase.__eq__, self._compared
+
+        def __eq__(self: Any, other: Any) -> Any:  # noqa: N807
+            if isinstance(other, torch.Tensor) or not hasattr(other, "__array_interface__") or not self.is_maia:
+                return equal(self, other)
+            compared.tensor = self
+            try:
+                result = equal(self, other)
+            finally:
+                compared.tensor = None
+            # The repaired code has an array there, which NumPy takes.
+            return result.cpu() if other.ndim and isinstance(result, torch.Tensor) else result
+
+        __eq__.__qualname__ = "Tensor.__eq__"
+        patches.replace(torch.Tensor, "__eq__", __eq__)
 
     def refuse(self, op: Any, off: list[Any]) -> None:
         """Tell of the first of these tensors, unless the operator takes them."""
@@ -40,7 +71,11 @@ class Mixing:
         name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
         if name in _TAKES_HOST:
             return
-        message = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
-        self._observer(event(off[0], "operator", ("mixed",), ("RuntimeError", message), self._stacks), off[0])
+        error = ("RuntimeError", self._message)
+        tensor = getattr(self._compared, "tensor", None)
+        if tensor is None:
+            self._observer(event(off[0], "operator", ("mixed",), error, self._stacks), off[0])
+        else:
+            self._observer(event(tensor, "operator", ("device",), error, self._stacks), tensor)
         if self._stop:
-            raise RuntimeError(message)
+            raise RuntimeError(self._message)
