@@ -182,6 +182,76 @@ def test_an_array_and_a_tensor_that_are_compared_are_of_two_devices(tmp_path: Pa
     assert [told.device for told in done.told] == ["mps:0", "mps:0", "cpu"]
 
 
+BROKEN = """
+    import sys
+    import warnings
+    import torch
+    from tonumpy.rehearsal.standin import conversions, kernels, mixing, moves, sparse
+
+    if sys.argv[1] == "errors":
+        warnings.simplefilter("error")
+
+    def broken(*arguments, **options):
+        raise ValueError("broken")
+
+    def breaks(module, name, run):
+        whole = getattr(module, name)
+        setattr(module, name, broken)
+        try:
+            print(run())
+        finally:
+            setattr(module, name, whole)
+
+    x, host, net = torch.ones(2, device="cuda"), torch.ones(2), torch.nn.Linear(2, 2)
+    flat = torch.eye(2, device="cuda").to_sparse()
+    breaks(kernels, "to_device_with_bits", lambda: (x + x).tolist())
+    breaks(kernels, "_adapt", lambda: torch.mul(x, 3, out=torch.empty(2, device="cuda")).tolist())
+    breaks(kernels, "_in_places", lambda: x.clone().sub_(1).tolist())
+    breaks(moves, "_exchange", lambda: net.cuda()(host).shape)
+    breaks(sparse, "_devices", lambda: (flat * flat).to_dense().tolist())
+    breaks(mixing, "event", lambda: x.div(host).tolist())
+    breaks(conversions, "event", lambda: x.numpy().tolist())
+    try:
+        breaks(conversions, "repaired", lambda: x.numpy())
+    except TypeError as error:
+        print(str(error)[:20])
+    print(torch.compile(net) is net)
+"""
+BROKEN_SAYS = """\
+[2.0, 2.0]
+[3.0, 3.0]
+[0.0, 0.0]
+torch.Size([2])
+[[1.0, 0.0], [0.0, 1.0]]
+[1.0, 1.0]
+[1.0, 1.0]
+can't convert cuda:0
+True
+"""
+NAMES = ("aten.add.Tensor:", "aten.mul.out:", "aten.sub_.Tensor:", "Tensor.data:", " mul:", "aten::div.Tensor:")
+
+
+@pytest.mark.parametrize("warnings", ["warnings", "errors"])
+def test_an_error_of_the_stand_in_ends_no_program(tmp_path: Path, warnings: str) -> None:
+    done = run(BROKEN, tmp_path, warnings)
+    assert (done.code, done.output) == (0, BROKEN_SAYS), done.errors
+    for name in (*NAMES, "Tensor.numpy: this", "Tensor.numpy: it cannot", "torch.compile:"):
+        assert name in done.errors, name
+
+
+RARE = """
+    import torch
+    x = torch.arange(4, dtype=torch.uint8, device="cuda").view(torch.bits8)
+    y = x.clone()
+    print(y.device, y.dtype, y.view(torch.uint8).tolist(), torch.empty(3, dtype=torch.bits16, device="cuda").device)
+"""
+
+
+def test_dtypes_that_dlpack_does_not_know_lie_on_the_device(tmp_path: Path) -> None:
+    done = run(RARE, tmp_path)
+    assert (done.code, done.output) == (0, "cuda:0 torch.bits8 [0, 1, 2, 3] cuda:0\n"), done.errors
+
+
 OUTPUTS = """
     import torch
     a, b = torch.arange(5.0), torch.arange(25.0).reshape(5, 5)

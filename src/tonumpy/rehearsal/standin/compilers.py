@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,6 +9,7 @@ import torch._dynamo  # whole before anything is replaced: it compares what torc
 import torch.nn.parallel.scatter_gather
 
 from tonumpy.rehearsal.standin.memory import INNER
+from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
@@ -27,7 +27,7 @@ def _compile(model: Any = None, **options: Any) -> Any:
     """`torch.compile`, which leaves everything as it is."""
     if model is None:
         return lambda given: _compile(given, **options)
-    warnings.warn("torch.compile: on a stand-in accelerator the code runs as it is", RuntimeWarning, stacklevel=2)
+    warn("torch.compile: on a stand-in accelerator the code runs as it is")
     return model
 
 

@@ -8,6 +8,7 @@ import torch
 
 from tonumpy.rehearsal.events import Event
 from tonumpy.rehearsal.standin.sharing import Sharing
+from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.events import Observer, Reason, Way
@@ -57,16 +58,27 @@ class Conversions:
                 made = _numpy(tensor)
             except (TypeError, RuntimeError) as refusal:
                 error = refusal
+        try:
+            self._tell(tensor, made, way, reasons, error)
+        except Exception as problem:
+            warn(f"Tensor.{way}: this conversion is not told of ({type(problem).__name__}: {problem})")
+        if error is None:
+            return made
+        if not self._stop:
+            try:
+                return repaired(tensor)
+            except Exception as problem:
+                warn(f"Tensor.{way}: it cannot go on as if it were repaired ({type(problem).__name__}: {problem})")
+        raise type(error)(self._names.in_text(str(error))) from None
+
+    def _tell(
+        self, tensor: Any, made: Any, way: Way, reasons: tuple[Reason, ...], error: TypeError | RuntimeError | None
+    ) -> None:
         told = None if error is None else (type(error).__name__, self._names.in_text(str(error)))
         happened = event(tensor, way, reasons, told, self._stacks)
         self._observer(happened, tensor)
-        if error is None:
-            if tensor.is_cpu:
-                self._sharing.note(tensor, made, happened)
-            return made
-        if self._stop:
-            raise type(error)(self._names.in_text(str(error))) from None
-        return repaired(tensor)
+        if error is None and tensor.is_cpu:
+            self._sharing.note(tensor, made, happened)
 
 
 def refused(tensor: Any) -> tuple[Reason, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from tonumpy.rehearsal.standin.memory import to_device, to_device_with_bits, to_host, to_host_with_bits
+from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +112,7 @@ def _in_place(known: _Operator) -> Kernel:
         result = call(*_hosts(args, off, host), **_host_options(kwargs, off, host))
         if off:
             mixed(op, off)
-        return _returned(op._schema, known.targets(args, kwargs), result, op)
+        return _returned(known.targets(args, kwargs), result, op)
 
     return in_place
 
@@ -131,11 +131,15 @@ def _into_outputs(known: _Operator) -> Kernel:
                 raise
             result = _into_new_memory(call, written, args, kwargs)
         else:
-            for (place, name), target in zip(written, targets, strict=True):
-                _adapt(target, on[place] if place < len(on) else options.get(name))
+            try:
+                for (place, name), target in zip(written, targets, strict=True):
+                    _adapt(target, on[place] if place < len(on) else options.get(name))
+            except Exception as error:
+                warn(f"{op}: its result stays on the CPU ({error})")
+                return result
         if off:
             mixed(op, off)
-        return _returned(op._schema, targets, result, op)
+        return _returned(targets, result, op)
 
     return into_outputs
 
@@ -165,9 +169,16 @@ def _without_autocast(op: Any) -> Kernel:
     return guarded
 
 
-def _returned(schema: Any, targets: list[Any], result: Any, op: Any) -> Any:
+def _returned(targets: list[Any], result: Any, op: Any) -> Any:
     """The results of an operator that writes: what it was given, where that is what it returns."""
-    returns = schema.returns
+    try:
+        return _in_places(op._schema.returns, targets, result, op)
+    except Exception as error:
+        warn(f"{op}: its result stays on the CPU ({error})")
+        return result
+
+
+def _in_places(returns: Any, targets: list[Any], result: Any, op: Any) -> Any:
     if not returns:
         return None
     if len(returns) == 1:
@@ -235,8 +246,8 @@ def devices(result: Any, op: Any) -> Any:
     if isinstance(result, Tensor):
         try:
             return to_device_with_bits(result)
-        except (RuntimeError, BufferError, TypeError) as error:
-            warnings.warn(f"{op}: its result stays on the CPU ({error})", RuntimeWarning, stacklevel=2)
+        except Exception as error:
+            warn(f"{op}: its result stays on the CPU ({error})")
             return result
     if isinstance(result, tuple | list):
         return type(result)(devices(each, op) for each in result)

@@ -20,18 +20,29 @@ _pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _int32 = ctypes.c_int32.from_address
 _DEVICE_TYPE = ctypes.sizeof(ctypes.c_void_p)  # DLTensor: the data pointer, then the kind and the number of the device
 _HOST, _STANDIN = 1, 17  # kDLCPU, kDLMAIA
+_BYTES = {1: torch.uint8, 2: torch.int16, 4: torch.int32}  # in their place go dtypes that DLPack does not know
 
 
 def to_host(tensor: Any) -> Any:
     """The memory of a strided tensor of the stand-in as a tensor on the CPU. It may have neither bit set."""
-    capsule = _to_capsule(tensor)
+    try:
+        capsule = _to_capsule(tensor)
+    except (RuntimeError, BufferError):
+        if tensor.is_quantized or tensor.itemsize not in _BYTES:
+            raise
+        return to_host(tensor.view(_BYTES[tensor.itemsize])).view(tensor.dtype)
     _int32(_pointer(capsule, b"dltensor") + _DEVICE_TYPE).value = _HOST
     return _from_capsule(capsule)
 
 
 def to_device(tensor: Any) -> Any:
     """The memory of a strided tensor on the CPU as a tensor of the stand-in."""
-    capsule = _to_capsule(tensor)
+    try:
+        capsule = _to_capsule(tensor)
+    except (RuntimeError, BufferError):
+        if tensor.is_quantized or tensor.itemsize not in _BYTES:
+            raise
+        return to_device(tensor.view(_BYTES[tensor.itemsize])).view(tensor.dtype)
     _int32(_pointer(capsule, b"dltensor") + _DEVICE_TYPE).value = _STANDIN
     return _from_capsule(capsule)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin.conversions import event
+from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.events import Observer
@@ -71,11 +72,17 @@ class Mixing:
         name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
         if name in _TAKES_HOST:
             return
+        try:
+            self._tell(off[0])
+        except Exception as problem:
+            warn(f"{name}: tensors of two devices are not told of ({type(problem).__name__}: {problem})")
+        if self._stop:
+            raise RuntimeError(self._message)
+
+    def _tell(self, off: Any) -> None:
         error = ("RuntimeError", self._message)
         tensor = getattr(self._compared, "tensor", None)
         if tensor is None:
-            self._observer(event(off[0], "operator", ("mixed",), error, self._stacks), off[0])
+            self._observer(event(off, "operator", ("mixed",), error, self._stacks), off)
         else:
             self._observer(event(tensor, "operator", ("device",), error, self._stacks), tensor)
-        if self._stop:
-            raise RuntimeError(self._message)

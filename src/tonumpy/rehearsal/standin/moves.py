@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.rehearsal.standin.warning import warn
+
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
 
@@ -29,7 +31,11 @@ def patch(patches: Patches) -> None:
 
     def put(self: Any, value: Any) -> None:
         if _cross(self, value):
-            _exchange(self, value)
+            try:
+                _exchange(self, value)
+            except Exception as problem:
+                warn(f"Tensor.data: it stays where it is ({type(problem).__name__}: {problem})")
+                _data.__set__(self, value.to(_device_of(self)))
         else:
             _data.__set__(self, value)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin.memory import INNER, to_host
+from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,11 @@ class SparseTensor(torch.Tensor):  # type: ignore[misc]
             if func is torch.autograd.grad or func is torch.autograd.backward:
                 return _devices(func(*_held(args), **_held(kwargs)), known)
             result = func(*_hosts(args, known), **_hosts(kwargs, known))
-        return result if _is_to_cpu(func, args, kwargs) else _devices(result, known)
+        try:
+            return result if _is_to_cpu(func, args, kwargs) else _devices(result, known)
+        except Exception as problem:
+            warn(f"{func.__name__}: its result stays on the CPU ({type(problem).__name__}: {problem})")
+            return result
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -1,0 +1,16 @@
+"""A text -> a warning that never ends the program, not even where warnings are errors."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+__all__ = ["warn"]
+
+
+def warn(text: str) -> None:
+    """Warn of something that the stand-in does not do as hardware does."""
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    except RuntimeWarning:
+        print(f"tonumpy: {text}", file=sys.stderr)
