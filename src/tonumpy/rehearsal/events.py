@@ -35,8 +35,9 @@ class Event(NamedTuple):
 
     `way`: "numpy" is a call of `.numpy()`; "array" one of `__array__` (np.asarray, a ufunc, Matplotlib); "operator"
     is an operator or function of torch that was given tensors of two devices ("mixed"), or `==` of an array and a
-    tensor on the accelerator ("device"), which raises as the former does; "shared write": the array and the tensor share memory, and one of them was written while the other
-    is still in use; "lost gradient": a gradient ended in the array.
+    tensor on the accelerator ("device"), which raises as the former does; "shared write": the array and the tensor
+    share memory, and one of them was written while the other is still in use; "lost gradient": a gradient ended in
+    the array.
 
     `reasons` are all the reasons for which real hardware refuses it, in the order in which real torch checks them;
     empty where it is not refused. `error` is the type and the message of the first refusal as real torch gives it.
