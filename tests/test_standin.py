@@ -252,6 +252,29 @@ def test_dtypes_that_dlpack_does_not_know_lie_on_the_device(tmp_path: Path) -> N
     assert (done.code, done.output) == (0, "cuda:0 torch.bits8 [0, 1, 2, 3] cuda:0\n"), done.errors
 
 
+QUERIES = """
+    import torch
+    torch.cuda.nvtx.range_push("a")
+    torch.cuda.nvtx.range_pop()
+    with torch.cuda.nvtx.range("b"):
+        torch.cuda.seed_all()
+    torch.cuda.default_generators[0].manual_seed(1)
+    first = torch.rand(2, device="cuda").tolist()
+    torch.cuda.default_generators[0].manual_seed(1)
+    print(first == torch.rand(2, device="cuda").tolist(), torch.cuda.get_allocator_backend(), torch.cuda.temperature())
+    torch.set_default_tensor_type(torch.cuda.DoubleTensor)
+    print(torch.ones(2).device, torch.tensor([1.0]).dtype)
+    torch.set_default_tensor_type("torch.FloatTensor")
+    print(torch.ones(2).device, torch.tensor([1.0]).dtype)
+"""
+
+
+def test_the_module_of_the_device_answers(tmp_path: Path) -> None:
+    done = run(QUERIES, tmp_path)
+    assert done.code == 0, done.errors
+    assert done.output.splitlines() == ["True native 0", "cuda:0 torch.float64", "cpu torch.float32"]
+
+
 OUTPUTS = """
     import torch
     a, b = torch.arange(5.0), torch.arange(25.0).reshape(5, 5)

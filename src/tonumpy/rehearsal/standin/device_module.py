@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _MEMORY = 16 * 2**30
 _NOTHING = (
     "_lazy_init init synchronize empty_cache set_device manual_seed manual_seed_all seed ipc_collect set_rng_state"
-    " set_rng_state_all reset_peak_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated"
+    " set_rng_state_all seed_all reset_peak_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated"
     " reset_max_memory_cached set_per_process_memory_fraction set_stream set_sync_debug_mode _record_memory_history"
     " _set_allocator_settings _sleep"
 ).split()
 _ZERO = (
     "current_device memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached"
     " max_memory_cached utilization memory_usage device_memory_used initial_seed current_allocated_memory"
-    " driver_allocated_memory get_sync_debug_mode"
+    " driver_allocated_memory get_sync_debug_mode temperature power_draw clock_rate"
 ).split()
 _TRUE = "is_available is_initialized is_bf16_supported is_tf32_supported".split()
 _FALSE = "_is_in_bad_fork can_device_access_peer is_current_stream_capturing".split()
@@ -108,6 +108,13 @@ class _Context:
         return None
 
 
+class _Marks:
+    """What `torch.cuda.nvtx` hands its marks to: nobody reads them."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _constant(name, 0)
+
+
 def answers(names: Names) -> dict[str, Any]:
     """What the module of the device answers: a function or class for each of its names."""
     stream = Stream()
@@ -125,6 +132,7 @@ def answers(names: Names) -> dict[str, Any]:
         "memory_stats": {},
         "memory_snapshot": [],
         "memory_summary": "",
+        "get_allocator_backend": "native",
         "list_gpu_processes": "",
         "get_device_properties": types.SimpleNamespace(
             name="Stand-in",
@@ -164,6 +172,10 @@ def patch(patches: Patches, names: Names) -> None:
         for place, owner in enumerate(own):
             if place == 0 or name in vars(owner):
                 patches.replace(owner, name, answer)
+    if hasattr(module, "default_generators"):
+        patches.replace(module, "default_generators", (torch.default_generator,))
+    if hasattr(module, "nvtx"):  # marks for a profiler of the device
+        patches.replace(module.nvtx, "_nvtx", _Marks())
     _patch_backends(patches, names)
     _patch_accelerator(patches, names, found)
 

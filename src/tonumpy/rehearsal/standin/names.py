@@ -65,6 +65,30 @@ class Names:
         for name, dtype in _DTYPES.items():
             if hasattr(module, name):
                 patches.replace(module, name, _old_type(f"torch.{self.kind}.{name}", dtype))
+        self._patch_default_type(patches)
+
+    def _patch_default_type(self, patches: Patches) -> None:
+        set_type, is_set = torch.set_default_tensor_type, False
+
+        def set_default_tensor_type(t: Any) -> None:
+            nonlocal is_set
+            named = t if isinstance(t, str) else getattr(t, "standin_name", "")
+            if named.startswith(f"torch.{self.kind}."):
+                torch.set_default_dtype(_DTYPES[named.rpartition(".")[2]])
+                torch.set_default_device(self.device)
+                is_set = True
+            else:
+                set_type(t)
+                unset()
+
+        def unset() -> None:
+            nonlocal is_set
+            if is_set:
+                torch.set_default_device(None)
+            is_set = False
+
+        patches.replace(torch, "set_default_tensor_type", set_default_tensor_type)
+        patches.on_exit(unset)
 
     def patch(self, patches: Patches) -> None:
         """Let tensors speak the program's words until `patches` are restored."""
