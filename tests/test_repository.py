@@ -9,6 +9,7 @@ import pytest
 from tonumpy.config import Settings
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.index.repository import read_repository, top_of_repository
+from tonumpy.inference.summaries.elsewhere import Mentions
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source
 
@@ -131,6 +132,25 @@ def test_tests_and_examples_alone_show_nothing(package: Package, path: str) -> N
     package.write("package/plots.py", PLOT)
     package.write(path, "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
     assert package.rows("package/plots.py") == [4]
+
+
+@pytest.mark.parametrize(("conversion", "is_asked"), [("x.numpy()", True), ("x.cpu().detach().numpy()", False)])
+def test_callers_elsewhere_are_asked_only_of_what_can_raise(
+    package: Package, conversion: str, *, is_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How a complete chain is ordered is judged, too: that no caller elsewhere settles."""
+    asked: list[bool] = []
+
+    def noted(_: Mentions, scopes: object) -> bool:
+        asked.append(scopes is not None)
+        return False
+
+    monkeypatch.setattr(Mentions, "may_show", noted)
+    package.write("package/plots.py", PLOT.replace("x.numpy()", conversion))
+    package.write("package/use.py", "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
+    file = package.top / "package/plots.py"
+    check(Source(file.read_bytes(), str(file)), Settings(select=("ALL",)), Project())
+    assert bool(asked) is is_asked
 
 
 def test_what_nobody_can_install_is_settled_by_what_is_there(package: Package) -> None:

@@ -89,7 +89,7 @@ def observe(
         observed.update(seen)
         if outcome is None or (outcome(group, seen).is_settled and not _are_told_by_own_callers(seen)):
             continue
-        if mentions.may_show(group[0].scopes):
+        if _may_be_settled_elsewhere(outcome, group, seen) and mentions.may_show(group[0].scopes):
             module.project.followed.begin_query()
             everywhere = Analysis(module, looks_everywhere=True)
             try:
@@ -263,6 +263,20 @@ def _with_repository(
         if is_settled or (is_told and do_learn((more[key].receiver,))):
             found[key] = more[key]
     return found
+
+
+def _may_be_settled_elsewhere(
+    outcome: Callable[[Items[_Asked], Observations], Outcome], group: Items[_Asked], seen: Observations
+) -> bool:
+    """Whether callers in other files may change anything: not where none of the candidates can raise.
+
+    Where some can, as much may be spent on these callers as on all else. With less, where a search is cut off would
+    decide: what it has not come to looks as if it were no tensor, and a finding would go; or as if it were not settled,
+    and one would come.
+    """
+    if _are_told_by_own_callers(seen):
+        return True
+    return any(id(each.call) not in seen or not _cannot_raise(outcome, each, seen) for each in group)
 
 
 def _at_its_best(declared: Entry) -> Entry:
