@@ -43,6 +43,8 @@ HEALED = (
 _SILENT_ON_PURPOSE = ("noqa/", "rewrite/")
 # Repairs that change a value on purpose; test_sharing.py tells whether it is the right one.
 _CHANGING_VALUES = ("TNP201", "TNP202")
+# `if x.is_cuda` tells of CUDA alone: the other branch counts as the CPU where the module names no other accelerator.
+_OF_CUDA_ALONE = [("reveal/rebinding", "moved_if_needed")]
 # No 0-d tensors: `x.cpu().mul(y)` is on the device of y if x is 0-d.
 _KINDS = {
     kind.name: kind
@@ -79,7 +81,9 @@ def run_all(device: str, links: Links) -> Iterator[Cell]:
                     yield from run_functions(name, original, both, device)
                 elif needed != both:  # those whose calls are all in sight are not called in another way
                     cells = run_functions(name, original, needed, device)
-                    yield from (cell for cell in cells if not cell.function.startswith("_"))
+                    named = (cell for cell in cells if not cell.function.startswith("_"))
+                    is_other = device not in ("cpu", "cuda")
+                    yield from (c for c in named if not (is_other and (c.fixture, c.function) in _OF_CUDA_ALONE))
 
 
 @cache

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 
+from tonumpy.boundary.paths import real_path
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.findings import Position
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -119,12 +120,12 @@ def blamed(files: Sequence[RepairedFile], failure: Failure | None) -> list[Judge
     for lines in ({failure.place}, failure.lines):
         rows: dict[str, list[int]] = {}
         for path, row in (line for line in lines if line is not None):
-            rows.setdefault(os.path.realpath(path), []).append(row)
+            rows.setdefault(real_path(path), []).append(row)
         found = [
             judgement
             for file in files
             for judgement in file.judgements
-            if _has_any(file.extent(judgement), rows.get(os.path.realpath(file.filename), ()))
+            if _has_any(file.extent(judgement), rows.get(real_path(file.filename), ()))
         ]
         if found:
             return found
@@ -180,7 +181,7 @@ def _end(ended: Ended, files: Sequence[RepairedFile]) -> tuple[int, str, tuple[s
         return ended.code, "", None
     path, row = failure.place
     for file in files:
-        if os.path.realpath(file.filename) == os.path.realpath(path) and row <= len(file.source.line_starts):
+        if real_path(file.filename) == real_path(path) and row <= len(file.source.line_starts):
             row = file.moved(Position(row, 1)).row
             break
     return ended.code, failure.kind, (path, row)

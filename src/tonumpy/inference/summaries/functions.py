@@ -118,19 +118,19 @@ class FunctionSummaries:
 
     def _may_be_asked_about(self, arguments: Arguments) -> bool:
         """Whether a function is handed over that something is asked about: who takes it may call it for its effect."""
-        return any(
-            isinstance(each, Function) and self._is_asked_about(each)
-            for value in arguments.values()
-            for part in members(value)
-            for each in (part.function if isinstance(part, BoundMethod) else part, *_kept_in(part))
-        )
+        handed = [part for value in arguments.values() for part in members(value)]
+        kept = [each for part in handed for each in _kept_in(part)]
+        functions = [part.function if isinstance(part, BoundMethod) else part for part in handed]
+        return any(isinstance(each, Function) and self._is_asked_about(each) for each in (*functions, *kept))
 
     def _is_asked_about(self, function: Function) -> bool:
         around: Frame | None = function.closure
         is_lambda = isinstance(function.node, ast.Lambda) and around is not None and bool(around.targets.calls)
-        return id(function.node) in self._analysis.watched or (
-            is_lambda and around is not None and id(function.node) in (*around.lambdas_called, *around.lambdas_guessed)
-        )
+        if id(function.node) in self._analysis.watched:
+            return True
+        if not is_lambda or around is None:
+            return False
+        return id(function.node) in around.lambdas_called or id(function.node) in around.lambdas_guessed
 
     def _captured(self, function: Function) -> tuple[object, ...]:
         """What the variables of the functions around hold that it reads, or an inner function that it calls."""

@@ -120,7 +120,8 @@ def _do_learn(frame: Frame, promise: Promise, owner: Value | None, arguments: Ar
     if promise.grad in _OF_ITSELF and _is_module(frame, owner):
         return True
     operands = _operands(promise.grad, None, arguments) or []
-    held = made_of(owner) if promise.grad in (*_OF_ITSELF, "derived") else ()
+    is_of_owner = promise.grad in _OF_ITSELF or promise.grad == "derived"
+    held = made_of(owner) if is_of_owner else ()
     return do_learn((*operands, *held))
 
 
