@@ -490,7 +490,12 @@ def test_a_failure_is_in_the_table_until_it_is_mended(sweep: Sweep, tmp_path: Pa
     assert sweep("list.txt out").code == 1
 
 
-def test_a_repository_reads_no_file_of_the_machine_and_ends_no_run(sweep: Sweep, tmp_path: Path) -> None:
+def test_a_repository_reads_no_file_of_the_machine_and_ends_no_run(
+    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()  # others may leave something in the one of the machine
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     (tmp_path / "private.toml").write_text('[tool.tonumpy]\nselect = ["PRIVATE"]\n')
     home = os.path.relpath(tmp_path, os.path.expanduser("~"))
     for number, name in enumerate((f"{tmp_path}/private.toml", f"~/{home}/private.toml", "../" * 9 + "etc/passwd")):
@@ -508,7 +513,7 @@ def test_a_repository_reads_no_file_of_the_machine_and_ends_no_run(sweep: Sweep,
     assert all("extend: expected a file in " in reason for reason in reasons)
     assert "PRIVATE" not in swept.out + swept.err + "".join(reasons)
     assert "internal error" not in swept.err
-    assert not [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("tonumpy-sweep-")]
+    assert not [name for name in os.listdir(tmp_path / "temporary") if name.startswith("tonumpy-sweep-")]
 
 
 def test_nothing_is_left_among_the_temporary_files(tmp_path: Path) -> None:
