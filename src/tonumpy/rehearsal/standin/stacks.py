@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 _OWN = str(Path(__file__).parents[2])
-_KNOWS_COLUMNS = sys.version_info >= (3, 11)
 
 
 class Stacks:
@@ -44,7 +43,7 @@ def _call(frame: FrameType) -> Call | None:
     if code.co_filename.startswith(_OWN):
         return None
     row, end_row, column, end_column = frame.f_lineno, None, None, None
-    if _KNOWS_COLUMNS and frame.f_lasti >= 0:
+    if sys.version_info >= (3, 11) and frame.f_lasti >= 0:  # mypy reads this test, and no name for it
         place = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
         if place is not None and place[0] is not None:
             first, end_row, column, end_column = place
