@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.promises import WrongRowError
+from tonumpy.promises import NAME, WrongRowError, read_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
 class OwnSink(NamedTuple):
@@ -35,27 +31,19 @@ def read_sinks(value: object, suggest: Callable[[str], str]) -> tuple[OwnSink, .
 
 
 def _read(row: object, number: int, suggest: Callable[[str], str]) -> list[OwnSink]:
-    if not isinstance(row, dict):
-        raise WrongRowError(f"row {number}: expected a table, found {row!r}", number)
-    place = f"row {number} ({row['function']})" if isinstance(row.get("function"), str) else f"row {number}"
-    for key in row:
-        if key not in KEYS:
-            raise WrongRowError(f"{place}: there is no key `{key}`{suggest(key)}", number, key)
-    for key in ("function", "converts"):
-        if key not in row:
-            raise WrongRowError(f"{place}: the key `{key}` is missing", number)
-    names, converts = _listed(row["function"]), _listed(row["converts"])
+    said, place = read_row(row, number, KEYS, ("function", "converts"), suggest)
+    names, converts = _listed(said["function"]), _listed(said["converts"])
     wrong = {
         "function": None
-        if names and all(isinstance(name, str) and _FUNCTION.fullmatch(name) for name in names)
+        if names and all(isinstance(name, str) and NAME.fullmatch(name) for name in names)
         else "the full name of a function, `mylib.show`",
         "converts": None if converts and all(map(_is_argument, converts)) else "positions, from 0, or names of those",
-        "keeps-value": None if isinstance(row.get("keeps-value", False), bool) else "true or false",
+        "keeps-value": None if isinstance(said.get("keeps-value", False), bool) else "true or false",
     }
     for key, expected in wrong.items():
         if expected is not None:
-            raise WrongRowError(f"{place}: {key}: expected {expected}, found {row[key]!r}", number, key)
-    return [OwnSink(str(name), tuple(converts), row.get("keeps-value", False)) for name in names]
+            raise WrongRowError(f"{place}: {key}: expected {expected}, found {said[key]!r}", number, key)
+    return [OwnSink(str(name), tuple(converts), said.get("keeps-value", False)) for name in names]
 
 
 def _listed(value: object) -> list[int | str]:

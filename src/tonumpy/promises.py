@@ -7,13 +7,14 @@ import re
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
+    from typing import Any
 
 # The words of the libraries' rows (inference/knowledge/libraries) that say something without a library.
 RETURNS = re.compile(r"tensor|sequence|mapping|pairs|optionals|none|self|first|second|unknown|tuple:\d|plain:[\w ]+")
 DEVICES = ("cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "unknown")
 GRADS = ("never", "first", "inputs", "self", "both", "unknown")
-_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
 class WrongRowError(ValueError):
@@ -50,35 +51,43 @@ def read_promises(
     return tuple(each for number, row in enumerate(value, 1) for each in _read(row, number, is_dtype, suggest))
 
 
-def _read(row: object, number: int, is_dtype: Callable[[str], bool], suggest: Callable[[str], str]) -> list[OwnPromise]:
+def read_row(
+    row: object, number: int, keys: Collection[str], needed: Collection[str], suggest: Callable[[str], str]
+) -> tuple[dict[str, Any], str]:
+    """A row that has the needed keys and no others than these, and how messages name it; WrongRowError."""
     if not isinstance(row, dict):
         raise WrongRowError(f"row {number}: expected a table, found {row!r}", number)
     place = f"row {number} ({row['function']})" if isinstance(row.get("function"), str) else f"row {number}"
     for key in row:
-        if key not in KEYS:
+        if key not in keys:
             raise WrongRowError(f"{place}: there is no key `{key}`{suggest(key)}", number, key)
-    for key in ("function", "returns"):
+    for key in needed:
         if key not in row:
             raise WrongRowError(f"{place}: the key `{key}` is missing", number)
-    names, returns = _listed(row["function"]), _listed(row["returns"])
+    return row, place
+
+
+def _read(row: object, number: int, is_dtype: Callable[[str], bool], suggest: Callable[[str], str]) -> list[OwnPromise]:
+    said, place = read_row(row, number, KEYS, ("function", "returns"), suggest)
+    names, returns = _listed(said["function"]), _listed(said["returns"])
     wrong = {
-        "function": None if names and all(map(_NAME.fullmatch, names)) else "the full name of a function, `mylib.load`",
+        "function": None if names and all(map(NAME.fullmatch, names)) else "the full name of a function, `mylib.load`",
         "returns": None if returns and all(map(RETURNS.fullmatch, returns)) else f"one or several of {_READABLE}",
-        "device": _unless(row.get("device", "unknown") in DEVICES, DEVICES),
-        "grad": _unless(row.get("grad") is False or row.get("grad", "unknown") in GRADS, ("false", *GRADS)),
+        "device": _unless(said.get("device", "unknown") in DEVICES, DEVICES),
+        "grad": _unless(said.get("grad") is False or said.get("grad", "unknown") in GRADS, ("false", *GRADS)),
         "dtype": None
-        if _is_dtype(row.get("dtype", "int64"), is_dtype)
+        if _is_dtype(said.get("dtype", "int64"), is_dtype)
         else "the name of a dtype of torch, first or self",
-        "position": None if _is_position(row.get("position", 0)) else "the position of an argument, from 0",
-        "keyword": None if isinstance(row.get("keyword", ""), str) else "the name of an argument",
-        "source": None if isinstance(row.get("source", ""), str) else "a text",
+        "position": None if _is_position(said.get("position", 0)) else "the position of an argument, from 0",
+        "keyword": None if isinstance(said.get("keyword", ""), str) else "the name of an argument",
+        "source": None if isinstance(said.get("source", ""), str) else "a text",
     }
     for key, expected in wrong.items():
         if expected is not None:
-            raise WrongRowError(f"{place}: {key}: expected {expected}, found {_shown(row[key])}", number, key)
-    said = {key: row[key] for key in ("device", "dtype", "position", "keyword", "source") if key in row}
-    grad = row.get("grad", "unknown")
-    return [OwnPromise(name, tuple(returns), **said, grad="never" if grad is False else grad) for name in names]
+            raise WrongRowError(f"{place}: {key}: expected {expected}, found {_shown(said[key])}", number, key)
+    kept = {key: said[key] for key in ("device", "dtype", "position", "keyword", "source") if key in said}
+    grad = said.get("grad", "unknown")
+    return [OwnPromise(name, tuple(returns), **kept, grad="never" if grad is False else grad) for name in names]
 
 
 _READABLE = (
