@@ -25,25 +25,22 @@ _BYTES = {1: torch.uint8, 2: torch.int16, 4: torch.int32}  # in their place go d
 
 def to_host(tensor: Any) -> Any:
     """The memory of a strided tensor of the stand-in as a tensor on the CPU. It may have neither bit set."""
-    try:
-        capsule = _to_capsule(tensor)
-    except (RuntimeError, BufferError):
-        if tensor.is_quantized or tensor.itemsize not in _BYTES:
-            raise
-        return to_host(tensor.view(_BYTES[tensor.itemsize])).view(tensor.dtype)
-    _int32(_pointer(capsule, b"dltensor") + _DEVICE_TYPE).value = _HOST
-    return _from_capsule(capsule)
+    return _moved(tensor, _HOST)
 
 
 def to_device(tensor: Any) -> Any:
     """The memory of a strided tensor on the CPU as a tensor of the stand-in."""
+    return _moved(tensor, _STANDIN)
+
+
+def _moved(tensor: Any, kind: int) -> Any:
     try:
         capsule = _to_capsule(tensor)
     except (RuntimeError, BufferError):
         if tensor.is_quantized or tensor.itemsize not in _BYTES:
             raise
-        return to_device(tensor.view(_BYTES[tensor.itemsize])).view(tensor.dtype)
-    _int32(_pointer(capsule, b"dltensor") + _DEVICE_TYPE).value = _STANDIN
+        return _moved(tensor.view(_BYTES[tensor.itemsize]), kind).view(tensor.dtype)
+    _int32(_pointer(capsule, b"dltensor") + _DEVICE_TYPE).value = kind
     return _from_capsule(capsule)
 
 
