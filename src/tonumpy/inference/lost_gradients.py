@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _INTO_TORCH = frozenset("from_numpy tensor as_tensor asarray Tensor FloatTensor DoubleTensor new_tensor".split())
 # What has no gradient to lose: positions, counts, truths.
-_OF_INTEGERS = frozenset(
+OF_INTEGERS = frozenset(
     "argmax argmin argsort argwhere nonzero where searchsorted digitize bincount len range shape size ndim dtype device"
     " linear_sum_assignment isnan isfinite any all int bool int64 int32 long".split()
 )
@@ -146,9 +146,9 @@ def _holds(value: ast.expr, nodes: set[int], names: set[str]) -> bool:
             return True
         if isinstance(node, ast.Subscript):
             waiting.append(node.value)
-        elif isinstance(node, ast.Call) and last_name(node.func) in _OF_INTEGERS:
+        elif isinstance(node, ast.Call) and last_name(node.func) in OF_INTEGERS:
             continue
-        elif not isinstance(node, ast.Compare) and not (isinstance(node, ast.Attribute) and node.attr in _OF_INTEGERS):
+        elif not isinstance(node, ast.Compare) and not (isinstance(node, ast.Attribute) and node.attr in OF_INTEGERS):
             waiting += children_of(node)
     return False
 
@@ -157,7 +157,7 @@ def _brings_back(call: ast.Call, nodes: set[int], names: set[str]) -> bool:
     if last_name(call.func) not in _INTO_TORCH or not call.args or not _holds(call.args[0], nodes, names):
         return False
     dtypes = [last_name(keyword.value) for keyword in call.keywords if keyword.arg == "dtype"]
-    return not any(dtype in _OF_INTEGERS for dtype in dtypes)
+    return not any(dtype in OF_INTEGERS for dtype in dtypes)
 
 
 def _trained(calls: list[ast.Call]) -> Iterator[tuple[ast.expr, int]]:

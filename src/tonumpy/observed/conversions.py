@@ -187,7 +187,7 @@ def _is_caught(place: Candidate | Site | OperationSite, sighting: Sighting) -> b
 def _of_memory(conversion: Conversion | None, span: tuple[Position, Position], sighting: Sighting) -> Seen:
     """What came of a conversion later: a write to the memory that it shares, a gradient that ended there."""
     if sighting.what == "lost gradient":
-        message = "the gradient ends at this conversion: the run trained on a loss made of the array alone"
+        message = "the gradient ends at this conversion: the run trained on a loss made of its result alone"
         return Seen(conversion, False, "TNP203", message, (), span, sighting.observed)
     message = "the array shares memory with its tensor, and one of them was written while the other was still in use"
     operations = () if conversion is None else (AddCopy(conversion.candidate.call, "copy"),)

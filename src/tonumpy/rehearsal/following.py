@@ -30,7 +30,7 @@ def rehearsing(text: str) -> Iterator[Recorder]:
     paths = [path for path in (former["PYTHONPATH"] or "").split(os.pathsep) if path not in ("", _CHILD)]
     os.environ["PYTHONPATH"] = os.pathsep.join([_CHILD, *paths])
     try:
-        with pretend(order.device, recorder, stop=order.stop):
+        with pretend(order.device, recorder, stop=order.stop) as recorder.before_end:
             yield recorder
     finally:
         for name, value in former.items():

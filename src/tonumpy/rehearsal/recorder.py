@@ -17,6 +17,7 @@ from tonumpy.rehearsal.holders import holders_of, parameter_of
 from tonumpy.rehearsal.own_code import is_of_torch, is_own
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
 
     from tonumpy.rehearsal.events import Event
@@ -29,6 +30,7 @@ class Recorder:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self.before_end: Callable[[], None] = lambda: None
         self._begin()
         os.register_at_fork(after_in_child=self._begin) if hasattr(os, "register_at_fork") else None
 
@@ -70,6 +72,7 @@ class Recorder:
     def end(self, ended: str = "", failure: object = None) -> None:
         """Which files of the user's this process has loaded, how it ended and of which error (as tracebacks.py has
         it)."""
+        self.before_end()
         files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
         own = sorted(os.path.abspath(file) for file in files if isinstance(file, str) and is_own(file))
         with self._lock:

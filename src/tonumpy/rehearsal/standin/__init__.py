@@ -24,13 +24,14 @@ from tonumpy.rehearsal.standin import (
     storages,
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
+from tonumpy.rehearsal.standin.gradients import Gradients
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.names import Names
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.stacks import Stacks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tonumpy.rehearsal.events import Observer
 
@@ -41,10 +42,11 @@ _KEYS = {"cuda": "CUDA", "mps": "MPS", "xpu": "XPU", "npu": "PrivateUse1"}
 
 
 @contextmanager
-def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[None]:
+def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[Callable[[], None]]:
     """Let torch behave as with one device of this name, and tell `observer` of each conversion to NumPy.
 
     A refused conversion gives the array that the repaired code would give; with `stop` it raises as on real hardware.
+    What is yielded tells of what only the end of a program decides; the end of the `with` does so, too.
     """
     if device not in _KEYS:
         raise ValueError(f"there is no stand-in for {device!r}: it can be one of {', '.join(_KEYS)}")
@@ -66,7 +68,9 @@ def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[
         mixing = Mixing(observer, stacks, names, stop=stop)
         mixing.patch(patches)
         registration.register(patches, _KEYS[device], mixing.refuse)
-        Conversions(observer, stacks, names, stop=stop).patch(patches)
-        yield
+        gradients = Gradients(observer, stacks)
+        gradients.patch(patches)
+        Conversions(observer, stacks, names, gradients.note, stop=stop).patch(patches)
+        yield gradients.flush
     finally:
         patches.restore()

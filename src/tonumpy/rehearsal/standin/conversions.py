@@ -11,6 +11,8 @@ from tonumpy.rehearsal.standin.sharing import Sharing
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonumpy.rehearsal.events import Observer, Reason, Way
     from tonumpy.rehearsal.standin.names import Names
     from tonumpy.rehearsal.standin.patches import Patches
@@ -24,8 +26,11 @@ _HALF = {torch.complex32: torch.complex64}
 class Conversions:
     """What takes the places of torch's own conversions."""
 
-    def __init__(self, observer: Observer, stacks: Stacks, names: Names, *, stop: bool) -> None:
+    def __init__(
+        self, observer: Observer, stacks: Stacks, names: Names, note: Callable[[Event], None], *, stop: bool
+    ) -> None:
         self._names = names
+        self._note = note  # is given each that is not refused
         self._sharing = Sharing(observer)
         self._observer = observer
         self._stacks = stacks
@@ -77,6 +82,8 @@ class Conversions:
         told = None if error is None else (type(error).__name__, self._names.in_text(str(error)))
         happened = event(tensor, way, reasons, told, self._stacks)
         self._observer(happened, tensor)
+        if error is None:
+            self._note(happened)
         if error is None and tensor.is_cpu:
             self._sharing.note(tensor, made, happened)
 
@@ -115,7 +122,7 @@ def _has_dtype(dtype: Any) -> bool:
 def repaired(tensor: Any) -> Any:
     """The array that the repaired code gives."""
     with torch.no_grad():
-        plain = tensor.detach().cpu()
+        plain = torch._C.TensorBase.detach(tensor).cpu()
         if plain.layout is not torch.strided:
             plain = plain.to_dense()
         if plain.is_quantized:

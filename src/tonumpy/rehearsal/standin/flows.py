@@ -1,0 +1,248 @@
+"""Two places of a run -> whether the texts show that what one of them gave came to the other.
+
+By names alone, and in the order of no statement, as the search for lost gradients in a text does. A place is a stack;
+between the functions in it a value goes by arguments and by what is returned.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.inference.lost_gradients import OF_INTEGERS
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tonumpy.rehearsal.events import Call
+
+    Stack = tuple[Call, ...]  # the innermost call first
+
+MAX_PASSES = 8  # over the assignments of one function
+MAX_BYTES = 2_000_000  # of one file
+_ADDS = frozenset("append extend insert add update appendleft".split())
+# Frames of expressions, in which the names of the function around are seen.
+_OF_EXPRESSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>"})
+
+
+class Flows:
+    """Reads each file once."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _File | None] = {}
+        self._known: dict[tuple[Stack, Stack], bool] = {}
+
+    def reaches(self, source: Stack, target: Stack) -> bool:
+        """Whether the call at `target` is made with what the call at `source` gave. Both are of the user's own code."""
+        key = (source, target)
+        if key not in self._known:
+            self._known[key] = self._reaches(source, target)
+        return self._known[key]
+
+    def _reaches(self, source: Stack, target: Stack) -> bool:
+        level = _meeting(source, target)
+        if level is None:
+            return False
+        for call in source[: len(source) - level - 1]:  # out of each function, by what it returns
+            function = self._function(call)
+            is_given = call.function in _OF_EXPRESSIONS
+            if function is None or not (is_given or function.gives(_nodes_at(function.root, call))):
+                return False
+        inner = target[: len(target) - level][::-1]
+        function = self._function(source[-level - 1])
+        nodes, names = _nodes_at(function.root, source[-level - 1]) if function else set(), set[str]()
+        for place, call in enumerate(inner):
+            if function is None:
+                return False
+            names = function.made_of(nodes, names)
+            ends = [node for node in walk(function.root) if id(node) in _nodes_at(function.root, call)]
+            if place == len(inner) - 1:
+                return any(_holds(part, nodes, names) for end in ends for part in children_of(end))
+            if inner[place + 1].function in _OF_EXPRESSIONS:
+                continue
+            function = self._function(inner[place + 1])
+            names = function.parameters(ends, nodes, names) if function is not None else set()
+            nodes = set()
+            if not names:
+                return False
+        return False
+
+    def _function(self, call: Call) -> _Function | None:
+        if call.filename not in self._files:
+            self._files[call.filename] = _File.read(call.filename)
+        file = self._files[call.filename]
+        return None if file is None else file.function_at(call)
+
+
+class _File:
+    def __init__(self, tree: ast.Module) -> None:
+        self._whole = _Function(tree)
+        self._functions = [_Function(node) for node in walk(tree) if isinstance(node, FUNCTIONS)]
+
+    @staticmethod
+    def read(filename: str) -> _File | None:
+        try:
+            with open(filename, "rb") as stream:
+                text = stream.read(MAX_BYTES + 1)
+            return _File(ast.parse(text)) if len(text) <= MAX_BYTES else None
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+    def function_at(self, call: Call) -> _Function | None:
+        if call.function == "<module>":
+            return self._whole
+        around = [
+            each
+            for each in self._functions
+            if each.root.lineno <= call.row <= (each.root.end_lineno or 0)  # type: ignore[union-attr]
+            and (call.function in (each.root.name, *_OF_EXPRESSIONS))  # type: ignore[union-attr]
+        ]
+        if not around and call.function in _OF_EXPRESSIONS:
+            return self._whole
+        return around[-1] if around else None
+
+
+class _Function:
+    """The expressions of a function, and what its names are made of. `self.x` is a name, too."""
+
+    def __init__(self, root: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.root = root
+        self._read = False
+        self._parts: dict[str, list[ast.expr]] = {}
+        self._returned: list[ast.expr] = []
+
+    def _parsed(self) -> dict[str, list[ast.expr]]:
+        if not self._read:
+            self._read = True
+            for statement in statements_of(self.root.body):
+                if isinstance(statement, SCOPES):
+                    continue
+                for name, value in _bound(statement):
+                    self._parts.setdefault(name, []).append(value)
+                if isinstance(statement, ast.Return) and statement.value is not None:
+                    self._returned.append(statement.value)
+                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield) and statement.value.value:
+                    self._returned.append(statement.value.value)
+        return self._parts
+
+    def made_of(self, nodes: set[int], names: set[str]) -> set[str]:
+        """The names, and those that are bound to what holds one of the nodes, or one of the names."""
+        parts, found = self._parsed(), set(names)
+        for _ in range(MAX_PASSES):
+            more = {
+                name
+                for name, values in parts.items()
+                if name not in found and any(_holds(value, nodes, found) for value in values)
+            }
+            if not more:
+                break
+            found |= more
+        return found
+
+    def gives(self, nodes: set[int]) -> bool:
+        """Whether what it returns holds one of the nodes."""
+        names = self.made_of(nodes, set())
+        return any(_holds(value, nodes, names) for value in self._returned)
+
+    def parameters(self, calls: Iterable[ast.AST], nodes: set[int], names: set[str]) -> set[str]:
+        """Those that are given what is made of the nodes and names, where one of these calls called this function."""
+        if not isinstance(self.root, FUNCTIONS):
+            return set()
+        arguments = self.root.args
+        positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+        found = set()
+        for call in calls:
+            if not isinstance(call, ast.Call):
+                continue
+            own = positional[1:] if positional[:1] in (["self"], ["cls"]) else positional
+            for place, value in enumerate(call.args):
+                if place < len(own) and _holds(value, nodes, names):
+                    found.add(own[place])
+            found |= {each.arg for each in call.keywords if each.arg and _holds(each.value, nodes, names)}
+        return found
+
+
+def _meeting(source: Stack, target: Stack) -> int | None:
+    """The number of the outermost calls that both have in common: the next one of each is made by the same function."""
+    for level, (one, other) in enumerate(zip(reversed(source), reversed(target), strict=False)):
+        if (one.filename, one.function) != (other.filename, other.function):
+            return None
+        if one != other:
+            return level
+    return None
+
+
+def _nodes_at(root: ast.AST, call: Call) -> set[int]:
+    """What was evaluated there; where only the row is known, any call in it."""
+    return {id(node) for node in walk(root) if isinstance(node, ast.expr) and _is_at(node, call)}
+
+
+def _is_at(node: ast.expr, call: Call) -> bool:
+    if call.column is None:
+        return isinstance(node, (ast.Call, ast.Attribute)) and node.lineno <= call.row <= (node.end_lineno or 0)
+    if (node.end_lineno, node.end_col_offset) != (call.end_row, call.end_column):
+        return False
+    if (node.lineno, node.col_offset) == (call.row, call.column):
+        return True
+    # A call of a method in a chain over several lines begins for Python at the method's name.
+    function = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(function, ast.Attribute):
+        return False
+    begins = (function.end_col_offset or 0) - len(function.attr.encode())
+    return (function.end_lineno, begins) == (call.row, call.column)
+
+
+def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(statement, ast.Assign):
+        targets, value = statement.targets, statement.value
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
+        targets, value = [statement.target], statement.value
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        targets, value = [statement.target], statement.iter
+    else:
+        yield from _added(statement)
+        return
+    for target in targets:
+        elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        values = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(elements) else None
+        for position, element in enumerate(elements):
+            name = _dotted(element.value if isinstance(element, ast.Subscript) else element)
+            if name:
+                yield name, value if values is None or len(elements) == 1 else values[position]
+
+
+def _added(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """`losses.append(value)`."""
+    for part in own_expressions(statement):
+        function = part.func if isinstance(part, ast.Call) else None
+        if isinstance(part, ast.Call) and isinstance(function, ast.Attribute) and function.attr in _ADDS:
+            name = _dotted(function.value)
+            if name:
+                yield from ((name, value) for value in part.args)
+
+
+def _dotted(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        owner = _dotted(node.value)
+        return None if owner is None else f"{owner}.{node.attr}"
+    return None
+
+
+def _holds(value: ast.AST, nodes: set[int], names: set[str]) -> bool:
+    """Whether a value is made of a node, or of a name: not by a comparison, as an index, or by what gives integers."""
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in nodes or (isinstance(node, (ast.Name, ast.Attribute)) and _dotted(node) in names):
+            return True
+        if isinstance(node, ast.Subscript):
+            waiting.append(node.value)
+        elif isinstance(node, ast.Call) and last_name(node.func) in OF_INTEGERS:
+            continue
+        elif not isinstance(node, ast.Compare) and not (isinstance(node, ast.Attribute) and node.attr in OF_INTEGERS):
+            waiting += children_of(node)
+    return False

@@ -1,0 +1,218 @@
+"""`backward()` on a loss that nothing learns from -> the conversions in which its gradient ended.
+
+The graph of such a loss leads to no parameter, and to no other leaf whose gradient is ever read. Blamed is what was cut
+from its history and went to NumPy, or to a number, where the text shows that it came back into this loss.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.conversions import event
+from tonumpy.rehearsal.standin.warning import warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from tonumpy.rehearsal.events import Call, Event, Observer
+    from tonumpy.rehearsal.standin.flows import Flows
+    from tonumpy.rehearsal.standin.patches import Patches
+    from tonumpy.rehearsal.standin.stacks import Stacks
+
+    Stack = tuple[Call, ...]
+
+Tensor = torch.Tensor
+_OF_TORCH = os.path.join(os.path.dirname(torch.__file__), "")
+_MOST = 500  # places that are kept, of each kind
+_MOST_NODES = 5_000  # of a graph
+_CUTS = ("detach", "detach_")
+_NUMBERS = ("item", "tolist", "__float__")  # they take the history of a tensor away without a word
+
+
+class Gradients:
+    """Remembers where histories end, and looks at each loss."""
+
+    def __init__(self, observer: Observer, stacks: Stacks) -> None:
+        self._observer = observer
+        self._stacks = stacks
+        self._cuts: dict[Stack, None] = {}
+        self._conversions: dict[Stack, Event] = {}  # of what has no history any more
+        self._numbers: dict[Stack, Event] = {}
+        self._seen: set[object] = set()
+        self._told: set[Stack] = set()
+        self._waiting: dict[int, _Waiting] = {}
+        self._flows: Flows | None = None
+        self._patches: Patches | None = None
+
+    def patch(self, patches: Patches) -> None:
+        """Watch until `patches` are restored."""
+        self._patches = patches
+        for name in _CUTS:
+            patches.replace(Tensor, name, self._watched(getattr(Tensor, name), self._note_cut))
+        for name in _NUMBERS:
+            patches.replace(Tensor, name, self._watched(getattr(Tensor, name), self._note_number))
+        data = vars(Tensor)["data"]  # a property since moves.py
+        patches.replace(Tensor, "data", property(self._watched(data.fget, self._note_cut), data.fset))
+        backward = Tensor.backward
+
+        @functools.wraps(backward)
+        def watched(self_: Any, gradient: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if self._cuts or self._numbers:
+                self._guarded(self._look_at, self_, gradient)
+            return backward(self_, gradient, *args, **kwargs)
+
+        patches.replace(Tensor, "backward", watched)
+        patches.on_exit(self.flush)
+
+    def note(self, happened: Event) -> None:
+        """A conversion that was not refused."""
+        if self._cuts and not happened.requires_grad and len(self._conversions) < _MOST:
+            self._conversions[happened.stack] = happened
+
+    def flush(self) -> None:
+        """Tell of the losses whose leaves were asked for no gradient to the end."""
+        for waiting in list(self._waiting.values()):
+            self._tell(waiting.found)
+        self._waiting.clear()
+
+    def _watched(self, function: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
+        def watched(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            if self_.requires_grad and not sys._getframe(1).f_code.co_filename.startswith(_OF_TORCH):
+                self._guarded(note, self_)
+            return function(self_, *args, **kwargs)
+
+        watched.__name__ = getattr(function, "__name__", "data")
+        watched.__qualname__ = f"Tensor.{watched.__name__}"
+        watched.__doc__ = function.__doc__
+        return watched
+
+    def _guarded(self, act: Callable[..., None], *args: Any) -> None:
+        try:
+            act(*args)
+        except Exception as problem:
+            warn(f"Tensor.backward: lost gradients are not told of ({type(problem).__name__}: {problem})")
+
+    def _is_new(self) -> bool:
+        """By the nearest frames: most of these calls are made again and again."""
+        frame: FrameType | None = sys._getframe(4)
+        key: list[object] = []
+        while frame is not None and len(key) < 12:
+            key += (frame.f_code, frame.f_lasti)
+            frame = frame.f_back
+        place = tuple(key)
+        if place in self._seen:
+            return False
+        self._seen.add(place)
+        return True
+
+    def _note_cut(self, tensor: Any) -> None:
+        del tensor
+        if len(self._cuts) < _MOST and self._is_new():
+            self._cuts[_own(self._stacks.read())] = None
+
+    def _note_number(self, tensor: Any) -> None:
+        if len(self._numbers) < _MOST and self._is_new():
+            happened = event(tensor, "lost gradient", (), None, self._stacks)
+            self._numbers[_own(happened.stack)] = happened
+
+    def _look_at(self, loss: Any, gradient: Any) -> None:
+        leaves = _leaves(loss)
+        if leaves is None or (leaves[0] is loss and gradient is not None):
+            return
+        found = self._blamed(_own(self._stacks.read()))
+        if not found:
+            return
+        if not loss.requires_grad or leaves[0] is loss:  # it is refused, or its gradient is 1
+            self._tell(found)
+            return
+        self._watch_grads()
+        self._tell_of_gone()
+        for leaf in leaves:
+            self._waiting.setdefault(id(leaf), _Waiting(leaf)).found.update(found)
+
+    def _blamed(self, target: Stack) -> dict[Stack, Event]:
+        """The conversions whose result the text shows to come into the loss."""
+        from tonumpy.rehearsal.standin.flows import Flows  # reads texts, which few programs make needed: start-up
+
+        flows = self._flows = self._flows or Flows()
+        found = {
+            stack: each
+            for stack, each in self._numbers.items()
+            if stack not in self._told and flows.reaches(stack, target)
+        }
+        for each in self._conversions.values():
+            stack = _own(each.stack)
+            is_new = stack not in self._told and flows.reaches(stack, target)
+            if is_new and any(flows.reaches(cut, stack) for cut in self._cuts):
+                found[stack] = each._replace(way="lost gradient", reasons=(), error=None)
+        return found
+
+    def _tell_of_gone(self) -> None:
+        """A leaf that is gone was asked for no gradient."""
+        for key, waiting in list(self._waiting.items()):
+            if waiting.leaf() is None:
+                del self._waiting[key]
+                self._tell(waiting.found)
+
+    def _tell(self, found: dict[Stack, Event]) -> None:
+        for stack, each in found.items():
+            if stack not in self._told:
+                self._told.add(stack)
+                self._observer(each, None)
+
+    def _watch_grads(self) -> None:
+        """From now on notice that the gradient of a leaf is read."""
+        if self._patches is None:
+            return
+        patches, self._patches = self._patches, None
+        grad, waiting = vars(torch._C.TensorBase)["grad"], self._waiting
+
+        def get(self_: Any) -> Any:
+            found = waiting.get(id(self_))
+            if found is not None and found.leaf() is self_:
+                del waiting[id(self_)]
+            return grad.__get__(self_)
+
+        patches.replace(Tensor, "grad", property(get, grad.__set__, grad.__delete__, grad.__doc__))
+
+
+class _Waiting:
+    """A leaf, and what is told of unless its gradient is read."""
+
+    def __init__(self, leaf: Any) -> None:
+        self.leaf = weakref.ref(leaf)
+        self.found: dict[Stack, Event] = {}
+
+
+def _leaves(loss: Any) -> list[Any] | None:
+    """What gradients of a loss would go to; None where some of it may learn, or the graph is too large."""
+    if loss.grad_fn is None:
+        return None if isinstance(loss, torch.nn.Parameter) else [loss]
+    waiting, seen, found = [loss.grad_fn], {loss.grad_fn}, []
+    while waiting:
+        node = waiting.pop()
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            if isinstance(variable, torch.nn.Parameter):
+                return None
+            found.append(variable)
+        for other, _ in node.next_functions:
+            if other is not None and other not in seen:
+                seen.add(other)
+                waiting.append(other)
+        if len(seen) > _MOST_NODES:
+            return None
+    return found or None
+
+
+@functools.lru_cache(maxsize=4096)
+def _own(stack: Stack) -> Stack:
+    return tuple(call for call in stack if is_own(call.filename))
