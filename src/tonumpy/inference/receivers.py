@@ -190,7 +190,7 @@ def _as_habits_have_it(
     evidence = evidence_in(seen.receiver) | seen.evidence
     sent = most_sent(members(seen.receiver))
     where = Spot(module.filename, candidate.call.lineno, module.disabled_habits)
-    if cpu is None and sent < Sent.BY_CHOICE and cpu_only.runs(candidate.scopes):
+    if cpu is None and sent < Sent.BY_CHOICE and cpu_only.runs(candidate.scopes, detaches=_is_detached(candidate)):
         basis = where.habit("program-on-cpu", "this program or test uses no device but the CPU")
         cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
     if grad is None and cpu_only.has_raised(candidate.scopes):
@@ -214,6 +214,12 @@ def _as_habits_have_it(
         basis = where.habit("label-name", "labels are kept on the CPU")
         cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
     return cpu, grad, evidence
+
+
+def _is_detached(candidate: Candidate) -> bool:
+    """`x.detach().numpy()`, `x.grad.numpy()`."""
+    words = words_of_chain(candidate.receiver)
+    return chain_of(candidate.receiver).detach is not None or "grad" in words
 
 
 def _learnt(

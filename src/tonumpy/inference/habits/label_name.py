@@ -2,9 +2,9 @@
 
 ## What it believes
 
-A parameter, attribute, key or loop variable called `labels`, `targets`, `gt`, `truth`, `classes`, `faces`, one that
-counts something (`lens`, `lengths`) or masks tokens (`attention_mask`), does not require grad. Nothing is assumed about
-its device.
+A parameter (of a lambda, too), attribute, key or loop variable called `labels`, `targets`, `gt`, `truth`, `classes`,
+`faces`, one that counts something (`lens`, `lengths`) or masks tokens (`attention_mask`), does not require grad.
+Nothing is assumed about its device.
 
 ## Why
 

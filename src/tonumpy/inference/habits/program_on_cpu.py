@@ -4,7 +4,8 @@
 
 A script or test that names no other device, loads nothing that may have been saved on one, and whose imports are all
 visible or known to choose none, runs on the CPU. So does a notebook; its other imports may be unknown, unless they are
-known to choose a device themselves, as a trainer does.
+known to choose a device themselves, as a trainer does. Of a function that the program itself does not call, this is
+believed of gradients and of what the function detaches (`x.grad.numpy()`, `x.detach().numpy()`).
 
 ## Why
 
@@ -111,12 +112,16 @@ class CpuOnly:
         self._module = module
         self._known: dict[ast.AST, bool] = {}
 
-    def runs(self, scopes: Items[Scope]) -> bool:
-        """Whether what stands in some scopes is run on the CPU alone."""
+    def runs(self, scopes: Items[Scope], *, detaches: bool = False) -> bool:
+        """Whether what stands in some scopes is run on the CPU alone.
+
+        `detaches`: it is a gradient, or detached there, by who knows what the program does. Other code may be imported
+        from it for other tensors.
+        """
         if self._module.use.holds_tests:
             places = [scopes[:1], *(scopes[: depth + 1] for depth, each in enumerate(scopes) if _is_test(each))]
             return any(map(self._keep_to, places))
-        return self._module.use.is_script and self._keep_to(scopes[:1]) and self._is_used(scopes)
+        return self._module.use.is_script and self._keep_to(scopes[:1]) and (detaches or self._is_used(scopes))
 
     def has_raised(self, scopes: Items[Scope]) -> bool:
         """Whether what is in some scopes is run by its authors, so that what would raise for its grad has: in a test

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import SCOPES, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ class Doing(Enum):
     CALLS_METHOD = "a method of it"
     CALLS = "itself"
     COUNTS = "with it: an operand of arithmetic, or compared by size"
+    TAKES_KEY = "an item of it, or sets it, by a text"
+    ASKS_KIND = "a question: of what class it is, what attributes it has"
+
+
+_ASKING = frozenset("isinstance hasattr getattr type is_tensor is_mapping".split())
 
 
 class NameUses:
@@ -62,6 +68,11 @@ def _uses_in(node: ast.AST, *, is_called: bool) -> Iterator[tuple[ast.expr, Doin
         yield node.value, Doing.CALLS_METHOD if is_called else Doing.READS, node.attr
     elif isinstance(node, ast.Call):
         yield node.func, Doing.CALLS, ""
+        if node.args and last_name(node.func) in _ASKING:
+            yield node.args[0], Doing.ASKS_KIND, ""
+    elif isinstance(node, ast.Subscript):
+        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+            yield node.value, Doing.TAKES_KEY, node.slice.value
     elif isinstance(node, ast.BinOp):
         yield from ((each, Doing.COUNTS, "") for each in (node.left, node.right))
     elif isinstance(node, ast.AugAssign):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import collate_function, gradient_name, objective_function, sample_parameter
+from tonumpy.inference.habits import collate_function, objective_function, sample_parameter
 from tonumpy.inference.index.bindings import decorator_names, defaults_of, parameter_names
+from tonumpy.inference.index.dict_uses import has_keys
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.index.references import is_called_on_others, is_called_on_self_alone
+from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -26,6 +28,7 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
+    may_be,
     most_sent,
     with_evidence,
     with_facts_of,
@@ -33,7 +36,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.dispatch import class_dispatched_on
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import value_of_annotation
-from tonumpy.inference.transfer.beliefs import kept_as_data, learnt_from_name, without_grad
+from tonumpy.inference.transfer.beliefs import kept_as_data, learnt_from_parameter
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -65,11 +68,10 @@ class Parameters:
             value = self.annotated(frame, parameter.annotation)
             if isinstance(value, Unknown):
                 value = Unknown(Reason.PARAMETER)
+            elif may_be(value, Tensor) and _has_keys(function, parameter.arg):
+                value = Unknown(Reason.PARAMETER, is_no_tensor=True)  # whatever the annotation says
             where = frame.at(parameter.lineno)
-            value = learnt_from_name(value, parameter.arg, where)
-            if gradient_name.is_meant(parameter.arg) and not function.module.words.makes_graphs_of_gradients:
-                value = without_grad(value, where.habit("gradient-name", f"`{parameter.arg}` is named like a gradient"))
-            found[parameter.arg] = value
+            found[parameter.arg] = learnt_from_parameter(value, parameter.arg, where, function.module)
         if arguments.vararg:
             inner = self.annotated(frame, arguments.vararg.annotation)
             found[arguments.vararg.arg] = Sequence(
@@ -201,6 +203,11 @@ class Parameters:
             return seen
         # Another value of a declared union stays possible; only the tensors in it share the facts.
         return with_facts_of(declared, seen)
+
+
+def _has_keys(function: Function, name: str) -> bool:
+    node = function.node
+    return not isinstance(node, ast.Lambda) and has_keys(function.module.derived(Slicer, node).flow, name)
 
 
 def _collates(function: Function) -> bool:

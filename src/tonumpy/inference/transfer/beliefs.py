@@ -15,6 +15,7 @@ from tonumpy.inference.habits import (
     detaching_function,
     dtype_name,
     formula_function,
+    gradient_name,
     index_name,
     label_name,
     loader_name,
@@ -47,6 +48,7 @@ from tonumpy.text.names import last_name
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.evidence import Basis, Where
 
 LOADER = "torch.utils.data.DataLoader"
@@ -146,6 +148,14 @@ def learnt_from_name(value: Value, name: str, where: Where, *, is_item: bool = F
     if basis is None:
         return learnt_from_name_of_index(value, name, where)
     return believed(value, basis, requires_grad=False)
+
+
+def learnt_from_parameter(value: Value, name: str, where: Where, module: Module) -> Value:
+    """The same of a parameter; hooks are given gradients."""
+    value = learnt_from_name(value, name, where)
+    if not gradient_name.is_meant(name) or module.words.makes_graphs_of_gradients:
+        return value
+    return without_grad(value, where.habit("gradient-name", f"`{name}` is named like a gradient"))
 
 
 def learnt_from_name_of_index(value: Value, name: str, where: Where) -> Value:

@@ -32,6 +32,7 @@ from tonumpy.inference.transfer import autocast
 from tonumpy.inference.transfer.annotations import alternatives
 from tonumpy.inference.transfer.arithmetic import as_integers, operand_of, operate
 from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
+from tonumpy.inference.transfer.beliefs import learnt_from_parameter
 from tonumpy.inference.transfer.call_chains import evaluate_chain
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_without_accelerator
@@ -327,7 +328,8 @@ def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
         frame.set_grad_mode(None)
     arguments = node.args
     for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        frame.env.set(parameter.arg, Unknown(Reason.LAMBDA_PARAMETER))
+        name, where = parameter.arg, frame.at(parameter.lineno)
+        frame.env.set(name, learnt_from_parameter(Unknown(Reason.LAMBDA_PARAMETER), name, where, frame.module))
     evaluate(frame, node.body)
     frame.env = base
 

@@ -63,7 +63,7 @@ def _tensors_take(doing: Doing, name: str) -> bool:
         return torch_api.tensor_attribute(name) is not None
     if doing is Doing.CALLS_METHOD:
         return torch_api.tensor_method(name) is not None or name in TORCH_WORDS or name in ACCELERATORS
-    return doing is Doing.COUNTS
+    return doing in (Doing.COUNTS, Doing.ASKS_KIND)
 
 
 def _only_tensors_take(doing: Doing, name: str) -> bool:

@@ -22,6 +22,7 @@ from tonumpy.inference.index.bindings import (
     set_by_call,
     words_given,
 )
+from tonumpy.inference.index.dict_uses import has_keys
 from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
 from tonumpy.inference.index.torch_words import GRAD_SETTERS
@@ -41,6 +42,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     believed,
     definition,
+    may_be,
     members,
     tensor_facts,
     with_facts_of,
@@ -188,6 +190,9 @@ def _annotated_assign(frame: Frame, statement: ast.AnnAssign) -> Continues:
     if not is_wanted(frame, statement, list(bound_names(statement.target))):
         return True
     declared = frame.analysis.parameters.annotated(frame, statement.annotation)
+    target = statement.target
+    if isinstance(target, ast.Name) and may_be(declared, Tensor) and has_keys(frame.flow, target.id):
+        declared = Unknown(Reason.ANNOTATION, is_no_tensor=True)
     if statement.value is None:
         if isinstance(statement.target, ast.Name):
             frame.bind(statement.target.id, declared)

@@ -1,0 +1,23 @@
+"""Whether a variable is a dict, or like one, by what its function does with it, whatever its annotation says."""
+
+from __future__ import annotations
+
+from tonumpy.inference.index.name_uses import Doing
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.index.dependencies import Flow
+
+_METHODS_OF_DICTS = frozenset("keys items setdefault popitem".split())  # sparse tensors have `values`
+
+
+def has_keys(flow: Flow, name: str) -> bool:
+    """Of a variable that is bound once: only a dict supports something that is done with it, and no code there asks of
+    what kind it is."""
+    if flow.times_bound.get(name) != 1:
+        return False
+    done = flow.name_uses.of(name)
+    return not any(doing is Doing.ASKS_KIND for doing, _ in done) and any(
+        doing is Doing.TAKES_KEY or (doing is Doing.CALLS_METHOD and method in _METHODS_OF_DICTS)
+        for doing, method in done
+    )
