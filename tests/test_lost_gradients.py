@@ -31,7 +31,7 @@ def is_learnt(train: Callable[[Any], object]) -> bool:
 X, TARGET = torch.arange(9.0).reshape(3, 3) / 9, torch.eye(3)
 
 
-@pytest.mark.parametrize("name", ["made_to_require_grad", "added_up", "train"])
+@pytest.mark.parametrize("name", ["made_to_require_grad", "added_up", "train", "of_a_list"])
 def test_what_is_reported_trains_nothing(name: str) -> None:
     lost = functions_of("lost")
     assert not is_learnt(lambda net: lost[name](net, X, TARGET))
@@ -44,5 +44,6 @@ def test_a_loss_of_arrays_trains_nothing() -> None:
 def test_what_is_left_alone_trains() -> None:
     clean = functions_of("clean_kept")
     assert is_learnt(lambda net: clean["measured"](net, X, TARGET))
+    assert is_learnt(lambda net: clean["listed"](net, X, TARGET))
     assert is_learnt(lambda policy: clean["weighted"](torch.nn.Linear(3, 3), policy, X, X.numpy()))
     assert clean["adversarial"](torch.nn.Linear(3, 3), X).any()

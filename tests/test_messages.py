@@ -188,6 +188,64 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             None,
         ),
         (
+            "seen = [w.cuda()]\nseen.append(x.cuda())\nplt.plot(seen)",
+            "TNP104",
+            PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
+            " convert where the list is filled: lines 8, 9",
+            None,
+        ),
+        (
+            "seen = [each.cuda() for each in x]\nplt.plot(seen)",
+            "TNP104",
+            PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
+            " convert `each.cuda()` with `.detach().cpu().numpy()` in line 8, which makes the list",
+            None,
+        ),
+        (
+            "seen = x.cuda().unbind()\nplt.plot(seen)",
+            "TNP104",
+            PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
+            " convert each tensor before it goes into `seen`, which line 8 makes",
+            None,
+        ),
+        (
+            "seen = [w.cuda(), x.cuda()]\nloss = np.sum(seen, 0)\nloss.backward()",
+            "TNP104",
+            (
+                "`np.sum` converts a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
+                " line 10 uses the result in torch, and an array has no gradient:"
+                " use `torch.stack(seen).sum(0)` or `sum(seen)`"
+            ),
+            None,
+        ),
+        (
+            "torch.tensor(np.exp(w.cuda())).backward()",
+            "TNP104",
+            (
+                "`np.exp` converts a tensor that is not on the CPU, so NumPy raises TypeError;"
+                " torch uses the result, and an array has no gradient: use `torch.exp(w.cuda())`"
+            ),
+            None,
+        ),
+        (
+            "torch.tensor(np.histogram(w.cuda())).backward()",
+            "TNP104",
+            (
+                "`np.histogram` converts a tensor that is not on the CPU, so NumPy raises TypeError;"
+                " torch uses the result, and an array has no gradient: use torch functions"
+            ),
+            None,
+        ),
+        (
+            "y = np.ones(3) * x.cuda()\ny.backward()",
+            "TNP108",
+            (
+                "`np.ones(3) * x.cuda()`: `ndarray * Tensor` always raises TypeError;"
+                " line 9 uses the result in torch, and an array has no gradient: wrap the array in `torch.from_numpy()`"
+            ),
+            None,
+        ),
+        (
             "plt.scatter(x.cuda(), w.cuda())",
             "TNP104",
             (

@@ -176,6 +176,8 @@ class ImplicitConversion(NamedTuple):
     Where what a call shares memory with is written, be that a tensor or, for functions of torch, an array, `argument`
     is the call, and `makes` says what it makes of the one: the other.
 
+    `back_in_torch` is the line where torch uses the result.
+
     `never`: the error that the function raises for every tensor, and `takes_arrays`: not for the equal array.
     """
 
@@ -202,6 +204,7 @@ class ImplicitConversion(NamedTuple):
     array_written: Overwritten | None = None
     never: str = ""
     takes_arrays: bool = True
+    back_in_torch: int | None = None
 
     @property
     def call(self) -> ast.Call:
@@ -257,6 +260,11 @@ class ImplicitConversion(NamedTuple):
         if not self.device_is_proved and (self.on_cpu is False or self.is_sent):
             found.append("elsewhere" if self.on_cpu is False else "sent")
         return (*found, *self._lacks)
+
+    @property
+    def would_cut_gradient(self) -> bool:
+        """Whether torch uses the result, so that it has no gradient once its tensors are converted."""
+        return self.back_in_torch is not None and not self.grad_is_proved
 
     @property
     def links(self) -> tuple[str, ...] | None:

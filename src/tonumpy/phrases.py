@@ -78,6 +78,15 @@ def in_trouble(conversion: ImplicitConversion) -> str:
     return f"{noun}{verb}{_troubles(conversion)}"
 
 
+def used_in_torch(conversion: ImplicitConversion) -> str:
+    """Why the tensors must not be converted."""
+    row = conversion.back_in_torch
+    call = conversion.site.call
+    is_here = row is not None and call.lineno <= row <= (call.end_lineno or row)
+    use = "torch uses the result" if is_here else f"line {row} uses the result in torch"
+    return f"{use}, and an array has no gradient"
+
+
 def _troubles(conversion: ImplicitConversion) -> str:
     told = [_TROUBLES[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.trouble]
     errors = list(dict.fromkeys(_TROUBLES[risk][1] for risk in conversion.trouble))

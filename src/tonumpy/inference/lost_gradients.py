@@ -18,25 +18,26 @@ from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from tonumpy.inference.index.module import Module
     from tonumpy.text.candidates import Candidate, Scope
 
-_INTO_TORCH = frozenset("from_numpy tensor as_tensor asarray Tensor FloatTensor DoubleTensor new_tensor".split())
+INTO_TORCH = frozenset("from_numpy tensor as_tensor asarray Tensor FloatTensor DoubleTensor new_tensor".split())
 # What has no gradient to lose: positions, counts, truths.
 OF_INTEGERS = frozenset(
     "argmax argmin argsort argwhere nonzero where searchsorted digitize bincount len range shape size ndim dtype device"
     " linear_sum_assignment isnan isfinite any all int bool int64 int32 long".split()
 )
 _OF_LOSSES = ("Loss", "Criterion")
+_FILL = frozenset("append appendleft extend insert".split())
 MAX_PASSES = 8  # over the assignments of one function
 
 
 @lru_cache(maxsize=1)  # one text may hold any number of candidates
 def _may_train_on_arrays(text: str) -> bool:
     trains = "backward(" in text or any(f"{word}(" in text for word in _OF_LOSSES)
-    return trains and any(f"{word}(" in text for word in _INTO_TORCH)
+    return trains and any(f"{word}(" in text for word in INTO_TORCH)
 
 
 def loses_gradient(module: Module, candidate: Candidate) -> int | None:
@@ -44,13 +45,13 @@ def loses_gradient(module: Module, candidate: Candidate) -> int | None:
     if not _may_train_on_arrays(module.source.text):
         return None
     scopes = candidate.scopes
-    names = module.derived(_Names, scopes[-1])
+    names = module.derived(Names, scopes[-1])
     arrays = names.made_of({id(candidate.call)})
-    returned = {id(each) for each in names.calls if _brings_back(each, {id(candidate.call)}, arrays)}
+    returned = {id(each) for each in names.calls if brings_back(each, {id(candidate.call)}, arrays)}
     if not returned:
         return None
     tensors = names.made_of(returned)
-    for loss, row in _trained(names.calls):
+    for loss, row in trained(names.calls):
         if names.is_made_alone(module, loss, returned, tensors):
             return row
     for value in names.returned:
@@ -59,7 +60,7 @@ def loses_gradient(module: Module, candidate: Candidate) -> int | None:
     return None
 
 
-class _Names:
+class Names:
     """The expressions of a function, or of a module's own body, and what its names are made of."""
 
     def __init__(self, scope: Scope) -> None:
@@ -82,16 +83,25 @@ class _Names:
             more = {
                 name
                 for name, values in self._parts.items()
-                if name not in found and any(_holds(value, nodes, found) for value in values)
+                if name not in found and any(holds(value, nodes, found) for value in values)
             }
             if not more:
                 break
             found |= more
         return found
 
+    def held_at(self, row: int, made: set[str], nodes: set[int]) -> set[str]:
+        """Of the names that are made of the nodes, those that are by what was last bound to them before a row."""
+        return {name for name in made if self._is_made_at(name, row, made, nodes)}
+
+    def _is_made_at(self, name: str, row: int, made: set[str], nodes: set[int]) -> bool:
+        before = [value for value in self._parts[name] if value.lineno <= row]
+        last = max((value.lineno for value in before), default=0)
+        return not before or any(holds(value, nodes, made) for value in before if value.lineno == last)
+
     def is_made_alone(self, module: Module, value: ast.expr, nodes: set[int], names: set[str]) -> bool:
         """Whether a value is made of the nodes, by these names, and of nothing else that may have a gradient."""
-        if not _holds(value, nodes, names):
+        if not holds(value, nodes, names):
             return False
         return not any(_may_learn(module, root) for root in self._roots(value, nodes, set()))
 
@@ -127,6 +137,9 @@ def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
         targets, value = [statement.target], statement.value
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
         targets, value = [statement.target], statement.iter
+    elif isinstance(statement, ast.Expr):
+        yield from _put_in(statement.value)
+        return
     else:
         return
     for target in targets:
@@ -137,7 +150,15 @@ def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
                 yield element.id, value if values is None or len(elements) == 1 else values[position]
 
 
-def _holds(value: ast.expr, nodes: set[int], names: set[str]) -> bool:
+def _put_in(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """`parts.append(x)`: the list is made of it, too."""
+    function = node.func if isinstance(node, ast.Call) and node.args else None
+    if isinstance(function, ast.Attribute) and function.attr in _FILL and isinstance(function.value, ast.Name):
+        assert isinstance(node, ast.Call)
+        yield function.value.id, node.args[-1]
+
+
+def holds(value: ast.expr, nodes: set[int], names: Collection[str]) -> bool:
     """Whether a value is made of a node, or of a name: not by a comparison, as an index, or by what gives integers."""
     waiting: list[ast.AST] = [value]
     while waiting:
@@ -153,14 +174,14 @@ def _holds(value: ast.expr, nodes: set[int], names: set[str]) -> bool:
     return False
 
 
-def _brings_back(call: ast.Call, nodes: set[int], names: set[str]) -> bool:
-    if last_name(call.func) not in _INTO_TORCH or not call.args or not _holds(call.args[0], nodes, names):
+def brings_back(call: ast.Call, nodes: set[int], names: Collection[str]) -> bool:
+    if last_name(call.func) not in INTO_TORCH or not call.args or not holds(call.args[0], nodes, names):
         return False
     dtypes = [last_name(keyword.value) for keyword in call.keywords if keyword.arg == "dtype"]
     return not any(dtype in OF_INTEGERS for dtype in dtypes)
 
 
-def _trained(calls: list[ast.Call]) -> Iterator[tuple[ast.expr, int]]:
+def trained(calls: list[ast.Call]) -> Iterator[tuple[ast.expr, int]]:
     """What gradients are asked of: `loss.backward()`, `accelerator.backward(loss)`."""
     for call in calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "manual_backward"):
@@ -179,9 +200,9 @@ def _is_trained(module: Module, scopes: tuple[Scope, ...]) -> bool:
         return False
     for reference in references_to(module, scopes):
         if reference.call is not None and isinstance(reference.scopes[-1], (ast.Module, *FUNCTIONS)):
-            names = module.derived(_Names, reference.scopes[-1])
+            names = module.derived(Names, reference.scopes[-1])
             nodes = {id(reference.call)}
             made = names.made_of(nodes)
-            if any(_holds(loss, nodes, made) for loss, _ in _trained(names.calls)):
+            if any(holds(loss, nodes, made) for loss, _ in trained(names.calls)):
                 return True
     return False

@@ -58,7 +58,8 @@ def keep(net: torch.nn.Linear, x: torch.Tensor):
 
 Safe for an index and for what is assigned into an array: the array holds the same values then. Unsafe for operators:
 the result becomes an array, and a tensor with a gradient may have been meant. There is no fix where an array is
-assigned into a tensor (use `torch.from_numpy(a)`), nor for `t += a`.
+assigned into a tensor (use `torch.from_numpy(a)`), nor for `t += a`, nor where torch uses the result and the tensor may
+require grad.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ import ast
 
 from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.phrases import CONVERT, in_trouble
+from tonumpy.phrases import CONVERT, in_trouble, used_in_torch
 from tonumpy.repair.operations import convert_argument
 from tonumpy.text.candidates import OperationSite
 
@@ -95,15 +96,21 @@ def check(conversion: ImplicitConversion) -> str | None:
         return f"{code}: assigning an ndarray into a Tensor always raises TypeError; wrap it in `torch.from_numpy()`"
     if conversion.mixture in ALWAYS_WRONG:
         outcome = "is always `True`" if conversion.mixture == "difference" else "always raises TypeError"
-        return f"{code}: `{_operands(conversion)}` {outcome}"
+        return f"{code}: `{_operands(conversion)}` {outcome}{_for_training(conversion)}"
     what = "converts its index, " if conversion.mixture == "index" else "converts "
-    advice = "" if repair(conversion, "links") else f"; {CONVERT}"
+    advice = _for_training(conversion) or ("" if repair(conversion, "links") else f"; {CONVERT}")
     if not conversion.trouble:
         return None
     told = in_trouble(conversion)
     if conversion.mixture == "equality":  # torch does it, and without asking NumPy
         what, told = "compares an array with ", told.replace("NumPy raises TypeError", "torch raises RuntimeError")
     return f"{code} {what}{told}{advice}"
+
+
+def _for_training(conversion: ImplicitConversion) -> str:
+    if not conversion.would_cut_gradient:
+        return ""
+    return f"; {used_in_torch(conversion)}: wrap the array in `torch.from_numpy()`"
 
 
 def _operands(conversion: ImplicitConversion) -> str:
@@ -119,7 +126,7 @@ def _operands(conversion: ImplicitConversion) -> str:
 
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
     statement = conversion.site.statement
-    if conversion.mixture == "put into tensor":
+    if conversion.mixture == "put into tensor" or conversion.would_cut_gradient:
         return ()
     if isinstance(statement, ast.AugAssign) and statement.target is conversion.argument:
         return ()

@@ -64,23 +64,30 @@ tensor, or returns something else: `np.exp` and other universal functions return
 an array, and the result of an objective may have other readers. There is no fix for a list that is filled elsewhere:
 convert what goes into it, with `losses.append(loss.item())` for one number and `.detach().cpu().numpy()` for more. If
 the list is also used for training, pass a converted copy. Nor is there one where arrays fail too, as with `json.dumps`.
+
+Nor where torch uses the result (`torch.tensor(np.sum(losses))`, a `forward` that returns it, `backward()`): the array
+has no gradient, and the model would not train. The message names torch's own function: `torch.stack(losses).sum()`.
 """
 
 from __future__ import annotations
 
+import ast
+
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.phrases import CONVERT, in_trouble
+from tonumpy.phrases import CONVERT, in_trouble, used_in_torch
 from tonumpy.repair.operations import convert_arguments
-from tonumpy.sinks.fillings import filling_of
+from tonumpy.sinks.fillings import filling_of, is_filling
+from tonumpy.sinks.torch_counterparts import in_torch
 from tonumpy.text.quoted import quoted
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
+    from tonumpy.findings import RepairStyle
+    from tonumpy.repair.operations import Operation
 
 CODE = "TNP104"
 ON_BY_DEFAULT = True
 JUDGES = ("arguments",)
-repair = convert_arguments
 
 
 def check(conversion: ImplicitConversion) -> str | None:
@@ -92,9 +99,19 @@ def check(conversion: ImplicitConversion) -> str | None:
         return None
     others = len(conversion.others)
     more = "; 1 more argument raises too" if others == 1 else f"; {others} more arguments raise too" if others else ""
-    is_repaired = bool(repair(conversion, "links"))
-    advice = "" if is_repaired else f"; {_place_to_convert(conversion) if conversion.of_items else CONVERT}"
-    return f"`{conversion.function}` converts {in_trouble(conversion)}{more}{advice}"
+    return f"`{conversion.function}` converts {in_trouble(conversion)}{more}{_advice(conversion)}"
+
+
+def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
+    return () if conversion.would_cut_gradient else convert_arguments(conversion, style)
+
+
+def _advice(conversion: ImplicitConversion) -> str:
+    if repair(conversion, "links"):
+        return ""
+    if conversion.would_cut_gradient:
+        return f"; {used_in_torch(conversion)}: {in_torch(conversion) or 'use torch functions'}"
+    return f"; {_place_to_convert(conversion) if conversion.of_items else CONVERT}"
 
 
 def _place_to_convert(conversion: ImplicitConversion) -> str:
@@ -102,12 +119,16 @@ def _place_to_convert(conversion: ImplicitConversion) -> str:
     filling = filling_of(conversion.site, conversion.argument)
     if filling is None:
         return "convert each tensor before it goes into the list"
+    if filling.made_in is not None:
+        return f"convert each tensor before it goes into `{filling.name}`, which line {filling.made_in} makes"
     links = "".join(f".{link}()" for link in ("detach", "cpu", *(conversion.links or ()), "numpy"))
     if filling.other_reader is not None:
         here = f"`[each{links} for each in {filling.name}]`"
         return f"pass {here} instead, because line {filling.other_reader} also reads the list"
-    if len(filling.calls) > 1:
-        return f"convert where the list is filled: lines {', '.join(str(call.lineno) for call in filling.calls)}"
-    (call,) = filling.calls
-    told, code = (quoted(call.args[-1]) if call.args else None) or "the tensor", quoted(call)
-    return f"convert {told} with `{links}` before line {call.lineno} adds it{f' ({code})' if code else ''}"
+    if len(filling.places) > 1:
+        return f"convert where the list is filled: lines {', '.join(str(each.lineno) for each in filling.places)}"
+    (place,) = filling.places
+    if not isinstance(place, ast.Call) or not is_filling(place, filling.name):
+        return f"convert {quoted(place) or 'each tensor'} with `{links}` in line {place.lineno}, which makes the list"
+    told, code = (quoted(place.args[-1]) if place.args else None) or "the tensor", quoted(place)
+    return f"convert {told} with `{links}` before line {place.lineno} adds it{f' ({code})' if code else ''}"

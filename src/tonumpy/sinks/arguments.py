@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import ImplicitConversion
+from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.knowledge.scipy_optimizers import OPTIMIZERS
@@ -78,7 +79,8 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
         in_trouble = _in_trouble(site, observed, own)
         if in_trouble:
             first, *others = in_trouble
-            found.append(first._replace(others=tuple(others)))
+            used = None if isinstance(site, ReturnSite) else back_in_torch(module, site.call, site.scopes)
+            found.append(first._replace(others=tuple(others), back_in_torch=used))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Where a list gets the tensors that are converted with it: from the list to its calls of `append`."""
+"""Where a list gets the tensors that are converted with it: from the list to its calls of `append`, or its literal."""
 
 from __future__ import annotations
 
@@ -17,39 +17,62 @@ _FILL = frozenset(("append", "appendleft", "insert"))
 
 
 class Filling(NamedTuple):
-    """The list's name; the calls that put a tensor into it, in the order of the text; another line that reads it.
+    """The list's name; what puts a tensor into it, in the order of the text: calls, and the items of a literal or a
+    comprehension; another line that reads it.
 
-    What is trained on needs its tensors: where something else reads the list, the items must not be converted.
+    What is trained on needs its tensors: where something else reads the list, the items must not be converted. Where
+    nothing in sight puts anything in, `made_in` is the line that makes the list.
     """
 
     name: str
-    calls: tuple[ast.Call, ...]
+    places: tuple[ast.expr, ...]
     other_reader: int | None
+    made_in: int | None = None
 
 
 def filling_of(site: Site | OperationSite | ReturnSite, given: ast.expr) -> Filling | None:
-    """None where the list has no name, or nothing in sight puts anything in."""
+    """None where the list has no name, or nothing in sight makes it."""
     path = path_of(given)
     if path is None:
         return None
     is_attribute = "." in path
     scopes = (each for each in reversed(site.scopes) if isinstance(each, ast.ClassDef if is_attribute else FUNCTIONS))
     scope = next(scopes, site.scopes[0])
-    calls = tuple(sorted(_calls(scope, path), key=lambda call: (call.lineno, call.col_offset)))
-    if not calls:
-        return None
+    calls, bound = list(_calls(scope, path)), list(_bound(scope, path))
+    found = [*calls, *(item for value in bound for item in _items(value))]
+    places = tuple(sorted(found, key=lambda each: (each.lineno, each.col_offset)))
+    if not places:
+        return Filling(path, (), None, bound[0].lineno) if len(bound) == 1 else None
     harmless = {id(call.func.value) for call in calls if isinstance(call.func, ast.Attribute)}
     harmless |= {id(given), *_measured(scope)}
     readers = (each.lineno for each in _reads(scope, path) if id(each) not in harmless)
-    return Filling(path, calls, next(readers, None))
+    return Filling(path, places, next(readers, None))
 
 
 def _calls(scope: ast.AST, path: str) -> Iterator[ast.Call]:
     for node in ast.walk(scope):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            continue
-        if node.func.attr in _FILL and path_of(node.func.value) == path:
+        if isinstance(node, ast.Call) and is_filling(node, path):
             yield node
+
+
+def is_filling(call: ast.Call, path: str) -> bool:
+    """`losses.append(loss)`."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _FILL and path_of(call.func.value) == path
+
+
+def _bound(scope: ast.AST, path: str) -> Iterator[ast.expr]:
+    """What is assigned to it."""
+    for node in ast.walk(scope):
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+            continue
+        if any(path_of(target) == path for target in (node.targets if isinstance(node, ast.Assign) else [node.target])):
+            yield node.value
+
+
+def _items(value: ast.expr) -> list[ast.expr]:
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return value.elts
+    return [value.elt] if isinstance(value, (ast.ListComp, ast.GeneratorExp)) else []
 
 
 def _measured(scope: ast.AST) -> Iterator[int]:

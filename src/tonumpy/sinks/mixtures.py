@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import ALWAYS_WRONG
+from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.lattice.values import Constant, Plain, Sequence, Tensor, Unknown, Value, evidence_in, is_text
 from tonumpy.inference.summaries.observing import observe
@@ -48,7 +49,8 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
         seen = observed.get(id(site.node))
         for conversion in () if seen is None else _conversions(site, seen):
             if conversion.mixture in ALWAYS_WRONG or conversion.trouble or conversion.without_habits().trouble:
-                found[id(site.node)] = site.node, conversion
+                used = back_in_torch(module, site.node, site.scopes)
+                found[id(site.node)] = site.node, conversion._replace(back_in_torch=used)
                 break
     # `(tensor - array) < other` is not reached where the first of the two raises.
     return [each for node, each in found.values() if not any(id(part) in found for part in ast.iter_child_nodes(node))]

@@ -1,0 +1,85 @@
+"""Finds where torch uses what NumPy makes of a tensor: there a conversion of the tensor would cut its gradient.
+
+By names, as in lost_gradients.py, but a name is what was last bound to it before the line.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.bindings import Import, path_of
+from tonumpy.inference.index.references import class_around, references_to
+from tonumpy.inference.lost_gradients import OF_INTEGERS, Names, brings_back, holds, trained
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.inference.index.module import Module
+    from tonumpy.text.candidates import Scope
+
+# Methods of tensors that arrays and numbers have not.
+_OF_TENSORS = frozenset(
+    "backward contiguous cpu cuda detach expand expand_as gather log_softmax masked_fill new_tensor permute"
+    " requires_grad_ softmax to type_as unsqueeze view".split()
+)
+# What torch trains on, or feeds to the next layer.
+_RETURNING_TENSORS = ("forward", "training_step")
+_KEEPING = frozenset("save is_tensor isinstance type".split())  # functions of torch that compute nothing
+
+
+def back_in_torch(module: Module, node: ast.AST, scopes: tuple[Scope, ...]) -> int | None:
+    """The line where torch uses what a call, or an operator, gives; None where none is in sight."""
+    if isinstance(node, ast.Call) and last_name(node.func) in OF_INTEGERS:
+        return None  # positions and counts have no gradient to lose
+    names = module.derived(Names, scopes[-1])
+    nodes = {id(node)}
+    used = _used(module, names, nodes)
+    if used is not None:
+        return used
+    returned = next(_returned(names, nodes), None)
+    if returned is None or not isinstance(scopes[-1], FUNCTIONS):
+        return None
+    if scopes[-1].name in _RETURNING_TENSORS and class_around(scopes) is not None:
+        return returned
+    for reference in references_to(module, scopes):
+        if reference.call is not None and isinstance(reference.scopes[-1], (ast.Module, *FUNCTIONS)):
+            of_caller = module.derived(Names, reference.scopes[-1])
+            used = _used(module, of_caller, {id(reference.call)})
+            if used is not None:
+                return used
+    return None
+
+
+def _used(module: Module, names: Names, nodes: set[int]) -> int | None:
+    made = names.made_of(nodes)
+    for call in names.calls:
+        at = names.held_at(call.lineno, made, nodes)
+        if _is_use(module, call, nodes, at) or any(holds(loss, nodes, at) for loss, _ in trained([call])):
+            return call.lineno
+    return None
+
+
+def _is_use(module: Module, call: ast.Call, nodes: set[int], names: set[str]) -> bool:
+    if brings_back(call, nodes, names):
+        return True
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_TENSORS:
+        return holds(call.func.value, nodes, names)
+    is_of_torch = _is_of_torch(module, call.func) and last_name(call.func) not in _KEEPING | OF_INTEGERS
+    return is_of_torch and any(holds(each, nodes, names) for each in call.args if not isinstance(each, ast.Dict))
+
+
+def _is_of_torch(module: Module, function: ast.expr) -> bool:
+    """`torch.stack`, `F.relu`."""
+    root = (path_of(function) or "").partition(".")[0]
+    bound = module.names.bindings.get(root, ())
+    return any(isinstance(each, Import) and each.module.partition(".")[0] == "torch" for each in bound)
+
+
+def _returned(names: Names, nodes: set[int]) -> Iterator[int]:
+    made = names.made_of(nodes)
+    for value in names.returned:
+        if holds(value, nodes, names.held_at(value.lineno, made, nodes)):
+            yield value.lineno
