@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from fixture_format import FOLDER, Expected, Fixture, read_fixture, read_fixtures
@@ -126,18 +126,40 @@ GROUPS = sorted({fixture.options for fixture in FIXTURES}, key=sorted)
 each_group = pytest.mark.parametrize("options", GROUPS, ids=lambda options: " ".join(sorted(options)))
 
 
+@pytest.fixture(scope="session")
+def chosen(request: pytest.FixtureRequest) -> frozenset[str]:
+    """The names of the fixtures that this run is about: with `-k NAME` few."""
+    parameters = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    named = frozenset(each["fixture"].name for each in parameters if isinstance(each.get("fixture"), Fixture))
+    return named or frozenset(fixture.name for fixture in FIXTURES)
+
+
+class Runs(NamedTuple):
+    """Where real runs are made, and of which fixtures."""
+
+    folder: Path
+    chosen: frozenset[str]
+
+    def names(self, options: frozenset[str]) -> list[str]:
+        return [fixture.name for fixture in FIXTURES if fixture.options == options and fixture.name in self.chosen]
+
+
+@pytest.fixture(scope="session")
+def runs(fixtures_alone: Path, chosen: frozenset[str]) -> Runs:
+    return Runs(fixtures_alone, chosen)
+
+
 @cache
-def run_of_command(options: frozenset[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """One real run of `tonumpy check` over all fixtures with these options; `check` knows only some of them."""
+def run_of_command(options: frozenset[str], runs: Runs) -> subprocess.CompletedProcess[str]:
+    """One real run of `tonumpy check` over the fixtures with these options; `check` knows only some of them."""
     command = [sys.executable, "-m", "tonumpy", "check", "--isolated", "--output-format", "json"]
-    names = [fixture.name for fixture in FIXTURES if fixture.options == options]
     known = [each for each in options if each.startswith(("--strict", "--select"))]
-    return subprocess.run([*command, *known, *names], capture_output=True, text=True, cwd=folder)
+    return subprocess.run([*command, *known, *runs.names(options)], capture_output=True, text=True, cwd=runs.folder)
 
 
 @cache
-def run_of_flake8(options: frozenset[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """One real run of flake8 over all fixtures with these options."""
+def run_of_flake8(options: frozenset[str], runs: Runs) -> subprocess.CompletedProcess[str]:
+    """One real run of flake8 over the fixtures with these options."""
     command = [
         sys.executable,
         "-m",
@@ -147,44 +169,43 @@ def run_of_flake8(options: frozenset[str], folder: Path) -> subprocess.Completed
         "--format=%(path)s|%(row)d|%(col)d|%(code)s",
     ]
     strict = ["--tonumpy-strict"] if "--strict" in options else []
-    names = [fixture.name for fixture in FIXTURES if fixture.options == options]
-    return subprocess.run([*command, *strict, *names], capture_output=True, text=True, cwd=folder)
+    return subprocess.run([*command, *strict, *runs.names(options)], capture_output=True, text=True, cwd=runs.folder)
 
 
 @each_group
-def test_the_runs_speak_of_no_error(options: frozenset[str], fixtures_alone: Path) -> None:
-    assert run_of_command(options, fixtures_alone).stderr == ""
-    assert run_of_flake8(options, fixtures_alone).stderr == ""
+def test_the_runs_speak_of_no_error(options: frozenset[str], runs: Runs) -> None:
+    assert run_of_command(options, runs).stderr == ""
+    assert run_of_flake8(options, runs).stderr == ""
 
 
 @cache
-def found_by_command(options: frozenset[str], folder: Path) -> dict[str, list[Expected]]:
+def found_by_command(options: frozenset[str], runs: Runs) -> dict[str, list[Expected]]:
     found: dict[str, list[Expected]] = {}
-    for each in json.loads(run_of_command(options, folder).stdout):
+    for each in json.loads(run_of_command(options, runs).stdout):
         applicability = each["fix"]["applicability"] if each["fix"] else "display-only"
         expected = Expected(each["location"]["row"], each["location"]["column"], each["code"], applicability)
-        found.setdefault(Path(each["filename"]).relative_to(folder).as_posix(), []).append(expected)
+        found.setdefault(Path(each["filename"]).relative_to(runs.folder).as_posix(), []).append(expected)
     return found
 
 
 @cache
-def found_by_flake8(options: frozenset[str], folder: Path) -> dict[str, list[tuple[int, int, str]]]:
+def found_by_flake8(options: frozenset[str], runs: Runs) -> dict[str, list[tuple[int, int, str]]]:
     found: dict[str, list[tuple[int, int, str]]] = {}
-    for line in run_of_flake8(options, folder).stdout.splitlines():
+    for line in run_of_flake8(options, runs).stdout.splitlines():
         name, row, column, code = line.split("|")
         found.setdefault(name, []).append((int(row), int(column), code))
     return found
 
 
 @each_fixture
-def test_the_command_agrees(fixture: Fixture, fixtures_alone: Path) -> None:
-    assert sorted(found_by_command(fixture.options, fixtures_alone).get(fixture.name, [])) == fixture.expected
+def test_the_command_agrees(fixture: Fixture, runs: Runs) -> None:
+    assert sorted(found_by_command(fixture.options, runs).get(fixture.name, [])) == fixture.expected
 
 
 @each_fixture
-def test_flake8_agrees(fixture: Fixture, fixtures_alone: Path) -> None:
+def test_flake8_agrees(fixture: Fixture, runs: Runs) -> None:
     """flake8 knows nothing of applicability."""
-    found = found_by_flake8(fixture.options, fixtures_alone).get(fixture.name, [])
+    found = found_by_flake8(fixture.options, runs).get(fixture.name, [])
     assert sorted(found) == [(each.row, each.column, each.code) for each in fixture.expected]
 
 
