@@ -30,7 +30,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.summaries.parts import Entry
+    from tonumpy.inference.summaries.entry import Entry
 
 _EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
 _NOTHING_ASKED = Slice(frozenset())

@@ -27,14 +27,14 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.summaries.classes import written_by_functions_in
-from tonumpy.inference.summaries.parts import Entry
+from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.targets import NO_TARGETS, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
 
 MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run by itself
 
@@ -42,7 +42,7 @@ MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run 
 class AttributeWrites:
     """Runs the methods that write an attribute; a constructor once for all attributes, when several were asked for."""
 
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._constructors: dict[tuple[int, Instance], list[Frame]] = {}
 

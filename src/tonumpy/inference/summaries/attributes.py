@@ -42,7 +42,7 @@ from tonumpy.inference.transfer.members import attribute_of, settle
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
 
 _PLACEHOLDERS = (NONE, Sequence((), NOTHING), Mapping((), NOTHING))
 
@@ -50,7 +50,7 @@ _PLACEHOLDERS = (NONE, Sequence((), NOTHING), Mapping((), NOTHING))
 class Attributes:
     """Answers about attributes, each worked out once."""
 
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._writes = AttributeWrites(analysis)
         self._attributes: dict[tuple[object, ...], Value] = {}

@@ -36,8 +36,8 @@ from tonumpy.inference.lattice.values import (
     same,
 )
 from tonumpy.inference.summaries.elsewhere import calls_in_repository
+from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
 from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight, is_called_in_its_module, keeps_calls_in_sight
-from tonumpy.inference.summaries.parts import OUT_OF_SIGHT, Entry
 from tonumpy.inference.summaries.spoken_for import is_detached, is_free, only_what_is_detached
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
     from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
 
 MAX_CALLS = 24  # of one function; more are not looked at
@@ -93,7 +93,7 @@ class _Joined(NamedTuple):
 
 
 class Callers:
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._depth = 0
 

@@ -14,13 +14,13 @@ from tonumpy.inference.transfer.beliefs import learnt_from_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
 
 
 class ClassKinds:
     """Answers that follow from what a class extends."""
 
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._typed_dicts: dict[Class, Mapping] = {}
 

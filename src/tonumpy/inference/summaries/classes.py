@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.inference.index.bindings import FunctionNode
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
 
 MAX_ANCESTORS = 24  # of a class, itself included; beyond them is a base of which nothing is known
 
@@ -31,7 +31,7 @@ MAX_ANCESTORS = 24  # of a class, itself included; beyond them is a base of whic
 class Classes:
     """Answers about classes, each worked out once."""
 
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._ancestors: dict[Class, tuple[list[Class], list[str]]] = {}
         self._unfinished = 0  # how many classes are waiting for the ancestors of their bases
@@ -194,7 +194,7 @@ def written_by_functions_in(owner: Class, method: FunctionNode) -> dict[str, lis
     return owner.module.derived(written_within, method)
 
 
-def _bases_of(analysis: Parts, cls: Class) -> Iterator[Value]:
+def _bases_of(analysis: Analysis, cls: Class) -> Iterator[Value]:
     """What each stands for, and each of several where that depends on what is installed."""
     frame = analysis.module_scope(cls.module, cls.closure)
     for base in cls.node.bases:

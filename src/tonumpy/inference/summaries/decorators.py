@@ -16,7 +16,7 @@ from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
 
 WHATEVER = Unknown(Reason.DECORATED)
@@ -25,7 +25,7 @@ WHATEVER = Unknown(Reason.DECORATED)
 class Decorators:
     """Answers about decorated functions, each worked out once."""
 
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._made: dict[tuple[int, int], Function | Unknown] = {}
         self._modes: dict[tuple[int, int, Fact], set[Fact]] = {}  # those in which a function is called

@@ -11,10 +11,10 @@ from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Arguments
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
 
 
-def variant_called(analysis: Parts, function: Function, arguments: Arguments) -> Function | None:
+def variant_called(analysis: Analysis, function: Function, arguments: Arguments) -> Function | None:
     """The variant that a call of a dispatching function goes to; None where it is none, or that is not known."""
     node, owner = function.node, function.owner
     if function.closure is not None or not arguments.positional or not is_dispatcher(node):

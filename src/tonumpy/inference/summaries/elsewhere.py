@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
     from tonumpy.inference.index.repository import Searched
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
 
 MAX_FILES = 24  # that may call a function; what more do is not looked at
 MAX_FOLDERS = 6  # of a path, that are looked at to tell what a module is for
@@ -75,7 +75,7 @@ class Calls(NamedTuple):
     is_enough: Callable[[Iterable[Module]], bool]
 
 
-def calls_in_repository(analysis: Parts, module: Module, scopes: Items[ast.AST], function: Function) -> Calls | None:
+def calls_in_repository(analysis: Analysis, module: Module, scopes: Items[ast.AST], function: Function) -> Calls | None:
     """None where some cannot be followed, and where none but tests are found."""
     node = function.node
     repository = module.project.repositories.around(module.folder)
@@ -213,7 +213,7 @@ def _folders_of(module: Module) -> list[str]:
 
 
 class _Search:
-    def __init__(self, analysis: Parts, module: Module, repository: Searched, function: Function) -> None:
+    def __init__(self, analysis: Analysis, module: Module, repository: Searched, function: Function) -> None:
         self._analysis = analysis
         self._module = module
         self._repository = repository

@@ -10,8 +10,8 @@ from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.values import Class, Function, left_open
 from tonumpy.inference.summaries.callers import are_decorated_without_grad, speaking_for_others
+from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight
-from tonumpy.inference.summaries.parts import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.targets import NO_TARGETS, Targets
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from tonumpy.facts import Fact
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
 
 
 class Entries:
     """Runs the bodies that are asked about, each from a state in which somebody enters it."""
 
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._closures: dict[int, Frame] = {}
         self._entries: dict[int, Entry] = {}

@@ -36,7 +36,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.summaries.decorators import WHATEVER
 from tonumpy.inference.summaries.dispatch import variant_called
-from tonumpy.inference.summaries.parts import Entry
+from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import MAX_DEPTH, Frame
@@ -47,7 +47,7 @@ from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
 
 MAX_REPETITIONS = 3  # of a call whose result is made of itself
 
@@ -58,7 +58,7 @@ Changes = tuple[tuple[str, Value], ...]
 class FunctionSummaries:
     """Runs the body of a function that is called, once for the same arguments."""
 
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._calls: dict[tuple[object, ...], tuple[Value, Changes]] = {}
         self._first_changed: float = math.inf  # the number of the first frame that an inner function has changed

@@ -30,13 +30,13 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
     from tonumpy.inference.index.bindings import FunctionNode
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
 
 
 class ModuleObjects:
     """Answers about what such an object does to its modules, parameters and buffers."""
 
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
 
     def is_moved_when_built(self, cls: Class, arguments: Arguments) -> bool:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
 
 MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself
 MAX_IMPORTS = 16  # calls and imports that lead from one to the next
@@ -51,7 +51,7 @@ _CIRCULAR = Unknown(Reason.CUT_SHORT)
 class ModuleNames:
     """Answers about the names of modules, each worked out once."""
 
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._globals: dict[tuple[str, str], Value] = {}
         self._before: dict[tuple[str, str, int], Value] = {}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.lattice.values import Value
-    from tonumpy.inference.summaries.parts import Entry
+    from tonumpy.inference.summaries.entry import Entry
     from tonumpy.text.candidates import Candidate, Guard, OperationSite, ReturnSite, Scope, Site
 
     _Asked = TypeVar("_Asked", "Candidate", "Site | ReturnSite", "OperationSite")

@@ -41,14 +41,14 @@ from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
 
 
 class Parameters:
     """Answers about the parameters of functions; what is declared of them is worked out once."""
 
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._declared: dict[tuple[object, ...], dict[str, Value]] = {}
 

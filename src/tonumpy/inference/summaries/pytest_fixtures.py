@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.summaries.parts import Parts
+    from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
 
 
 class GivenByPytest:
-    def __init__(self, analysis: Parts) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._asked: set[int] = set()  # the fixtures that are being asked: one may take another of its own name
 

@@ -23,7 +23,7 @@ from tonumpy.inference.lattice.values import (
     resting_on,
     tensor_facts,
 )
-from tonumpy.inference.summaries.parts import OUT_OF_SIGHT, Entry
+from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
 from tonumpy.inference.summaries.worst_callers import is_object_of_library
 from tonumpy.lazy_typing import TYPE_CHECKING
 

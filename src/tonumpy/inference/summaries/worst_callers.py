@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.summaries.parts import Entry
+    from tonumpy.inference.summaries.entry import Entry
 
 OBJECTS_OF_LIBRARIES = ("matplotlib.", "h5py.", "pandas.")  # what makes arrays of what its methods are given
 _ANYTHING = Unknown(Reason.PARAMETER, sent=Sent.BY_CHOICE, learns=True)

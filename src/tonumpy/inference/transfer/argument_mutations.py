@@ -15,7 +15,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
-    from tonumpy.inference.transfer.frame import Summaries
+    from tonumpy.inference.summaries.analysis import Analysis
 
 # A place is the position of an argument, or its name.
 _MARK = frozenset(("the argument",))
@@ -30,7 +30,7 @@ class _Given(NamedTuple):
 
 
 def filled_argument(
-    analysis: Summaries, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
+    analysis: Analysis, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
 ) -> Value | None:
     """What a list or dict that a function of the repository is given is when it returns; None where unchanged."""
     given = _changing(analysis, called, arguments, place)
@@ -38,7 +38,7 @@ def filled_argument(
 
 
 def changes_grad_of(
-    analysis: Summaries, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
+    analysis: Analysis, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
 ) -> bool:
     """Whether a function of the repository gives a tensor that it is given a grad in place, or takes it away."""
     given = _changing(analysis, called, arguments, place)
@@ -48,7 +48,7 @@ def changes_grad_of(
     return not _run(analysis, given, marked, grad_mode).regraded.isdisjoint(_MARK)
 
 
-def may_keep(analysis: Summaries, called: Value, place: int | str) -> bool:
+def may_keep(analysis: Analysis, called: Value, place: int | str) -> bool:
     """Whether a list or dict that somebody is given may be filled later: by a function within the one that is called,
     as a hook is, or by an object that is made of it."""
     given = _given(analysis, called, place)
@@ -58,7 +58,7 @@ def may_keep(analysis: Summaries, called: Value, place: int | str) -> bool:
     return not isinstance(node, ast.Lambda) and given.parameter in given.function.module.derived(kept_names, node)
 
 
-def _given(analysis: Summaries, called: Value, place: int | str) -> _Given | None:
+def _given(analysis: Analysis, called: Value, place: int | str) -> _Given | None:
     receiver: Value | None = None
     method: Function | None = None
     if isinstance(called, Instance):
@@ -78,7 +78,7 @@ def _given(analysis: Summaries, called: Value, place: int | str) -> _Given | Non
     return _Given(function, receiver, place) if place in parameters else None
 
 
-def _changing(analysis: Summaries, called: Value, arguments: Arguments, place: int | str) -> _Given | None:
+def _changing(analysis: Analysis, called: Value, arguments: Arguments, place: int | str) -> _Given | None:
     """A function that may change what it is given, and can be run to see; None for others."""
     given = _given(analysis, called, place)
     if given is None or arguments.has_star:
@@ -96,7 +96,7 @@ def _key(given: _Given) -> tuple[object, ...]:
     return id(given.function.node), "fills", given.parameter
 
 
-def _run(analysis: Summaries, given: _Given, arguments: Arguments, grad_mode: Fact) -> Frame:
+def _run(analysis: Analysis, given: _Given, arguments: Arguments, grad_mode: Fact) -> Frame:
     """The body of such a function, run."""
     function, receiver, parameter = given
     node = function.node

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from tonumpy.facts import Fact
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Class
-    from tonumpy.inference.transfer.frame import Frame, Summaries
+    from tonumpy.inference.summaries.analysis import Analysis
+    from tonumpy.inference.transfer.frame import Frame
 
 __all__ = [
     "attribute",
@@ -227,7 +228,7 @@ def object_of_bases(bases: list[str]) -> Value:
     return LibraryObject(bases[0]) if bases and bases[0] else Unknown(Reason.LIBRARY)
 
 
-def runs_without_grad(analysis: Summaries, owner: Class, method: str) -> bool:
+def runs_without_grad(analysis: Analysis, owner: Class, method: str) -> bool:
     """Whether a library calls this method of its subclasses with grad mode off (lightning's validation_step, ...)."""
     for name in analysis.classes.library_bases(owner):
         for base in bases_of(name):
@@ -236,7 +237,7 @@ def runs_without_grad(analysis: Summaries, owner: Class, method: str) -> bool:
     return False
 
 
-def hook_parameters(analysis: Summaries, function: Function) -> dict[str, Value]:
+def hook_parameters(analysis: Analysis, function: Function) -> dict[str, Value]:
     """What a library is known to pass to a method that it calls; {} where nothing is."""
     node, owner = function.node, function.owner
     if owner is None or node not in owner.node.body or isinstance(node, ast.Lambda):
