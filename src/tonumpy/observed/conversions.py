@@ -63,6 +63,8 @@ def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
     sites = Sites(module.source)
     found = []
     for sighting in sightings:
+        if sighting.is_handled:
+            continue
         if sighting.is_refused or sighting.observed.is_fragile or sighting.what != "conversion":
             seen = _seen(module, sites, sighting)
             if seen is not None:

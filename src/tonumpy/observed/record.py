@@ -49,7 +49,8 @@ class Record(NamedTuple):
         files = dict(self.files)
         for source, sightings in seen:
             together: dict[tuple[Spot, str], Sighting] = {}
-            for each in (*self.sightings(source, folder), *sightings):
+            evident = (found for each in sightings if (found := _evident(each)) is not None)
+            for each in (*self.sightings(source, folder), *evident):
                 key = each.spot, each.what
                 together[key] = _added(together[key], each) if key in together else each
             entries = [_entry(each, source) for each in together.values()]
@@ -134,6 +135,14 @@ def _indentation(source: Source, row: int) -> int:
 def _entry(sighting: Sighting, source: Source) -> Entry:
     row = sighting.spot.row
     return Entry(_line(source, row), _indentation(source, row) if row <= len(source.line_starts) else 0, sighting)
+
+
+def _evident(sighting: Sighting) -> Sighting | None:
+    """Of what the user's own code makes good only the times when it was not refused; None where there are none."""
+    if not sighting.is_handled:
+        return sighting
+    passed = sighting.passed
+    return None if passed is None else sighting._replace(is_refused=False, observed=passed, is_handled=False)
 
 
 def _added(before: Sighting, now: Sighting) -> Sighting:

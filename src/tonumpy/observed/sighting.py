@@ -34,7 +34,7 @@ class Sighting(NamedTuple):
     """`is_method`: the code there itself called `.numpy()`. `bit` is the one that was set, where one was refused.
 
     `is_refused`: at least once; `observed` is of those times then, and `passed` of the others. `held` has each way in
-    which a tensor came there.
+    which a tensor came there. `is_handled`: each time the user's own code made it good, or asked for the error.
     """
 
     spot: Spot
@@ -45,6 +45,7 @@ class Sighting(NamedTuple):
     observed: Observed
     held: tuple[Held, ...] = ()
     passed: Observed | None = None
+    is_handled: bool = False
 
     def has(self, reason: str) -> bool:
         return reason in self.observed.reasons

@@ -44,6 +44,7 @@ class Event(NamedTuple):
     `is_grad_enabled`: grad mode, at the moment of the call. `requires_grad` is the tensor's own, whatever the mode.
     `device` is what the program sees ("cuda:0"), `dtype` and `layout` are in torch's words ("torch.bfloat16").
     `shape` is that of the tensor. `stack` has the innermost call first, frames of tonumpy itself left out.
+    `is_handled`: it was raised, as the user's own code makes it good, or asks for it.
     """
 
     way: Way
@@ -56,6 +57,7 @@ class Event(NamedTuple):
     shape: tuple[int, ...]
     stack: tuple[Call, ...]
     error: tuple[str, str] | None = None
+    is_handled: bool = False
 
     @property
     def is_refused(self) -> bool:

@@ -49,7 +49,7 @@ class Recorder:
     def _note(self, event: Event, tensor: object) -> None:
         own = next((number for number, call in enumerate(event.stack) if is_own(call.filename)), -1)
         seen = event.stack[: own + 1] if own >= 0 else event.stack[:3]
-        key = (seen, *event[:2], event.device, event.requires_grad, event.is_grad_enabled, event.dtype, event.layout)
+        key = (seen, *event[:7], event.is_handled)
         with self._lock:
             number = self._known.get(key)
             if number is not None:

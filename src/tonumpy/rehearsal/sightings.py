@@ -56,9 +56,10 @@ def _place(sighting: Sighting) -> tuple[int, ...]:
 
 def _sighting(spot: Spot, what: What, together: list[Noted]) -> Sighting:
     refused = [each for each in together if each.event.is_refused]
+    unhandled = [each for each in refused if not each.event.is_handled]
     fragile = [each for each in together if each.event.requires_grad and not each.event.is_grad_enabled]
     passed = [each for each in together if not each.event.is_refused]
-    told = refused or fragile or together
+    told = unhandled or refused or fragile or together
     observed = _observed(told)._replace(is_fragile=what == "conversion" and not refused and bool(fragile))
     held = dict.fromkeys(Held(each.holders, each.parameter) for each in told if each.holders or each.parameter)
     is_method = any(each.is_direct and each.event.way == "numpy" for each in together)
@@ -71,6 +72,7 @@ def _sighting(spot: Spot, what: What, together: list[Noted]) -> Sighting:
         observed,
         tuple(held)[:_MOST_HELD],
         _observed(passed) if passed else None,
+        bool(refused) and not unhandled,
     )
 
 

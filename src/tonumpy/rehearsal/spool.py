@@ -103,6 +103,7 @@ def _noted(told: dict[str, Any]) -> Noted:
         tuple(told["shape"]),
         tuple(Call(*each) for each in told["stack"]),
         None if told["error"] is None else (told["error"][0], told["error"][1]),
+        told["is_handled"],
     )
     parameter = told["parameter"]
     return Noted(

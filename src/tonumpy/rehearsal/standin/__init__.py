@@ -25,6 +25,7 @@ from tonumpy.rehearsal.standin import (
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
+from tonumpy.rehearsal.standin.handlers import Handlers
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.names import Names
 from tonumpy.rehearsal.standin.patches import Patches
@@ -50,7 +51,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[
     """
     if device not in _KEYS:
         raise ValueError(f"there is no stand-in for {device!r}: it can be one of {', '.join(_KEYS)}")
-    patches, stacks = Patches(), Stacks()
+    patches, stacks, handlers = Patches(), Stacks(), Handlers()
     try:
         if device == "npu":
             torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
@@ -65,12 +66,12 @@ def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[
         factories.patch(patches, names)
         compilers.patch(patches)
         sparse.patch(patches, names.device, names.inner)
-        mixing = Mixing(observer, stacks, names, stop=stop)
+        mixing = Mixing(observer, stacks, names, handlers, stop=stop)
         mixing.patch(patches)
         registration.register(patches, _KEYS[device], mixing.refuse)
         gradients = Gradients(observer, stacks)
         gradients.patch(patches)
-        Conversions(observer, stacks, names, gradients.note, stop=stop).patch(patches)
+        Conversions(observer, stacks, names, gradients.note, handlers, stop=stop).patch(patches)
         yield gradients.flush
     finally:
         patches.restore()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonumpy.rehearsal.events import Observer, Reason, Way
+    from tonumpy.rehearsal.standin.handlers import Handlers
     from tonumpy.rehearsal.standin.names import Names
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.stacks import Stacks
@@ -27,8 +28,16 @@ class Conversions:
     """What takes the places of torch's own conversions."""
 
     def __init__(
-        self, observer: Observer, stacks: Stacks, names: Names, note: Callable[[Event], None], *, stop: bool
+        self,
+        observer: Observer,
+        stacks: Stacks,
+        names: Names,
+        note: Callable[[Event], None],
+        handlers: Handlers,
+        *,
+        stop: bool,
     ) -> None:
+        self._handlers = handlers
         self._names = names
         self._note = note  # is given each that is not refused
         self._sharing = Sharing(observer)
@@ -63,24 +72,39 @@ class Conversions:
                 made = _numpy(tensor)
             except (TypeError, RuntimeError) as refusal:
                 error = refusal
+        is_handled = error is not None and self._is_handled(error)
         try:
-            self._tell(tensor, made, way, reasons, error)
+            self._tell(tensor, made, way, reasons, error, is_handled=is_handled)
         except Exception as problem:
             warn(f"Tensor.{way}: this conversion is not told of ({type(problem).__name__}: {problem})")
         if error is None:
             return made
-        if not self._stop:
+        if not self._stop and not is_handled:
             try:
                 return repaired(tensor)
             except Exception as problem:
                 warn(f"Tensor.{way}: it cannot go on as if it were repaired ({type(problem).__name__}: {problem})")
         raise type(error)(self._names.in_text(str(error))) from None
 
+    def _is_handled(self, error: TypeError | RuntimeError) -> bool:
+        try:
+            return self._handlers.handle(type(error))
+        except Exception as problem:
+            warn(f"Tensor.numpy: it is not known who handles its errors ({type(problem).__name__}: {problem})")
+            return False
+
     def _tell(
-        self, tensor: Any, made: Any, way: Way, reasons: tuple[Reason, ...], error: TypeError | RuntimeError | None
+        self,
+        tensor: Any,
+        made: Any,
+        way: Way,
+        reasons: tuple[Reason, ...],
+        error: TypeError | RuntimeError | None,
+        *,
+        is_handled: bool,
     ) -> None:
         told = None if error is None else (type(error).__name__, self._names.in_text(str(error)))
-        happened = event(tensor, way, reasons, told, self._stacks)
+        happened = event(tensor, way, reasons, told, self._stacks)._replace(is_handled=is_handled)
         self._observer(happened, tensor)
         if error is None:
             self._note(happened)

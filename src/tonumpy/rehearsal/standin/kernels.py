@@ -109,10 +109,10 @@ def _in_place(known: _Operator) -> Kernel:
 
     def in_place(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
-        result = call(*_hosts(args, off, host), **_host_options(kwargs, off, host))
-        if off:
+        on, options = _hosts(args, off, host), _host_options(kwargs, off, host)
+        if off:  # before anything is written
             mixed(op, off)
-        return _returned(known.targets(args, kwargs), result, op)
+        return _returned(known.targets(args, kwargs), call(*on, **options), op)
 
     return in_place
 
@@ -123,6 +123,8 @@ def _into_outputs(known: _Operator) -> Kernel:
     def into_outputs(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
         on, options = _hosts(args, off, host), _host_options(kwargs, off, host)
+        if off:
+            mixed(op, off)
         targets = known.targets(args, kwargs)
         try:
             result = call(*on, **options)
@@ -137,8 +139,6 @@ def _into_outputs(known: _Operator) -> Kernel:
             except Exception as error:
                 warn(f"{op}: its result stays on the CPU ({error})")
                 return result
-        if off:
-            mixed(op, off)
         return _returned(targets, result, op)
 
     return into_outputs

@@ -15,7 +15,8 @@ from tonumpy.rehearsal.standin.conversions import event
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
-    from tonumpy.rehearsal.events import Observer
+    from tonumpy.rehearsal.events import Observer, Reason
+    from tonumpy.rehearsal.standin.handlers import Handlers
     from tonumpy.rehearsal.standin.names import Names
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.stacks import Stacks
@@ -39,7 +40,8 @@ _TAKES_HOST = frozenset(
 class Mixing:
     """Refuses what real hardware refuses."""
 
-    def __init__(self, observer: Observer, stacks: Stacks, names: Names, *, stop: bool) -> None:
+    def __init__(self, observer: Observer, stacks: Stacks, names: Names, handlers: Handlers, *, stop: bool) -> None:
+        self._handlers = handlers
         self._observer = observer
         self._stacks = stacks
         self._message = (
@@ -72,17 +74,19 @@ class Mixing:
         name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
         if name in _TAKES_HOST:
             return
+        is_handled = False
         try:
-            self._tell(off[0])
+            is_handled = self._handlers.handle(RuntimeError)
+            self._tell(off[0], is_handled=is_handled)
         except Exception as problem:
             warn(f"{name}: tensors of two devices are not told of ({type(problem).__name__}: {problem})")
-        if self._stop:
+        if self._stop or is_handled:
             raise RuntimeError(self._message)
 
-    def _tell(self, off: Any) -> None:
+    def _tell(self, off: Any, *, is_handled: bool) -> None:
         error = ("RuntimeError", self._message)
         tensor = getattr(self._compared, "tensor", None)
-        if tensor is None:
-            self._observer(event(off, "operator", ("mixed",), error, self._stacks), off)
-        else:
-            self._observer(event(tensor, "operator", ("device",), error, self._stacks), tensor)
+        reasons: tuple[Reason, ...] = ("mixed",) if tensor is None else ("device",)
+        about = off if tensor is None else tensor
+        told = event(about, "operator", reasons, error, self._stacks)
+        self._observer(told._replace(is_handled=is_handled), about)
