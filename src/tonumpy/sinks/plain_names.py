@@ -10,12 +10,12 @@ from types import MappingProxyType
 
 from tonumpy.inference.index.bindings import (
     arguments_of,
-    bindings_of,
     bound_names,
     names_in,
     parameters_of,
     root_name,
 )
+from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
@@ -59,9 +59,11 @@ class PlainNames:
             self._collect(statement)
 
     def _collect(self, statement: ast.stmt) -> None:
-        for targets, value in bindings_of(statement) if not self._keeps_arrays(statement) else ():
-            for target in targets:
-                self._bind(target, value)
+        for each in stores_of(statement):
+            # An array that is changed is one still: `x[0] = t`, `x += t`.
+            keeps_array = each.how == "augmented" or isinstance(each.target, ast.Subscript)
+            if each.how != "imported" and not (self._wants_arrays and keeps_array):
+                self._values.setdefault(each.root, []).append(each.value)
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
             given = arguments_of(call)
@@ -76,23 +78,6 @@ class PlainNames:
         elif isinstance(statement, (ast.Global, ast.Nonlocal)):
             for name in statement.names:
                 self._values.setdefault(name, []).append(None)
-
-    def _keeps_arrays(self, statement: ast.stmt) -> bool:
-        """Whether an array that a statement changes is an array still: `x[0] = t`, `x += t`."""
-        if not self._wants_arrays or not isinstance(statement, (ast.Assign, ast.AugAssign)):
-            return False
-        return isinstance(statement, ast.AugAssign) or all(
-            isinstance(each, ast.Subscript) for each in statement.targets
-        )
-
-    def _bind(self, target: ast.expr, value: ast.expr | None) -> None:
-        if isinstance(target, (ast.Tuple, ast.List)):
-            parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-            for index, part in enumerate(target.elts):
-                self._bind(part, parts[index] if len(parts) == len(target.elts) else value)
-            return
-        for name in bound_names(target):
-            self._values.setdefault(name, []).append(value)
 
     def is_plain(self, node: ast.expr | None, inner: Mapping[str, bool] = MappingProxyType({})) -> bool:
         """`inner` are the variables of the comprehensions around it, and whether they are plain."""

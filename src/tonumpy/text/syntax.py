@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.ClassDef)
+TRIES = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)
 
 _TEXTS = frozenset(
     "arg asname attr conversion ctx id is_async keywords_only kind kwd_attrs level lineno module n name names op ops"

@@ -1,4 +1,4 @@
-"""The names that expressions read and that statements bind, as the syntax shows."""
+"""The names that expressions read, and that targets and calls bind, as the syntax shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ast
 from tonumpy.inference.index.torch_words import MOVES
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of, walk
+from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -325,39 +325,6 @@ def moved_when_made(call: ast.Call) -> list[str]:
 def arguments_of(call: ast.Call) -> list[ast.expr]:
     """Those by position, and behind them those by name."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def bindings_of(statement: ast.stmt) -> Iterator[tuple[list[ast.expr], ast.expr | None]]:
-    """The targets that a statement binds, with the expression they are bound from."""
-    if isinstance(statement, ast.Assign):
-        yield statement.targets, statement.value
-    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
-        yield [statement.target], statement.value
-    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        member = registered(statement.value) or set_by_call(statement.value)
-        if member is not None:
-            yield [member[0]], member[1]
-    elif isinstance(statement, (ast.For, ast.AsyncFor)):
-        yield [statement.target], statement.iter
-    elif isinstance(statement, (ast.With, ast.AsyncWith)):
-        for item in statement.items:
-            if item.optional_vars is not None:
-                yield [item.optional_vars], item.context_expr
-    elif isinstance(statement, ast.Delete):
-        yield statement.targets, None
-    elif isinstance(statement, ast.Match):
-        names = [
-            ast.Name(name, ast.Store())
-            for case in statement.cases
-            for node in walk(case.pattern)
-            for name in (getattr(node, "name", None), getattr(node, "rest", None))
-            if name
-        ]
-        yield list(names), statement.subject
-    elif isinstance(statement, ast.Try):
-        for handler in statement.handlers:
-            if handler.name:
-                yield [ast.Name(handler.name, ast.Store())], handler.type
 
 
 def makes_function(value: ast.expr | None) -> bool:

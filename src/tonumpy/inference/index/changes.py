@@ -9,11 +9,12 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS, children_of, statements_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import TypeGuard, TypeVar
+    from collections.abc import Iterator, Mapping
+    from typing import TypeGuard
 
-    _T = TypeVar("_T")
+    from tonumpy.inference.index.lowering import Lowered, Store
 from tonumpy.inference.index.bindings import FunctionNode, bound_names, names_given, names_in, path_of, root_name
+from tonumpy.inference.index.lowering import stores_of
 
 
 def mutated_names(function: FunctionNode) -> frozenset[str]:
@@ -21,24 +22,18 @@ def mutated_names(function: FunctionNode) -> frozenset[str]:
     in_place = (node.func.value for node in walk(function) if isinstance(node, ast.Call) and is_in_place(node.func))
     changed = {root_name(tensor) for tensor in in_place}
     given: set[str] = set()
-    loops: list[ast.For | ast.AsyncFor] = []
+    stores: list[Store] = []
     for statement in statements_of(function.body):
-        targets: list[ast.expr] = []
+        stores += stores_of(statement)
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             given.update(names_given(statement.value))
             if isinstance(statement.value.func, ast.Attribute):
-                targets = [statement.value.func.value]
-        elif isinstance(statement, ast.Assign):
-            targets = [target for target in statement.targets if isinstance(target, (ast.Attribute, ast.Subscript))]
-        elif isinstance(statement, ast.AugAssign):
-            targets = [statement.target]
-        elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            loops.append(statement)
-        changed.update(map(root_name, targets))
-    for loop in reversed(loops):  # inner ones first
-        if not changed.isdisjoint(bound_names(loop.target)):
-            changed.update(names_in(loop.iter))
-    return frozenset(name for name in changed if name is not None) | given
+                changed.add(root_name(statement.value.func.value))
+    changed.update(each.root for each in stores if each.how == "augmented" or not isinstance(each.target, ast.Name))
+    for each in reversed(stores):  # inner loops first
+        if each.how == "item" and each.value is not None and each.root in changed:
+            changed.update(names_in(each.value))
+    return frozenset(filter(None, changed | given))
 
 
 def kept_names(function: FunctionNode) -> frozenset[str]:
@@ -63,17 +58,18 @@ def is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
     return isinstance(function, ast.Attribute) and function.attr.endswith("_") and not function.attr.endswith("__")
 
 
-def names_changed(calls: Iterable[ast.Call]) -> Iterator[str]:
-    """What methods are called on that change it, wherever that is: `a.append(x) if flag else b.append(x)`.
-
-    `calls` has the outer before the inner, of which those in the same chain are gone through but once.
-    """
-    passed: set[int] = set()
-    for call in calls:
-        if id(call) not in passed and _changes(call.func):
-            changed = _root_of_changed(call.func, passed)
-            if changed is not None:
-                yield changed
+def names_changed(statement: Lowered) -> Iterator[str]:
+    """What methods are called on that change it, wherever that is (`a.append(x) if flag else b.append(x)`), and what it
+    was taken out of: `[net.cuda() for net in nets]`."""
+    passed: set[int] = set()  # those further inside a chain that has been gone through
+    for call in statement.calls:
+        name = _root_of_changed(call.func, passed) if id(call) not in passed and _changes(call.func) else None
+        if name is not None:
+            yield name
+            for generator in statement.generators:
+                source = root_name(generator.iter) if name in set(bound_names(generator.target)) else None
+                if source is not None:
+                    yield source
 
 
 def _root_of_changed(method: ast.Attribute, passed: set[int]) -> str | None:

@@ -7,16 +7,13 @@ import ast
 from tonumpy.inference.index.bindings import (
     FunctionNode,
     arguments_of,
-    bindings_of,
     bound_names,
-    imports_of,
     is_empty_container,
     moved_when_made,
     names_given,
     names_in,
     parameter_names,
     path_of,
-    read_name,
     root_name,
 )
 from tonumpy.inference.index.changes import (
@@ -24,13 +21,13 @@ from tonumpy.inference.index.changes import (
     is_in_place,
     lambdas_among,
     mutated_names,
-    names_changed,
     touched_in,
 )
+from tonumpy.inference.index.lowering import Lowered, lowered
 from tonumpy.inference.index.name_uses import NameUses
 from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, VIEWING
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,26 +47,6 @@ class Closures(NamedTuple):
     given_away: dict[int, list[ast.expr]]  # the id of a statement -> the inner functions that somebody else may call
 
 
-class Use(NamedTuple):
-    """What one statement holds, those inside it not counted."""
-
-    reads: frozenset[str]
-    calls: tuple[ast.Call, ...]  # the outer before the inner
-    walruses: tuple[ast.NamedExpr, ...]
-    makes_lambda: bool
-    yields: bool
-    generators: tuple[ast.comprehension, ...] = ()
-
-    def names_changed(self) -> Iterator[str]:
-        """What methods are called on that change it, and what it was taken out of: `[net.cuda() for net in nets]`."""
-        for name in names_changed(self.calls):
-            yield name
-            for generator in self.generators:
-                source = root_name(generator.iter) if name in set(bound_names(generator.target)) else None
-                if source is not None:
-                    yield source
-
-
 class Flow(NamedTuple):
     """How the names of one function (or module) body depend on each other, whatever the order of its statements.
 
@@ -84,7 +61,7 @@ class Flow(NamedTuple):
     switched: dict[tuple[str, bool], int] = {}  # noqa: RUF012  # `flag = False`, and the last row where it is
     setting_mode: frozenset[str] = frozenset()  # what contexts that may set grad mode are made of: always of interest
     closures: Closures | None = None  # None where no inner function changes a variable of this one
-    uses: dict[int, Use] = {}  # noqa: RUF012  # by the id of a statement; definitions and imports have none
+    uses: dict[int, Lowered] = {}  # noqa: RUF012  # by the id of a statement; definitions have none
     is_function: bool = True  # whose variables what is defined in it sees; those of a class it does not see
     not_entered: tuple[Definition, ...] = ()  # the definitions whose names are not yet among the sources
     # By the id of a statement: what was made as an empty list or dict, and is given to somebody there who may fill it.
@@ -127,7 +104,7 @@ def flow_of(
     altered: set[str] = set()
     setting_mode: set[str] = set()
     has_inner = False
-    uses: dict[int, Use] = {}
+    uses: dict[int, Lowered] = {}
     not_entered: list[Definition] = []
     made_empty: set[str] = set()
     for statement in statements_of(body):
@@ -145,47 +122,34 @@ def flow_of(
                 nonlocals = (node for node in walk(statement) if isinstance(node, ast.Nonlocal))
                 shared.update(name for node in nonlocals for name in node.names)
             continue
-        if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            local.update(name for name, _ in imports_of(statement))
-            continue
-        use = uses[id(statement)] = _use_of(statement)
+        use = uses[id(statement)] = lowered(statement)
         has_inner = has_inner or use.makes_lambda
         setting_mode.update(name for node in _contexts(statement) for name in names_in(node))
-        for targets, value in bindings_of(statement):
-            names = [name for target in targets for name in bound_names(target)]
-            for inner in (inner.id for target in targets for inner in _stored_names(target)):
-                local.add(inner)
-                if isinstance(value, ast.Constant) and isinstance(value.value, bool):
-                    switched[inner, value.value] = max(statement.lineno, switched.get((inner, value.value), 0))
-                else:
-                    times_bound[inner] = times_bound.get(inner, 0) + 1
-            aliased = _aliased(value)
+        for name, value, store in ((each.root, each.value, each) for each in use.stores):
+            if store.binds:
+                local.add(name)
+            if store.how == "imported":
+                continue
+            if isinstance(value, ast.Constant) and isinstance(value.value, bool) and store.binds:
+                switched[name, value.value] = max(statement.lineno, switched.get((name, value.value), 0))
+            elif store.binds:
+                times_bound[name] = times_bound.get(name, 0) + 1
             if value is not None and is_empty_container(value):
-                made_empty.update(names)
-            for name in names:
-                sources.setdefault(name, set()).update(use.reads)
-                aliases.setdefault(name, set()).update(aliased)
-                if isinstance(value, ast.Call):
-                    given.setdefault(name, set()).update(use.reads)
-            altered.update(
-                name
-                for target in targets
-                if isinstance(target, ast.Attribute) and target.attr == "requires_grad"
-                for name in bound_names(target)
-            )
-            if isinstance(statement, ast.AugAssign):
-                written.update(names)
-            written.update(name for target in targets for name in _written_into(target))
+                made_empty.add(name)
+            sources.setdefault(name, set()).update(use.reads)
+            aliases.setdefault(name, set()).update(_aliased(value))
+            if isinstance(value, ast.Call):
+                given.setdefault(name, set()).update(use.reads)
+            if isinstance(store.target, ast.Attribute) and store.target.attr == "requires_grad":
+                altered.add(name)
+            if store.how == "augmented" or not store.rebinds:
+                written.add(name)
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
             for name in names_given(statement.value):
                 sources.setdefault(name, set()).update(use.reads)
                 written.add(name)
         roots: dict[int, str] = {}  # of the calls further inside a chain: they have the root of the whole
-        for walrus in use.walruses:
-            local.add(walrus.target.id)
-            sources.setdefault(walrus.target.id, set()).update(names_in(walrus.value))
-            aliases.setdefault(walrus.target.id, set()).update(_aliased(walrus.value))
         for generator in use.generators:
             for name in bound_names(generator.target):
                 given.setdefault(name, set()).update(names_in(generator.iter))
@@ -202,14 +166,14 @@ def flow_of(
                 sources.setdefault(changed, set()).update(read)
                 if is_in_place(call.func):
                     # `y = x.requires_grad_()` is of interest where x is.
-                    sources[changed].update(names_bound(statement))
+                    sources[changed].update(each.root for each in use.stores)
                     altered.add(changed)
                 if is_in_place(call.func) or call.func.attr in IN_PLACE:
                     written.add(changed)
                 if call.func.attr in MOVES and isinstance(statement, ast.Expr):
                     altered.add(changed)
                 for name in moved_when_made(call):
-                    sources.setdefault(name, set()).update(names_bound(statement))
+                    sources.setdefault(name, set()).update(each.root for each in use.stores)
     closures = _closures_in(body) if has_inner and is_function else None
     for statement in statements_of(body) if closures is not None else ():
         for name in closures.at.get(id(statement), ()) if closures is not None else ():
@@ -247,7 +211,7 @@ def flow_of(
     )
 
 
-def _filled(uses: dict[int, Use], containers: set[str]) -> dict[int, frozenset[str]]:
+def _filled(uses: dict[int, Lowered], containers: set[str]) -> dict[int, frozenset[str]]:
     """Which containers each statement gives to what it calls, itself or further inside: `add_hook(recorder(found))`."""
     found = {}
     for at, use in uses.items():
@@ -276,38 +240,6 @@ def _given_as_they_are(call: ast.Call) -> Iterator[str]:
         path = path_of(argument)
         if path is not None:
             yield path
-
-
-def _use_of(statement: ast.stmt) -> Use:
-    reads: set[str] = set()
-    calls: list[ast.Call] = []
-    walruses: list[ast.NamedExpr] = []
-    generators: list[ast.comprehension] = []
-    makes_lambda = yields = False
-    stack: list[ast.AST] = []
-    stack += reversed(list(own_expressions(statement)))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Name):  # as most are
-            reads.add(node.id)
-            continue
-        if isinstance(node, ast.Attribute):
-            name = read_name(node)
-            if name is not None:
-                reads.add(name)
-                continue
-        elif isinstance(node, ast.Call):
-            calls.append(node)
-        elif isinstance(node, ast.NamedExpr):
-            walruses.append(node)
-        elif isinstance(node, ast.comprehension):
-            generators.append(node)
-        elif isinstance(node, ast.Lambda):
-            makes_lambda = True
-        elif isinstance(node, (ast.Yield, ast.YieldFrom)):
-            yields = True
-        stack += children_of(node)[::-1]
-    return Use(frozenset(reads), tuple(calls), tuple(walruses), makes_lambda, yields, tuple(generators))
 
 
 def _closures_in(body: list[ast.stmt]) -> Closures | None:
@@ -385,12 +317,6 @@ def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
             yield node
 
 
-def names_bound(statement: ast.stmt) -> Iterator[str]:
-    for targets, _ in bindings_of(statement):
-        for target in targets:
-            yield from bound_names(target)
-
-
 def flow_of_node(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> Flow:
     if isinstance(node, ast.Lambda):
         return Flow(frozenset(parameter_names(node.args)), frozenset(), {}, {})
@@ -426,21 +352,6 @@ def _aliased(value: ast.expr | None) -> set[str]:
 # Methods of containers, and those of tensors that give a view or, where there is nothing to do, the tensor itself.
 _GIVING_PARTS = VIEWING | frozenset("get items setdefault cpu float double contiguous to".split())
 _PASSING = frozenset("enumerate iter list next reversed sorted tuple zip".split())
-
-
-def _written_into(target: ast.expr) -> Iterator[str]:
-    """The variables, and attributes of `self`, whose object gets a new part, as `x` does in `x.a, x[0], y = values`."""
-    if isinstance(target, (*_LISTS, ast.Starred)):
-        for part in target.elts if not isinstance(target, ast.Starred) else (target.value,):
-            yield from _written_into(part)
-    elif read_name(target) is None:
-        yield from bound_names(target)
-
-
-def _stored_names(target: ast.expr) -> Iterator[ast.Name]:
-    for node in walk(target):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node
 
 
 def _next_call(node: ast.expr) -> ast.Call | None:

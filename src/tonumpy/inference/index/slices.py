@@ -12,17 +12,15 @@ import ast
 from tonumpy.inference.index.bindings import (
     OBJECTS,
     asks_for_class,
-    bindings_of,
-    bound_names,
     calls_super,
-    imports_of,
     moved_when_made,
     names_given,
     names_in,
-    read_name,
     root_name,
 )
-from tonumpy.inference.index.dependencies import Use, flow_of_node, names_bound
+from tonumpy.inference.index.changes import names_changed
+from tonumpy.inference.index.dependencies import flow_of_node
+from tonumpy.inference.index.lowering import Lowered
 from tonumpy.inference.index.torch_words import GRAD_SETTERS, changes_module_in_place
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.dependencies import Flow
 
 _NONE: frozenset[str] = frozenset()
-_NO_USE = Use(_NONE, (), (), makes_lambda=False, yields=False)  # of what cannot be run: `global`
+_NO_USE = Lowered()  # of what cannot be run: `global`
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _ATTRIBUTES = tuple(f"{name}." for name in OBJECTS)
 # What holds from there on, or ends the program, or leaves something in layers: `self.forward(x)`, `self(x)`.
@@ -74,11 +72,10 @@ class Slicer:
         self.flow = flow_of_node(node)
         self._steps = _steps_of(node.body, self.flow)
         self._inner = _read_by_inner(node.body, self.flow)
-        self._making_lambdas = frozenset(key for key, use in self.flow.uses.items() if use.makes_lambda)
-        self._holding_lambdas = {
-            id(each): frozenset(names_bound(each))
-            for each in (statements_of(node.body) if self._making_lambdas else ())
-            if id(each) in self._making_lambdas
+        self._making_lambdas = {
+            key: frozenset(each.root for each in use.stores)
+            for key, use in self.flow.uses.items()
+            if use.makes_lambda
         }
         self._known: dict[tuple[frozenset[str], bool], Slice] = {}
 
@@ -94,9 +91,9 @@ class Slicer:
 
     def at(self, statements: frozenset[int], names: Iterable[str]) -> Slice:
         """For what the names hold where these statements are run."""
-        if not self._making_lambdas.isdisjoint(statements):
+        if not self._making_lambdas.keys().isdisjoint(statements):
             # They are run wherever the lambda is called, with what is read there.
-            held = {name for statement in statements for name in self._holding_lambdas.get(statement, ())}
+            held = {name for statement in statements for name in self._making_lambdas.get(statement, ())}
             called_with = [use.reads for use in self.flow.uses.values() if not held.isdisjoint(use.reads)]
             return Slice(self.flow.sources_of(frozenset(names).union(*called_with)))
         search = _Search(self.flow, self._inner, statements, frozenset(names))
@@ -213,21 +210,13 @@ def _step_of(statement: ast.stmt, flow: Flow) -> Step:
     if isinstance(statement, SCOPES):
         reads = frozenset(flow.sources.get(statement.name, _NONE))
         return Step(id(statement), rebinds=frozenset((statement.name,)), reads=reads)
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return Step(id(statement), rebinds=frozenset(name for name, _ in imports_of(statement)))
-    rebinds: set[str] = set()
-    changes: set[str] = set()
-    for targets, _ in bindings_of(statement):
-        for target in targets:
-            _sort_targets(target, rebinds, changes)
-    if isinstance(statement, ast.AugAssign):
-        changes |= rebinds
     use = flow.uses.get(id(statement), _NO_USE)
-    rebinds.update(walrus.target.id for walrus in use.walruses)
+    rebinds = {each.root for each in use.stores if each.rebinds}
+    changes = {each.root for each in use.stores if each.how == "augmented" or not each.rebinds}
     if use.calls and isinstance(statement, ast.Return):
         changes |= use.reads  # whatever is called may change what it is given
     else:
-        changes.update(name for name in use.names_changed() if name not in rebinds)  # but not of `x = x.to(device)`
+        changes.update(name for name in names_changed(use) if name not in rebinds)  # but not of `x = x.to(device)`
         if rebinds:
             changes.update(name for call in use.calls for name in moved_when_made(call))
     gives_result = use.yields or isinstance(statement, ast.Return)
@@ -268,18 +257,6 @@ def moves_own_module(call: ast.Call) -> bool:
     if not isinstance(function, ast.Attribute) or not changes_module_in_place(function.attr):
         return False
     return isinstance(function.value, ast.Name) and function.value.id in OBJECTS
-
-
-def _sort_targets(target: ast.expr, rebinds: set[str], changes: set[str]) -> None:
-    if isinstance(target, (ast.Tuple, ast.List)):
-        for item in target.elts:
-            _sort_targets(item, rebinds, changes)
-    elif isinstance(target, ast.Starred):
-        _sort_targets(target.value, rebinds, changes)
-    elif (name := read_name(target)) is not None:
-        rebinds.add(name)
-    else:
-        changes.update(bound_names(target))
 
 
 def _some(name: str | None) -> tuple[str, ...]:
@@ -331,9 +308,7 @@ def _read_by_inner(body: list[ast.stmt], flow: Flow) -> dict[str, frozenset[str]
     for statement in statements_of(body):
         if isinstance(statement, SCOPES):
             found[statement.name] = frozenset(flow.sources.get(statement.name, _NONE))
-            continue
-        use = flow.uses.get(id(statement), _NO_USE)
-        for targets, _ in bindings_of(statement) if use.makes_lambda else ():
-            for name in (name for target in targets for name in bound_names(target)):
-                found[name] = found.get(name, _NONE) | use.reads
+    for use in flow.uses.values():
+        for each in use.stores if use.makes_lambda else ():
+            found[each.root] = found.get(each.root, _NONE) | use.reads
     return found

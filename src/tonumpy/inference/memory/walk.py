@@ -13,12 +13,12 @@ from tonumpy.inference.memory.conditions import shown_by
 from tonumpy.inference.memory.effects import Effects
 from tonumpy.inference.memory.regions import Reference, References, place_of
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.syntax import TRIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_PASSES = 4  # of a loop: what goes round it is settled after two, in a loop of loops after three
-_TRIES = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)
 
 
 class Walk(CallWalk):
@@ -100,7 +100,7 @@ class Walk(CallWalk):
                 if item.optional_vars is not None:
                     self.bind(item.optional_vars, references, item.context_expr)
             self.block(statement.body)
-        elif isinstance(statement, _TRIES):
+        elif isinstance(statement, TRIES):
             self.branches([*statement.body, *statement.orelse], *(handler.body for handler in statement.handlers))
             self.block(statement.finalbody)
         elif isinstance(statement, ast.Match):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import Import, bindings_of, bound_names, imports_of, words_given
+from tonumpy.inference.index.bindings import Import, imports_of, words_given
 from tonumpy.inference.index.dependencies import flow_of_module, flow_of_node
 from tonumpy.inference.index.frameworks import foreign_root
+from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.slices import Slice
 from tonumpy.inference.knowledge.libraries.rows import is_described
 from tonumpy.inference.knowledge.symbols import symbol
@@ -286,7 +287,7 @@ def _only_imported(scope: ast.AST, name: str) -> Import | None:
     for statement in statements_of(scope.body) if isinstance(scope, FUNCTIONS) else ():
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             found += [imported for bound, imported in imports_of(statement) if bound == name]
-        elif any(name in set(bound_names(target)) for targets, _ in bindings_of(statement) for target in targets):
+        elif any(each.root == name for each in stores_of(statement)):
             return None
     return found[0] if len(found) == 1 else None
 

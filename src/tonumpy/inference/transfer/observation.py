@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import arguments_of, bindings_of
+from tonumpy.inference.index.bindings import arguments_of
+from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.transfer.members import settle
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import walk
@@ -34,16 +35,14 @@ def observe_calls(frame: Frame, node: ast.expr) -> None:
 
 def observe_calls_of_targets(frame: Frame, statement: ast.stmt) -> None:
     """Those in what a statement assigns to, `counts[labels.numpy()] = 1`: what is assigned may concern nobody."""
-    for targets, _ in bindings_of(statement):
-        for target in targets:
-            for node in walk(target):
-                if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-                    parts = [node.value] if isinstance(node, ast.Attribute) else [node.value, node.slice]
-                    for part in parts:
-                        if _holds_target(frame, part):
-                            frame.evaluator.expression(frame, part)
-                    if id(node) in frame.targets.calls and isinstance(statement, ast.Assign):
-                        frame.observe_operation(node, *(_settled(frame, each) for each in (*parts, statement.value)))
+    for node in (each.target for each in stores_of(statement)):
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            parts = [node.value] if isinstance(node, ast.Attribute) else [node.value, node.slice]
+            for part in parts:
+                if _holds_target(frame, part):
+                    frame.evaluator.expression(frame, part)
+            if id(node) in frame.targets.calls and isinstance(statement, ast.Assign):
+                frame.observe_operation(node, *(_settled(frame, each) for each in (*parts, statement.value)))
 
 
 def _settled(frame: Frame, node: ast.expr) -> Value:

@@ -22,6 +22,7 @@ from tonumpy.inference.index.bindings import (
     set_by_call,
     words_given,
 )
+from tonumpy.inference.index.changes import names_changed
 from tonumpy.inference.index.dict_uses import has_keys
 from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
@@ -247,7 +248,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
 
 def _changed_in(frame: Frame, statement: ast.stmt) -> list[str]:
     use = frame.flow.uses.get(id(statement))
-    return [] if use is None else list(use.names_changed())
+    return [] if use is None else list(names_changed(use))
 
 
 def _member_of_module(frame: Frame, call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
