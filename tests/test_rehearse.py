@@ -306,6 +306,26 @@ def test_a_program_that_fails_is_reported_as_well(tmp_path: Path, text: str, how
 
 
 @needs_torch
+@pytest.mark.parametrize(
+    ("text", "code"), [("sys.exit(7)", 7), ("raise ValueError", 1), ("import os; os.kill(os.getpid(), 9)", 137)]
+)
+def test_where_nothing_is_found_the_exit_code_is_the_programs(tmp_path: Path, text: str, code: int) -> None:
+    """So that `tonumpy rehearse -- -m pytest` fails where a test does."""
+    (tmp_path / "end.py").write_text(f"import sys, torch\n{text}\n")
+    result = rehearse(tmp_path, "--", "end.py")
+    assert (result.code, result.findings) == (code, [])
+
+
+@needs_torch
+def test_the_program_needs_no_dashes_before_it(tmp_path: Path) -> None:
+    """As for `coverage run`: what stands behind the program is the program's."""
+    (tmp_path / "end.py").write_text("import sys, torch\nsys.exit(f'{sys.argv}')\n")
+    result = tonumpy(tmp_path, "rehearse", "--output-format", "json", "-q", "end.py", "--", "-q", "--output-format")
+    assert result.err == "['end.py', '--', '-q', '--output-format']\n"
+    assert (result.code, result.out) == (1, "[]\n")
+
+
+@needs_torch
 def test_a_module_is_run(tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     (tmp_path / "package/__init__.py").write_text("")
@@ -352,10 +372,14 @@ def test_a_file_outside_of_the_folder_at_hand_is_not_repaired(tmp_path: Path) ->
         (("--", "-m", "nothing_here"), "-m nothing_here: No module named nothing_here"),
         (("--", "wrong.py"), "wrong.py: "),
         (("--diff", "--", "wrong.py"), "--diff shows what `--fix` would change: give both"),
+        (("wrong.py", "--fix"), "wrong.py: "),
+        (("--", "python3", "wrong.py"), "python3: No such file or directory; give the program alone"),
+        (("--observations", "wrong.py", "--", "ended.py"), "wrong.py: cannot be read as observations"),
     ],
 )
 def test_what_cannot_be_started_ends_with_2(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     (tmp_path / "wrong.py").write_text("1 +\n")
+    (tmp_path / "ended.py").write_text("print('it ran, for nothing')\n")
     result = tonumpy(tmp_path, "rehearse", *words)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"tonumpy: error: {message}")

@@ -14,7 +14,7 @@ from tonumpy.globs import split_at_commas
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
     from tonumpy.config import Choices, FileIgnores
@@ -83,7 +83,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         each.formatter_class = argparse.RawDescriptionHelpFormatter
     if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
         raise ConfigError(_unknown_command(argv[0]))
-    own, rest = _split(argv)
+    own, rest = _split(argv, commands.choices)
     arguments, unknown = parser.parse_known_args(own)
     if arguments.command == "sweep":
         arguments.check_options = rest
@@ -107,17 +107,18 @@ def _file_of(given: Sequence[str | Choices]) -> str | None:
     return files[0] if files else None
 
 
-def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+def _split(argv: Sequence[str], parsers: Mapping[str, argparse.ArgumentParser]) -> tuple[Sequence[str], Sequence[str]]:
     """What stands behind `--` are options of another command in `tonumpy sweep`, and a program in `tonumpy rehearse`,
-    where `-m MODULE` needs no `--` before it."""
-    if argv[:1] not in (["sweep"], ["rehearse"]):
+    which needs no `--` before it."""
+    if argv[:1] == ["rehearse"]:
+        from tonumpy.rehearsal.options import program_at  # saves start-up
+
+        at = program_at(argv, parsers["rehearse"])
+    elif argv[:1] == ["sweep"] and "--" in argv:
+        at = argv.index("--")
+    else:
         return argv, ()
-    if argv[0] == "rehearse" and "-m" in argv and "--" not in argv[: argv.index("-m")]:
-        return argv[: argv.index("-m")], argv[argv.index("-m") :]
-    if "--" not in argv:
-        return argv, ()
-    at = argv.index("--")
-    return argv[:at], argv[at + 1 :]
+    return argv[:at], argv[at + 1 :] if argv[at : at + 1] == ["--"] else argv[at:]
 
 
 # What the commands of other tools are here.

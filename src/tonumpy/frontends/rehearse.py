@@ -50,7 +50,8 @@ class Repairs(NamedTuple):
     errors: list[SourceError]
 
 
-CLEAN, FINDINGS, ERRORS = 0, 1, 2
+FINDINGS, ERRORS = 1, 2
+_SIGNALLED = 128  # and the signal's number, as a shell says it
 
 
 def rehearse(arguments: argparse.Namespace, configuration: Configuration) -> int:
@@ -66,7 +67,10 @@ def rehearse(arguments: argparse.Namespace, configuration: Configuration) -> int
         streams.write(summary(rehearsed, arguments), told)
     if rehearsed.report.errors:
         return ERRORS
-    return FINDINGS if rehearsed.report.findings or rehearsed.changes else CLEAN
+    if rehearsed.report.findings or rehearsed.changes:
+        return FINDINGS
+    code = rehearsed.ended.code
+    return code if code >= 0 else _SIGNALLED - code
 
 
 def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) -> Rehearsed:
@@ -75,6 +79,8 @@ def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) ->
         raise ConfigError("the program is missing: `tonumpy rehearse -- SCRIPT ARG...` or `-- -m MODULE ARG...`")
     if arguments.diff and not arguments.fix:
         raise ConfigError("--diff shows what `--fix` would change: give both")
+    if arguments.observations is not None:
+        _record_at(arguments.observations)  # one that is none is better known before the run than after it
     ended = _run(arguments)
     judged = _judged(ended, arguments, configuration)
     if not arguments.fix:
@@ -123,9 +129,13 @@ def _judged(ended: Ended, arguments: argparse.Namespace, configuration: Configur
 
 def record(judged: Judged, path: str) -> None:
     """Add what was seen in the files below the folder at hand to the record there; ConfigError where it is none."""
-    before = read_record(path) if os.path.exists(path) else Record({})
+    before = _record_at(path)
     seen = ((file.source, file.sightings) for file in judged.files if not is_outside(file.source.filename))
     write_text(path, before.merged(seen, folder_of(path)).as_text(), kind="record", replaces=is_record)
+
+
+def _record_at(path: str) -> Record:
+    return read_record(path) if os.path.exists(path) else Record({})
 
 
 def report_of(judged: Judged, errors: Sequence[SourceError] = (), findings: Sequence[Finding] | None = None) -> Report:

@@ -6,10 +6,11 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
 DEVICES = ("cuda", "mps", "xpu", "npu")
 _EPILOG = """\
-This runs the program behind `--`, with your own torch, in a process of its own:
+This runs the program, with your own torch, in a process of its own. `--` may be left out:
   tonumpy rehearse -- train.py --epochs 1
   tonumpy rehearse --fix -- -m package.train
   tonumpy rehearse -- -m pytest tests
@@ -20,7 +21,8 @@ and the program prints where it always does.
 exit codes:
   0  nothing that ran would fail
   1  findings are left
-  2  the program could not be started, a file not be repaired, or the command is wrong"""
+  2  the program could not be started, a file not be repaired, or the command is wrong
+  and where there is nothing else to say, that of the program: 128 and the signal's number if one ended it"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -39,3 +41,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--observations", metavar="FILE", help="add what was seen to this record, for `tonumpy check --observed FILE`"
     )
     parser.add_argument("--unreached", action="store_true", help="list the conversions that did not run")
+
+
+def program_at(words: Sequence[str], parser: argparse.ArgumentParser) -> int:
+    """Where the program begins among the words: at `--`, `-m`, or the first that is no option and no option's value."""
+    at = 1
+    while at < len(words):
+        word = words[at]
+        if word in ("--", "-m") or not word.startswith("-"):
+            return at
+        action = parser._option_string_actions.get(word)
+        at += 2 if action is not None and action.nargs is None else 1
+    return at

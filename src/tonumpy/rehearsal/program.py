@@ -109,7 +109,9 @@ def _prepared(words: list[str]) -> Callable[[], None]:
         with open(path, "rb") as stream:
             text = stream.read()
     except OSError as error:
-        raise NotStartedError(f"{script}: {error.strerror}") from error
+        is_python = os.path.basename(script).startswith("python") and len(words) > 1
+        more = "; give the program alone, without the name of Python" if is_python else ""
+        raise NotStartedError(f"{script}: {error.strerror}{more}") from error
     try:
         code = compile(text, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:

@@ -55,7 +55,7 @@ def reached(judged: Judged) -> str:
         return "No conversion of a tensor to NumPy is known in the files that were loaded."
     where = f"{_count(total, 'conversion')} in {_count(len(files), 'file')} ran"
     if not unreached:
-        return f"All {where}." if total > 1 else f"{where}.".replace("1 conversion in", "The one conversion, in")
+        return f"All {where}." if total > 1 else f"The {where.removeprefix('1 ')}."
     return f"{total - unreached} of {where}; {unreached} did not (--unreached says which)."
 
 
