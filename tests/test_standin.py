@@ -266,6 +266,7 @@ QUERIES = """
     print(torch.ones(2).device, torch.tensor([1.0]).dtype)
     torch.set_default_tensor_type("torch.FloatTensor")
     print(torch.ones(2).device, torch.tensor([1.0]).dtype)
+    assert torch.__config__.show().startswith("PyTorch built with")
 """
 
 

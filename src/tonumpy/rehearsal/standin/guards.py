@@ -37,6 +37,7 @@ def set_guards(patches: Patches, kind: str) -> None:
     ensure = getattr(torch._C, "_ensureCUDADeviceGuardSet", None)
     if table is None or ensure is None or table[_KINDS["meta"]] is None:
         raise NoGuardError(f"torch {torch.__version__} cannot be given a stand-in for a device on this platform")
+    _show_config_as_before(patches)
     for name in ("cuda", "maia", kind):
         _put_back_later(patches, table, _KINDS[name])
     if table[_KINDS["cuda"]] is None:
@@ -45,6 +46,12 @@ def set_guards(patches: Patches, kind: str) -> None:
     for name in ("maia", kind):
         if table[_KINDS[name]] is None:
             table[_KINDS[name]] = table[_KINDS["meta"]]
+
+
+def _show_config_as_before(patches: Patches) -> None:
+    """`torch.__config__.show()` asks each kind of device that has a guard for its version, and maia raises then."""
+    shown = torch._C._show_config()
+    patches.replace(torch._C, "_show_config", lambda: shown)
 
 
 def _put_back_later(patches: Patches, table: Any, place: int) -> None:
