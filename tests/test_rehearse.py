@@ -8,42 +8,17 @@ import shutil
 import subprocess
 import sys
 from html import unescape
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from readme import block
+from rehearsal_runs import LEARN, Result, needs_torch, rehearse, tonumpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="runs real torch")
 PROGRAM = Path(__file__).with_name("rehearsal_program.py")
-LEARN = "import torch\n\nweight = torch.ones(2, requires_grad=True)\n"
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def findings(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.out)
-        return found
-
-
-def tonumpy(folder: Path, *arguments: str) -> Result:
-    done = subprocess.run(
-        [sys.executable, "-m", "tonumpy", *arguments], cwd=folder, capture_output=True, text=True, timeout=180
-    )
-    return Result(done.returncode, done.stdout, done.stderr)
-
-
-def rehearse(folder: Path, *arguments: str) -> Result:
-    """With the report as JSON."""
-    return tonumpy(folder, "rehearse", "--output-format", "json", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -406,6 +381,8 @@ def test_no_other_command_imports_any_of_it(tmp_path: Path) -> None:
 TESTS = """\
 import torch
 
+import not_reached  # noqa: F401 -- counts
+
 
 def test_device():
     assert torch.ones(2, device="cuda").numpy().sum() == 2
@@ -419,6 +396,7 @@ def test_grad():
 @pytest.fixture
 def run_pytest(tmp_path: Path) -> Callable[..., Result]:
     (tmp_path / "test_it.py").write_text(TESTS)
+    (tmp_path / "not_reached.py").write_text("import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
 
     def run(*arguments: str) -> Result:
@@ -436,8 +414,9 @@ def test_pytest_rehearses(run_pytest: Callable[..., Result], tmp_path: Path, mor
     assert "2 passed" in result.out
     assert result.code == 1
     (finding,) = json.loads((tmp_path / "report.json").read_text())
-    assert (finding["code"], finding["location"]["row"], finding["observed"]["device"]) == ("TNP101", 5, "cuda:0")
-    assert "Saw 1 fault in 1 file." in result.out
+    assert (finding["code"], finding["location"]["row"], finding["observed"]["device"]) == ("TNP101", 7, "cuda:0")
+    assert "Saw 1 fault in 1 file.\n" in result.out
+    assert "\n2 of 3 conversions in 2 files ran; 1 did not (--rehearse-unreached says which).\n" in result.out
 
 
 @needs_torch
@@ -457,7 +436,7 @@ def test_pytest_alone_is_as_ever(run_pytest: Callable[..., Result], tmp_path: Pa
 def test_pytest_is_rehearsed_by_the_command(run_pytest: Callable[..., Result], tmp_path: Path) -> None:
     run_pytest("--version")
     result = rehearse(tmp_path, "--", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rehearse", "test_it.py")
-    assert [finding["location"]["row"] for finding in result.findings] == [5]
+    assert [finding["location"]["row"] for finding in result.findings] == [7]
     assert "2 passed" in result.err
 
 

@@ -170,18 +170,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
         from tonumpy.sinks.sharers import infer_sharers  # only for files that may hold such calls: start-up
 
         found += _judgements(infer_sharers(module, sharers, sharing()), of_memory, source, settings)
-    of_arguments = [rule for rule in rules if "arguments" in rule.judges]
-    of_operations = [rule for rule in rules if "operations" in rule.judges]
-    hold_consumers = bool(of_arguments or of_operations) and may_hold_consumers(source.text)
-    hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_trouble(source.text))
-    if hold_consumers or (of_operations and may_hold_mixtures(source.text)):
-        from tonumpy.sinks.trouble import Trouble  # only for files that may hold such: start-up
-
-        trouble = Trouble(source)
-        if of_arguments and hold_consumers:
-            found += _judgements(_arguments(module, trouble), of_arguments, source, settings)
-        if of_operations:
-            found += _judgements(_operations(module, trouble), of_operations, source, settings)
+    found += _implicit(module, rules, settings)
     of_comments = [rule for rule in rules if "comments" in rule.judges]
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
@@ -190,6 +179,32 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     found.sort(key=lambda judgement: judgement.finding.start)
     project.at_hand.clear()  # a project keeps the trees of others only
     return found
+
+
+def _implicit(module: Module, rules: list[Rule], settings: Settings) -> list[Judgement]:
+    """Of what converts a tensor without a `.numpy()` in the text: arguments of functions, operators, indices."""
+    source = module.source
+    of_arguments = [rule for rule in rules if "arguments" in rule.judges]
+    of_operations = [rule for rule in rules if "operations" in rule.judges]
+    hold_consumers = bool(of_arguments or of_operations) and may_hold_consumers(source.text)
+    hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_trouble(source.text))
+    if not hold_consumers and not (of_operations and may_hold_mixtures(source.text)):
+        return []
+    from tonumpy.sinks.trouble import Trouble  # only for files that may hold such: start-up
+
+    found, trouble = list[Judgement](), Trouble(source)
+    if of_arguments and hold_consumers:
+        found += _judgements(_arguments(module, trouble), of_arguments, source, settings)
+    if of_operations:
+        found += _judgements(_operations(module, trouble), of_operations, source, settings)
+    return found
+
+
+def implicit_conversions(module: Module, settings: Settings) -> list[ImplicitConversion]:
+    """Those that a check at low confidence finds, whichever codes are selected, in the order of the text."""
+    rules = [rule for rule in all_rules() if rule.code.startswith("TNP10")]
+    found = (each.conversion for each in _implicit(module, rules, settings._replace(confidence="low")))
+    return [each for each in found if isinstance(each, ImplicitConversion)]
 
 
 def _comments(rules: list[Rule], source: Source, settings: Settings, project: Project) -> Iterator[Judgement]:

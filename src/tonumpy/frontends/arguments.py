@@ -114,10 +114,8 @@ def _split(argv: Sequence[str], parsers: Mapping[str, argparse.ArgumentParser]) 
         from tonumpy.rehearsal.options import program_at  # saves start-up
 
         at = program_at(argv, parsers["rehearse"])
-    elif argv[:1] == ["sweep"] and "--" in argv:
-        at = argv.index("--")
     else:
-        return argv, ()
+        at = argv.index("--") if argv[:1] == ["sweep"] and "--" in argv else len(argv)
     return argv[:at], argv[at + 1 :] if argv[at : at + 1] == ["--"] else argv[at:]
 
 

@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--rehearse-stop", action="store_true", help="raise at a refused conversion, as hardware does")
     group.addoption("--rehearse-format", default="concise", metavar="FORMAT", help="of `tonumpy rehearse`")
     group.addoption("--rehearse-file", metavar="FILE", help="write the report there")
+    group.addoption("--rehearse-unreached", action="store_true", help="list the conversions that did not run")
     group.addoption("--rehearse-observations", metavar="FILE", help="add what was seen to this record")
 
 
@@ -87,7 +88,8 @@ class Rehearsal:
         report = report_of(judged)
         if self._observations is not None:
             record(judged, self._observations)
-        self._told = judged, report, summary_of(run, "", judged, report, None, is_shown=False)
+        option = None if session.config.option.rehearse_unreached else "--rehearse-unreached"
+        self._told = judged, report, summary_of(run, "", judged, report, None, is_shown=False, option=option)
         if report.findings and exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

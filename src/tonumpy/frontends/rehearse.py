@@ -18,7 +18,7 @@ from tonumpy.observed.record import Record, folder_of, is_record, read_record
 from tonumpy.rehearsal.holding import Outcome, RepairedFile, repaired
 from tonumpy.rehearsal.judging import Judged, is_outside, judge_run
 from tonumpy.rehearsal.process import CannotRunError, run_program
-from tonumpy.rehearsal.telling import summary_of, unreached_lines
+from tonumpy.rehearsal.telling import summary_of
 from tonumpy.report import Report, is_fixable
 from tonumpy.text.reading import read_regular
 
@@ -106,8 +106,9 @@ def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) ->
 def summary(rehearsed: Rehearsed, arguments: argparse.Namespace) -> str:
     """The closing words."""
     ended, judged, report, repairs, _ = rehearsed
-    text = summary_of(ended.run, ended.how, judged, report, repairs, is_shown=arguments.diff)
-    return (unreached_lines(judged) if arguments.unreached else "") + text
+    how = f"{ended.how}; what else it had loaded is not known" if ended.code < 0 else ended.how
+    option = None if arguments.unreached else "--unreached"
+    return summary_of(ended.run, how, judged, report, repairs, is_shown=arguments.diff, option=option)
 
 
 def _run(arguments: argparse.Namespace) -> Ended:

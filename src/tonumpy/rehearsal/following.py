@@ -21,6 +21,7 @@ def rehearsing(text: str) -> Iterator[Recorder]:
     """What an order asks for, in this process and in those that it starts; ImportError where there is no torch."""
     import torch  # noqa: F401 -- the user's own
 
+    from tonumpy.rehearsal.leaving import watching  # start-up
     from tonumpy.rehearsal.standin import pretend  # with torch: start-up
 
     order = order_of(text)
@@ -30,7 +31,7 @@ def rehearsing(text: str) -> Iterator[Recorder]:
     paths = [path for path in (former["PYTHONPATH"] or "").split(os.pathsep) if path not in ("", _CHILD)]
     os.environ["PYTHONPATH"] = os.pathsep.join([_CHILD, *paths])
     try:
-        with pretend(order.device, recorder, stop=order.stop) as recorder.before_end:
+        with pretend(order.device, recorder, stop=order.stop) as recorder.before_end, watching(recorder):
             yield recorder
     finally:
         for name, value in former.items():

@@ -6,14 +6,11 @@ import os
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.memory.sharing import Sharing
-from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.observed.conversions import seen_in
-from tonumpy.observed.sites import Sites
 from tonumpy.pipeline import judge_seen, module_of
+from tonumpy.rehearsal.reached import reached_in
 from tonumpy.rehearsal.sightings import sightings_of
-from tonumpy.text.candidates import call_span
 from tonumpy.text.noqa import suppress
 from tonumpy.text.reading import read_regular
 from tonumpy.text.sources import source_of
@@ -22,17 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tonumpy.config import Settings
-    from tonumpy.findings import Finding, Position
-    from tonumpy.inference.index.module import Module
+    from tonumpy.findings import Finding
     from tonumpy.observed.sighting import Sighting
     from tonumpy.pipeline import Judgement
+    from tonumpy.rehearsal.reached import Place
     from tonumpy.rehearsal.spool import Run
     from tonumpy.text.source import Source
-
-
-class Place(NamedTuple):
-    filename: str
-    start: Position
 
 
 class JudgedFile(NamedTuple):
@@ -62,12 +54,12 @@ class Judged(NamedTuple):
 def judge_run(run: Run, settings_of: Callable[[str], Settings], *, fragile: bool) -> Judged:
     """All files of the user's that the run has loaded, or that something happened in."""
     sightings = sightings_of(run.noted)
-    files, errors = [], []
+    files, errors, project = [], [], Project()
     for path in sorted({*sightings, *run.files}):
         name = shown_path(path)
         try:
             source = source_of(_read(path, name), name)
-            files.append(_judged(source, settings_of(name), sightings.get(path, ()), fragile=fragile))
+            files.append(_judged(source, settings_of(name), project, sightings.get(path, ()), fragile=fragile))
         except SourceError as error:
             if path in sightings:
                 errors.append(error)
@@ -92,24 +84,15 @@ def _read(path: str, name: str) -> bytes:
         raise SourceError(name, error.strerror or str(error)) from error
 
 
-def _judged(source: Source, settings: Settings, sightings: Sequence[Sighting], *, fragile: bool) -> JudgedFile:
-    module = module_of(source, settings, Project())
+def _judged(
+    source: Source, settings: Settings, project: Project, sightings: Sequence[Sighting], *, fragile: bool
+) -> JudgedFile:
+    project.begin_file()
+    module = module_of(source, settings, project)
     told = [each for each in sightings if fragile or not each.observed.is_fragile]
     found = judge_seen(source, settings, seen_in(module, told))
     kept = set(suppress(source, [judgement.finding for judgement in found]))
     judgements = (judgement for judgement in found if judgement.finding in kept)
-    conversions, unreached = _reached(module, sightings)
+    conversions, unreached = reached_in(module, settings, sightings)
+    project.at_hand.clear()  # a project keeps the trees of others only
     return JudgedFile(source, settings, tuple(sightings), tuple(judgements), conversions, unreached)
-
-
-def _reached(module: Module, sightings: Sequence[Sighting]) -> tuple[int, tuple[Place, ...]]:
-    """How many conversions there are, and those that did not run: calls of `.numpy()` on what may be a tensor, and
-    whatever else has converted one."""
-    source, sites = module.source, Sites(module.source)
-    seen = {id(found) for each in sightings if each.is_method and (found := sites.candidate(each.spot)) is not None}
-    others = {each.spot for each in sightings if not each.is_method}
-    may_be = infer(module, sites.candidates, lambda: Sharing({}, {}), lambda _: False) if sites.candidates else []
-    known = {id(each.candidate) for each in may_be}
-    unreached = [each for each in sites.candidates if id(each) in known - seen]
-    places = (Place(source.filename, call_span(each, source)[0]) for each in unreached)
-    return len(known | seen) + len(others), tuple(places)

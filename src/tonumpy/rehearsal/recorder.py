@@ -75,8 +75,19 @@ class Recorder:
         self.before_end()
         files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
         own = sorted(os.path.abspath(file) for file in files if isinstance(file, str) and is_own(file))
-        with self._lock:
-            self._write({"files": own, "ended": ended, "failure": failure})
+        # Whoever leaves in the midst of things, as from a handler of a signal, may hold the lock.
+        is_held = self._lock.acquire(timeout=1)
+        self._write({"files": own, "ended": ended, "failure": failure})
+        if is_held:
+            self._lock.release()
+
+    def note_unfollowed(self) -> None:
+        """A Python is started that cannot follow, by the innermost code of the user's own that stands."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and not is_own(frame.f_code.co_filename):
+            frame = frame.f_back
+        place = None if frame is None else (os.path.abspath(frame.f_code.co_filename), frame.f_lineno)
+        self._write({"unfollowed": place})
 
 
 def _held(tensor: object, filename: str) -> tuple[object, object]:

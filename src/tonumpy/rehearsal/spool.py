@@ -41,7 +41,8 @@ class Failure(NamedTuple):
 class Run(NamedTuple):
     """All that was written: `files` are those of the user's that were loaded, `ended` is how the program did.
 
-    `problems` are failures of our own, which did not end the program.
+    `problems` are failures of our own, which did not end the program. `unfollowed` are the places, path and row, of the
+    user's own code that started a Python which could not follow; None where it was no code of the user's.
     """
 
     noted: tuple[Noted, ...]
@@ -49,12 +50,14 @@ class Run(NamedTuple):
     ended: str
     problems: tuple[str, ...]
     failure: Failure | None = None
+    unfollowed: tuple[tuple[str, int] | None, ...] = ()
 
 
 def read_run(folder: str) -> Run:
     noted: list[Noted] = []
     files: set[str] = set()
     problems: dict[str, None] = {}
+    unfollowed: list[tuple[str, int] | None] = []
     ended, failure = "", None
     for name in sorted(os.listdir(folder)):
         if name.startswith("events-"):
@@ -66,13 +69,16 @@ def read_run(folder: str) -> Run:
                         noted[place] = noted[place]._replace(times=noted[place].times + 1)
                 elif "problem" in told:
                     problems[str(told["problem"])] = None
+                elif "unfollowed" in told:
+                    place = told["unfollowed"]
+                    unfollowed.append(None if place is None else (str(place[0]), int(place[1])))
                 elif "files" in told:
                     files.update(told["files"])
                     ended = told["ended"] or ended
                     failure = failure if told["failure"] is None else _failure(*told["failure"])
                 else:
                     noted.append(_noted(told))
-    return Run(tuple(noted), tuple(sorted(files)), ended, tuple(problems), failure)
+    return Run(tuple(noted), tuple(sorted(files)), ended, tuple(problems), failure, tuple(unfollowed))
 
 
 def _lines(path: str) -> list[Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.rehearsal.judging import shown_path
 from tonumpy.rehearsal.sightings import elsewhere
 from tonumpy.report import is_fixable
 from tonumpy.text.visible import visible, visible_path
@@ -15,10 +18,20 @@ if TYPE_CHECKING:
     from tonumpy.report import Report
 
 
-def summary_of(run: Run, how: str, judged: Judged, report: Report, repairs: Outcome | None, *, is_shown: bool) -> str:
+def summary_of(
+    run: Run,
+    how: str,
+    judged: Judged,
+    report: Report,
+    repairs: Outcome | None,
+    *,
+    is_shown: bool,
+    option: str | None,
+) -> str:
     """`how` the program ended is said where it is not empty. `repairs` is None where none was asked for; `is_shown`:
-    they were shown only, and nothing ran again."""
-    lines = [*_problems(run), *_of_libraries(run)]
+    they were shown only, and nothing ran again. What did not run is listed; but where there is an `option` that asks
+    for it, that is named alone."""
+    lines = [*_problems(run), *_of_libraries(run), *_unfollowed(run)]
     if repairs is None:
         lines.append(_found(report))
     elif is_shown:
@@ -28,9 +41,9 @@ def summary_of(run: Run, how: str, judged: Judged, report: Report, repairs: Outc
         lines += _of_repairs(repairs, len(report.findings))
     if repairs is None or not is_shown:
         lines += _offer(report, is_asked=repairs is not None)
-    lines.append(reached(judged))
+    lines.append(reached(judged, option))
     lines += [f"The program {visible(how)}."] if how else []
-    return "".join(f"{line}\n" for line in lines)
+    return (unreached_lines(judged) if option is None else "") + "".join(f"{line}\n" for line in lines)
 
 
 def _of_repairs(repairs: Outcome, left: int) -> list[str]:
@@ -47,7 +60,7 @@ def _place(finding: Finding) -> str:
     return f"{visible_path(finding.filename)}:{finding.start.row}:{finding.start.column}: {finding.code}"
 
 
-def reached(judged: Judged) -> str:
+def reached(judged: Judged, option: str | None) -> str:
     """ "31 of 40 conversions in 12 files ran; 9 did not"."""
     files = [file for file in judged.files if file.conversions]
     total, unreached = sum(file.conversions for file in files), len(judged.unreached)
@@ -56,12 +69,13 @@ def reached(judged: Judged) -> str:
     where = f"{_count(total, 'conversion')} in {_count(len(files), 'file')} ran"
     if not unreached:
         return f"All {where}." if total > 1 else f"The {where.removeprefix('1 ')}."
-    return f"{total - unreached} of {where}; {unreached} did not (--unreached says which)."
+    said = "" if option is None else f" ({option} says which)"
+    return f"{total - unreached} of {where}; {unreached} did not{said}."
 
 
 def unreached_lines(judged: Judged) -> str:
     return "".join(
-        f"{visible_path(place.filename)}:{place.start.row}:{place.start.column}: did not run\n"
+        f"{visible_path(place.filename)}:{place.start.row}:{place.start.column}: {place.how}\n"
         for place in judged.unreached
     )
 
@@ -82,6 +96,18 @@ def _offer(report: Report, *, is_asked: bool) -> list[str]:
 
 def _problems(run: Run) -> list[str]:
     return [f"tonumpy: warning: an event was lost, please report it: {visible(each)}" for each in run.problems]
+
+
+def _unfollowed(run: Run) -> list[str]:
+    """The processes of which nothing is known."""
+    counted = Counter(
+        "a library" if place is None else f"{shown_path(place[0])}:{place[1]}" for place in run.unfollowed
+    )
+    return [
+        f"Not seen, as it does not get the environment: Python, started by {visible(place)}"
+        + (f" {times} times." if times > 1 else ".")
+        for place, times in counted.items()
+    ]
 
 
 def _of_libraries(run: Run) -> list[str]:
