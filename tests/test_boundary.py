@@ -475,6 +475,7 @@ def _deep(folder: Path, *, files: bool = False) -> str:
     return "d/" * DEPTH + "x.py"
 
 
+@pytest.mark.slow
 @ON_POSIX
 @pytest.mark.usefixtures("_removed")
 @pytest.mark.parametrize("is_repository", [True, False])
@@ -503,6 +504,7 @@ def test_the_time_for_folders_in_one_another_does_not_grow_with_their_square(tmp
     assert (done.returncode, done.stdout.count(".py\n"), done.stderr) == (0, DEPTH, "")
 
 
+@pytest.mark.slow
 @ON_POSIX
 @pytest.mark.parametrize("is_repository", [True, False])
 def test_links_one_after_the_other_end_no_run(is_repository: bool, tmp_path: Path, run_tonumpy: RunTonumpy) -> None:

@@ -266,6 +266,7 @@ def test_an_internal_error_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check().errors == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trusts_stamps", [True, False])
 def test_edits_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusts_stamps: bool) -> None:
     """`python scripts/prove_cache.py` does the same to real repositories, for longer. The functions of these here would

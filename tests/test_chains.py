@@ -18,6 +18,7 @@ from reveal import claims
 from tonumpy.text.source import Source
 
 
+@pytest.mark.slow
 def test_what_is_claimed_of_random_programs_is_true() -> None:
     missing = devices.unavailable(accelerator.DEVICE)
     if missing:

@@ -25,6 +25,7 @@ TABLES = ROOT / "src" / "tonumpy" / "sinks" / "libraries"
 EVERY = {"numpy": 40, "scipy": 60, "sklearn": 25, "matplotlib": 15, "pandas": 15, "cv2": 40, "json": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", EVERY)
 def test_the_table_is_what_is_measured(library: str) -> None:
     pytest.importorskip("torch")

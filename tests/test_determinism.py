@@ -59,6 +59,7 @@ def expected(folder: Path) -> bytes:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "1", "4711"])
 def test_hash_seeds(seed: str, folder: Path, expected: bytes) -> None:
     assert said(folder, "--jobs=1", PYTHONHASHSEED=seed) == expected
@@ -96,6 +97,7 @@ def test_what_was_looked_at_before(order: type, folder: Path) -> None:
     assert together == alone
 
 
+@pytest.mark.slow
 def test_the_folder_at_hand_and_absolute_paths(folder: Path, expected: bytes) -> None:
     absolute, above = f"{folder}/".encode(), f"{folder.name}/".encode()
     assert said(folder, "--jobs=1", str(folder)).replace(absolute, b"") == expected
@@ -135,6 +137,7 @@ def interpreter(version: str, libraries: str) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [each for each in VERSIONS if each != f"3.{sys.version_info.minor}"])
 def test_pythons(version: str, folder: Path, expected: bytes, libraries: str) -> None:
     command = interpreter(version, libraries)

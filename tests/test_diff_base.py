@@ -163,6 +163,7 @@ def test_without_a_repository_or_git(run_tonumpy: RunTonumpy, tmp_path: Path) ->
     assert run_tonumpy("check", "--add-noqa", "--diff-base", "HEAD").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lay", TRAPS, ids=lambda lay: lay.__name__)
 def test_a_repository_runs_nothing(lay: Callable[[Trap], Callable[[], None] | None], tmp_path: Path) -> None:
     trap = Trap(tmp_path)

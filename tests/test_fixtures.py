@@ -172,6 +172,7 @@ def run_of_flake8(options: frozenset[str], runs: Runs) -> subprocess.CompletedPr
     return subprocess.run([*command, *strict, *runs.names(options)], capture_output=True, text=True, cwd=runs.folder)
 
 
+@pytest.mark.slow
 @each_group
 def test_the_runs_speak_of_no_error(options: frozenset[str], runs: Runs) -> None:
     assert run_of_command(options, runs).stderr == ""
@@ -197,11 +198,13 @@ def found_by_flake8(options: frozenset[str], runs: Runs) -> dict[str, list[tuple
     return found
 
 
+@pytest.mark.slow
 @each_fixture
 def test_the_command_agrees(fixture: Fixture, runs: Runs) -> None:
     assert sorted(found_by_command(fixture.options, runs).get(fixture.name, [])) == fixture.expected
 
 
+@pytest.mark.slow
 @each_fixture
 def test_flake8_agrees(fixture: Fixture, runs: Runs) -> None:
     """flake8 knows nothing of applicability."""
@@ -209,6 +212,7 @@ def test_flake8_agrees(fixture: Fixture, runs: Runs) -> None:
     assert sorted(found) == [(each.row, each.column, each.code) for each in fixture.expected]
 
 
+@pytest.mark.slow
 @each_group
 def test_the_command_writes_the_twins(options: frozenset[str], tmp_path: Path) -> None:
     fixtures = [fixture for fixture in FIXTURES if fixture.options == options]

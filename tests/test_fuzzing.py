@@ -15,6 +15,7 @@ def told(examined: fuzzing.Examined) -> str:
     return "\n".join(f"{flaw.what}\n{flaw.detail}" for flaw in examined.flaws)
 
 
+@pytest.mark.slow
 def test_programs_made_of_the_fixtures() -> None:
     paths = fuzzing.seeds(fuzzing.FIXTURES)
     traits: list[str] = []
@@ -27,6 +28,7 @@ def test_programs_made_of_the_fixtures() -> None:
     assert all(traits.count(trait) > MUTANTS // 4 for trait in ("parsed", "found", "repaired", "notebook"))
 
 
+@pytest.mark.slow
 def test_programs_of_hypothesmith() -> None:
     paths = fuzzing.seeds(fuzzing.FIXTURES)
     for number, text in enumerate(fuzzing.texts_of_hypothesmith(1, GRAFTED)):

@@ -22,7 +22,7 @@ from tonumpy.inference.memory.regions import Reference
 from tonumpy.inference.summaries.classes import MAX_ANCESTORS
 from tonumpy.text.source import Source
 
-pytestmark = pytest.mark.usefixtures("no_other_files")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_other_files")]
 
 
 def calls_of(work: Callable[[], object]) -> int:

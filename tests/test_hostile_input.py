@@ -64,6 +64,7 @@ PIECES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("place", ["# {}\n", "s = '''{}'''\n"], ids=["comment", "string"])
 def test_a_text_is_gone_through_once(piece: str, place: str) -> None:

@@ -18,6 +18,7 @@ KILLS = 20
 FILES = 40
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_and_nothing_is_left(tmp_path: Path) -> None:
     found = killing.campaign(killing.Tree(tmp_path, FILES), range(KILLS))
     assert found.wrong == []

@@ -60,6 +60,7 @@ def test_strict_asks_for_both_all_the_same() -> None:
     assert "numpy(force=True)" in fix_source(text, links="needed", style="force")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixture", FIXTURES, ids=[fixture.name for fixture in FIXTURES])
 def test_every_fixture(fixture: Fixture) -> None:
     """The same is found, less is added, and a second run has nothing to do."""

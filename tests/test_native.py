@@ -63,6 +63,7 @@ class Answer: ...
     assert without_classes_in_blocks(text, "package.module") == (text, "")
 
 
+@pytest.mark.slow
 def test_mypyc_takes_the_modules() -> None:
     pytest.importorskip("mypyc")
     pytest.importorskip("setuptools")

@@ -49,6 +49,7 @@ def test_evidence_shows_the_line_of_the_cell(run_tonumpy: RunTonumpy, tmp_path: 
     assert "        1 | def score(labels):\n" in run_tonumpy("why", "b.ipynb:cell 2:2").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "commented"),
     [

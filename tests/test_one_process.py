@@ -38,6 +38,7 @@ STRAINS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs an operating system that can fork processes")
 def test_a_process_finds_the_same_in_any_order_as_in_a_process_for_each_file(tmp_path: Path) -> None:
     paths = [path for path in FOLDER.rglob("*.*") if path.suffix in (".py", ".ipynb") and ".fixed." not in path.name]

@@ -39,6 +39,7 @@ def found_in(text: str, path: Path, row_before: Callable[[int], int] = int) -> F
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", sorted({path.relative_to(FOLDER).parts[0] for path in FILES}))
 def test_the_order_of_functions_changes_no_finding(folder: str) -> None:
     permutations = 0
@@ -73,6 +74,7 @@ PARTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("big", [1500, 3500])
 @pytest.mark.parametrize("confidence", ["low", "medium"])
 def test_what_one_question_spends_is_no_loss_to_another(big: int, confidence: str) -> None:

@@ -88,6 +88,7 @@ def test_try_repo(repository: Path, project: Path, home: Path) -> None:
 LEFT = "import torch\n\n\ndef f(x):\n    return x.numpy(), torch\n"
 
 
+@pytest.mark.slow
 def test_the_configuration_in_the_readme(repository: Path, project: Path, home: Path) -> None:
     """It names no commit: `autoupdate` does. What is repaired and what is left are each told once, with no warning."""
     (project / "left.py").write_text(LEFT)

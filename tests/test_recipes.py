@@ -74,6 +74,7 @@ def test_a_habit(copy: Path) -> None:
     assert page.startswith("# What a function makes a picture of requires no grad")
 
 
+@pytest.mark.slow
 def test_a_sink(copy: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("msgpack")

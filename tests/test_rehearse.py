@@ -126,6 +126,7 @@ def test_what_was_seen_to_work_is_told_and_never_silences(rehearsed: tuple[Path,
     assert "run: seen once: cpu, float32, shape (2,); never refused" in why
 
 
+@pytest.mark.slow
 @needs_torch
 def test_records_of_several_runs_are_added_up(tmp_path: Path) -> None:
     (tmp_path / "learn.py").write_text(f"{LEARN}weight.numpy()\n")
@@ -145,6 +146,7 @@ def test_a_record_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     assert "seen.json: " in result.err
 
 
+@pytest.mark.slow
 @needs_torch
 def test_repairs_hold_in_a_second_run(tmp_path: Path) -> None:
     text = f"{LEARN}weight.numpy()\nweight.relu().cpu().numpy()\nprint('ran')\n"
@@ -170,6 +172,7 @@ def size(x):
 """
 
 
+@pytest.mark.slow
 @needs_torch
 def test_what_may_be_an_array_as_well_is_an_unsafe_fix(tmp_path: Path) -> None:
     """A run sees tensors: that a function was given arrays too, it does not."""
@@ -181,6 +184,7 @@ def test_what_may_be_an_array_as_well_is_an_unsafe_fix(tmp_path: Path) -> None:
     assert (tmp_path / "learn.py").read_text() == text.replace("(weight)\n", "(weight.detach().cpu().numpy())\n")
 
 
+@pytest.mark.slow
 @needs_torch
 def test_repairs_that_break_the_program_are_taken_back(tmp_path: Path) -> None:
     """Those of the lines in the traceback, and the others stay."""
@@ -211,6 +215,7 @@ for each in (weight, Box()):
 """
 
 
+@pytest.mark.slow
 @needs_torch
 @pytest.mark.parametrize(
     ("end", "how"),
@@ -231,6 +236,7 @@ def test_all_are_taken_back_where_nothing_says_which(tmp_path: Path, end: str, h
     assert (tmp_path / "learn.py").read_bytes() == data
 
 
+@pytest.mark.slow
 @needs_torch
 def test_what_does_not_run_again_is_told(tmp_path: Path) -> None:
     once = "import os\nif not os.path.exists('done'):\n    open('done', 'w').close()\n    weight.numpy()\n"
@@ -241,6 +247,7 @@ def test_what_does_not_run_again_is_told(tmp_path: Path) -> None:
     assert result.code == 0
 
 
+@pytest.mark.slow
 @needs_torch
 def test_stop_goes_on_to_the_next_fault(tmp_path: Path) -> None:
     """That it raises there is none of the repair's doing."""
@@ -250,6 +257,7 @@ def test_stop_goes_on_to_the_next_fault(tmp_path: Path) -> None:
     assert "weight.detach().cpu().numpy()\n" in (tmp_path / "learn.py").read_text()
 
 
+@pytest.mark.slow
 @needs_torch
 def test_stop_raises_as_hardware_does(tmp_path: Path) -> None:
     (tmp_path / "stop.py").write_text("import torch\n\ntorch.ones(2, device='cuda').numpy()\nprint('on')\n")
@@ -263,6 +271,7 @@ def test_stop_raises_as_hardware_does(tmp_path: Path) -> None:
     assert "The program ended with TypeError: can't convert" in result.err
 
 
+@pytest.mark.slow
 @needs_torch
 @pytest.mark.parametrize(
     ("text", "how"),
@@ -280,6 +289,7 @@ def test_a_program_that_fails_is_reported_as_well(tmp_path: Path, text: str, how
     assert f"The program {how}\n" in result.err
 
 
+@pytest.mark.slow
 @needs_torch
 @pytest.mark.parametrize(
     ("text", "code"), [("sys.exit(7)", 7), ("raise ValueError", 1), ("import os; os.kill(os.getpid(), 9)", 137)]
@@ -311,6 +321,7 @@ def test_a_module_is_run(tmp_path: Path) -> None:
     assert finding["filename"] == str(tmp_path / "package/learn.py")
 
 
+@pytest.mark.slow
 @needs_torch
 def test_what_only_no_grad_saves_is_fragile(tmp_path: Path) -> None:
     (tmp_path / "learn.py").write_text(f"{LEARN}with torch.no_grad():\n    weight.numpy()\n")
@@ -320,6 +331,7 @@ def test_what_only_no_grad_saves_is_fragile(tmp_path: Path) -> None:
     assert finding["observed"]["requires_grad"] is False
 
 
+@pytest.mark.slow
 @needs_torch
 def test_codes_and_comments_count_as_in_a_check(tmp_path: Path) -> None:
     (tmp_path / "learn.py").write_text(f"{LEARN}weight.numpy()  # noqa: TNP101\nweight.cpu().numpy()\n")
@@ -327,6 +339,7 @@ def test_codes_and_comments_count_as_in_a_check(tmp_path: Path) -> None:
     assert rehearse(tmp_path, "--ignore", "TNP102", "--", "learn.py").findings == []
 
 
+@pytest.mark.slow
 @needs_torch
 def test_a_file_outside_of_the_folder_at_hand_is_not_repaired(tmp_path: Path) -> None:
     text = f"{LEARN}weight.numpy()\n"
@@ -407,6 +420,7 @@ def run_pytest(tmp_path: Path) -> Callable[..., Result]:
     return run
 
 
+@pytest.mark.slow
 @needs_torch
 @pytest.mark.parametrize("more", [(), ("-n", "1")], ids=["in one process", "in a worker"])
 def test_pytest_rehearses(run_pytest: Callable[..., Result], tmp_path: Path, more: tuple[str, ...]) -> None:
@@ -432,6 +446,7 @@ def test_pytest_alone_is_as_ever(run_pytest: Callable[..., Result], tmp_path: Pa
     assert (result.code, "1 passed" in result.out) == (0, True), result.out
 
 
+@pytest.mark.slow
 @needs_torch
 def test_pytest_is_rehearsed_by_the_command(run_pytest: Callable[..., Result], tmp_path: Path) -> None:
     run_pytest("--version")
@@ -448,6 +463,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @needs_torch
 @pytest.mark.parametrize("name", ["run", "fix"])
 def test_the_page_says_what_is_shown(learned: Path, name: str) -> None:
@@ -463,6 +479,7 @@ def test_the_page_says_what_is_shown(learned: Path, name: str) -> None:
     assert run.stdout == shown
 
 
+@pytest.mark.slow
 @needs_torch
 def test_the_picture_is_of_the_page(tmp_path: Path) -> None:
     """It shows what the command says of the program of the page, but for the places in libraries."""
@@ -474,6 +491,7 @@ def test_the_picture_is_of_the_page(tmp_path: Path) -> None:
     assert drawn[2:] == [row for row in result.out.splitlines() if ".py:" not in row]
 
 
+@pytest.mark.slow
 @needs_torch
 def test_the_table_says_what_is_pretended() -> None:
     command = [sys.executable, "scripts/write_rehearsal_table.py", "--check"]

@@ -36,6 +36,7 @@ def test_what_is_revealed(path: Path) -> None:
     assert words_by_row(revealed(source)) == expected_words(source.text)
 
 
+@pytest.mark.slow
 @each_file
 def test_real_tensors_contradict_nothing(path: Path) -> None:
     if path.name in NOT_EXECUTED:
@@ -60,6 +61,7 @@ def test_the_order_of_the_files_changes_nothing(path: Path) -> None:
         assert found[path] == alone
 
 
+@pytest.mark.slow
 @each_file
 def test_the_order_of_the_questions_changes_nothing(path: Path) -> None:
     """Nor does it what else is asked: from the end of the text, or of one function alone, the answers are the same."""

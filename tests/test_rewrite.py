@@ -325,6 +325,7 @@ def is_subsequence(short: str, long: str) -> bool:
     return all(character in rest for character in short)
 
 
+@pytest.mark.slow
 @given(modules(), st.sampled_from(STYLES))
 @settings(max_examples=300, derandomize=True, deadline=None)
 def test_any_nesting_and_layout(text: str, style: Style) -> None:

@@ -35,6 +35,7 @@ def _require(device: str) -> None:
         pytest.skip(f"{reason}: none of the {2 * cells} cells of the matrix were run on {device}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["links", "force", "needed"])
 @pytest.mark.parametrize("device", _DEVICES)
 @pytest.mark.parametrize("fixture", FLAGGED, ids=lambda fixture: fixture.name)
@@ -68,6 +69,7 @@ def test_a_near_miss_is_found_without_what_saves_it(fixture: Fixture) -> None:
         assert saved.code in {each.code for each in check_source(saved.undone(fixture.text))}, saved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutant", "harmless"),
     [
@@ -109,6 +111,7 @@ def test_the_matrix_sees_memory_and_dtype(mutant: mutants.Mutant) -> None:
     assert any(cell.problem for cell in run_matrix(bare, "cpu", broken))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("links", ["both", "needed"])
 @pytest.mark.parametrize("device", _DEVICES)
 def test_a_repair_heals_and_changes_no_value(device: str, links: Literal["both", "needed"]) -> None:

@@ -471,6 +471,7 @@ def test_what_is_asked_for_in_vain_is_cancelled_and_the_answer_is_quick(tmp_path
     run(talk())
 
 
+@pytest.mark.slow
 def test_python_lsp_server_finds_the_plugin_and_asks_it(tmp_path: Path) -> None:
     async def talk() -> None:
         async with editor(tmp_path, command=("pylsp",)) as window:

@@ -97,6 +97,7 @@ def test_json_is_that_of_ruff(report: Callable[[str], str]) -> None:
     assert {each["severity"] for each in json.loads(report("json"))} == {"error"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("tonumpy", "server"), ("pylsp",)])
 def test_servers(folder: Path, command: tuple[str, ...]) -> None:
     (folder / "pyproject.toml").write_text("[tool.tonumpy]\nconfidence = 'low'\n")

@@ -59,6 +59,7 @@ def sources() -> list[Source]:
     return found
 
 
+@pytest.mark.slow
 def test_what_is_parsed_on_demand_is_the_tree_of_ast(sources: list[Source]) -> None:
     taken_apart = 0
     for source in sources:
@@ -150,6 +151,7 @@ def test_no_candidate_is_passed_over(sources: list[Source]) -> None:
         assert len(found) == len(everywhere)
 
 
+@pytest.mark.slow
 def test_no_consumer_is_passed_over(sources: list[Source], monkeypatch: pytest.MonkeyPatch) -> None:
     """The spelling rules out only what the tree would rule out too."""
     found = {source.filename: find_consumers(source) for source in sources}
@@ -277,6 +279,7 @@ def each_by_itself(sources: list[Source]) -> list[tuple[str, str, str, int, int]
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_finds_the_same(
     jobs: int, sources: list[Source], each_by_itself: list[tuple[str, str, str, int, int]], fixtures_alone: Path
@@ -299,6 +302,7 @@ def test_a_run_finds_the_same(
     assert sorted(found, key=itemgetter(0)) == sorted(each_by_itself, key=itemgetter(0))
 
 
+@pytest.mark.slow
 def test_every_run_says_the_same(fixtures_alone: Path) -> None:
     """Sets have no order of their own: it changes with the hashes of strings, which Python draws by lot.
 
@@ -316,6 +320,7 @@ def test_every_run_says_the_same(fixtures_alone: Path) -> None:
     assert said.count(b"TNP") > len(names)
 
 
+@pytest.mark.slow
 def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], monkeypatch: pytest.MonkeyPatch) -> None:
     repaired_ones = {str(fixture.path) for fixture in read_fixtures() if fixture.fixable}
     texts = [source for source in sources if source.filename in repaired_ones]
@@ -331,6 +336,7 @@ def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], mon
     assert on_demand == repaired()
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_file_that_has_been_checked(tmp_path: Path) -> None:
     """Without the garbage collector, which is off during a run."""
     texts = {fixture.path: fixture.path.read_bytes() for fixture in read_fixtures()}

@@ -46,6 +46,7 @@ TRAINING = """
 """
 
 
+@pytest.mark.slow
 def test_a_training_loop_ends_and_its_conversions_are_told_of(tmp_path: Path) -> None:
     done = run(TRAINING, tmp_path)
     assert done.code == 0, done.errors
@@ -79,6 +80,7 @@ RuntimeError: Can't call numpy() on Tensor that has conjugate bit set. Use tenso
 """
 
 
+@pytest.mark.slow
 def test_stop_raises_what_torch_raises(tmp_path: Path) -> None:
     done = run(STOPS, tmp_path, stop=True)
     assert done.output == REFUSALS
@@ -126,6 +128,7 @@ RESTORED = """
 """
 
 
+@pytest.mark.slow
 def test_torch_is_as_it_was_afterwards(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(textwrap.dedent(RESTORED), encoding="utf-8")
     done = subprocess.run(
@@ -150,6 +153,7 @@ NAMED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mps", "xpu", "npu"])
 def test_the_device_has_the_name_that_was_asked_for(tmp_path: Path, kind: str) -> None:
     done = run(NAMED, tmp_path, kind, device=kind)
@@ -172,6 +176,7 @@ EQUAL = """
 """
 
 
+@pytest.mark.slow
 def test_an_array_and_a_tensor_that_are_compared_are_of_two_devices(tmp_path: Path) -> None:
     done = run(EQUAL, tmp_path, device="mps")
     assert done.code == 0, done.errors
@@ -231,6 +236,7 @@ True
 NAMES = ("aten.add.Tensor:", "aten.mul.out:", "aten.sub_.Tensor:", "Tensor.data:", " mul:", "aten::div.Tensor:")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warnings", ["warnings", "errors"])
 def test_an_error_of_the_stand_in_ends_no_program(tmp_path: Path, warnings: str) -> None:
     done = run(BROKEN, tmp_path, warnings)
@@ -247,6 +253,7 @@ RARE = """
 """
 
 
+@pytest.mark.slow
 def test_dtypes_that_dlpack_does_not_know_lie_on_the_device(tmp_path: Path) -> None:
     done = run(RARE, tmp_path)
     assert (done.code, done.output) == (0, "cuda:0 torch.bits8 [0, 1, 2, 3] cuda:0\n"), done.errors
@@ -270,6 +277,7 @@ QUERIES = """
 """
 
 
+@pytest.mark.slow
 def test_the_module_of_the_device_answers(tmp_path: Path) -> None:
     done = run(QUERIES, tmp_path)
     assert done.code == 0, done.errors
@@ -296,6 +304,7 @@ OUTPUTS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_outputs_may_have_any_size(tmp_path: Path) -> None:
     done = run(OUTPUTS, tmp_path)
@@ -319,6 +328,7 @@ SHARED = """
 """
 
 
+@pytest.mark.slow
 def test_arrays_that_are_kept_and_overwritten_are_told_of(tmp_path: Path) -> None:
     done = run(SHARED, tmp_path)
     assert done.code == 0, done.errors

@@ -23,6 +23,7 @@ def _run(*command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_fixtures_raise_and_give_what_is_foretold_of_cuda() -> None:
     *problems, last = _run("standin_matrix.py").splitlines()
     assert problems == []
@@ -31,6 +32,7 @@ def test_the_fixtures_raise_and_give_what_is_foretold_of_cuda() -> None:
     assert healed > 1000
 
 
+@pytest.mark.slow
 def test_arrays_and_tensors_meet_as_on_a_real_device() -> None:
     found, expected = (_run("standin_expressions.py", word).splitlines() for word in ("standin", "toy"))
     assert len(found) > 100

@@ -111,6 +111,7 @@ def _marked(text: str) -> set[int]:
     return {row for row, line in enumerate(textwrap.dedent(text).splitlines(), 1) if line.endswith("# lost")}
 
 
+@pytest.mark.slow
 def test_a_gradient_that_ends_in_numpy_is_told_of(tmp_path: Path) -> None:
     done = run(PROGRAM, tmp_path)
     assert done.code == 0, done.errors
@@ -133,6 +134,7 @@ for _ in range(4):
 """
 
 
+@pytest.mark.slow
 def test_what_comes_of_a_conversion_later_is_a_finding(tmp_path: Path) -> None:
     """The end of the program decides that nobody reads the gradient of `guess`."""
     (tmp_path / "learn.py").write_text(LATER)

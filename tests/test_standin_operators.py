@@ -14,6 +14,7 @@ pytest.importorskip("expecttest")
 SCRIPT = Path(__file__).parent.parent / "scripts/standin_operators.py"
 
 
+@pytest.mark.slow
 def test_every_seventh_operator_gives_what_it_gives_on_the_cpu() -> None:
     command = [sys.executable, str(SCRIPT), "--every", "7", "--samples", "2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)

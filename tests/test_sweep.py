@@ -383,6 +383,7 @@ MIXED: Files = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", [1000, 2])
 def test_it_finds_what_check_finds_in_a_clone(sweep: Sweep, tmp_path: Path, split: int) -> None:
     repository(tmp_path / "bare", MIXED)
@@ -404,6 +405,7 @@ def test_it_finds_what_check_finds_in_a_clone(sweep: Sweep, tmp_path: Path, spli
     assert (done["files"], done["findings"], done["errors"]) == (12, len(sweep.rows("findings")), 2)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("html" not in format_names(), reason="there is no such report yet")
 def test_its_page_is_that_of_check(sweep: Sweep, tmp_path: Path) -> None:
     bare = repository(tmp_path / "bare", MIXED)
@@ -416,6 +418,7 @@ def test_its_page_is_that_of_check(sweep: Sweep, tmp_path: Path) -> None:
     assert page.replace(f"bare@{git(bare, 'rev-parse', 'main')[:12]}/", "") == expected
 
 
+@pytest.mark.slow
 def test_a_second_run_does_what_is_new(sweep: Sweep, tmp_path: Path) -> None:
     for name in ("one", "two"):
         repository(tmp_path / "all" / name, {"a.py": FLAGGED})
@@ -438,6 +441,7 @@ def test_a_second_run_does_what_is_new(sweep: Sweep, tmp_path: Path) -> None:
     assert len({row["run"] for row in sweep.rows("repositories")}) == 2
 
 
+@pytest.mark.slow
 def test_a_patch_is_taken_by_git_am(sweep: Sweep, tmp_path: Path) -> None:
     odd = 'odd "name" \\ [a].py'
     files: Files = {"a.py": FLAGGED, "crlf.py": FLAGGED.replace("\n", "\r\n"), "no_end.py": FLAGGED[:-1], "c.py": CLEAN}
@@ -459,6 +463,7 @@ def test_a_patch_is_taken_by_git_am(sweep: Sweep, tmp_path: Path) -> None:
     assert patch.read_bytes() == (tmp_path / "p1" / patch.name).read_bytes()
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_agree(sweep: Sweep, tmp_path: Path) -> None:
     for number in range(8):
         repository(tmp_path / "all" / str(number), {"a.py": FLAGGED * (number + 1)})
@@ -469,6 +474,7 @@ def test_two_runs_at_once_agree(sweep: Sweep, tmp_path: Path) -> None:
     assert {path.suffix for path in (tmp_path / "out").rglob("*") if path.is_file()} == {".parquet"}
 
 
+@pytest.mark.slow
 def test_a_failure_is_in_the_table_until_it_is_mended(sweep: Sweep, tmp_path: Path) -> None:
     repository(tmp_path / "good", {"a.py": FLAGGED})
     (tmp_path / "list.txt").write_text("good  # with a comment\nbad 'a branch'\ngood main sub\n")
@@ -490,6 +496,7 @@ def test_a_failure_is_in_the_table_until_it_is_mended(sweep: Sweep, tmp_path: Pa
     assert sweep("list.txt out").code == 1
 
 
+@pytest.mark.slow
 def test_a_repository_reads_no_file_of_the_machine_and_ends_no_run(
     sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -516,6 +523,7 @@ def test_a_repository_reads_no_file_of_the_machine_and_ends_no_run(
     assert not [name for name in os.listdir(tmp_path / "temporary") if name.startswith("tonumpy-sweep-")]
 
 
+@pytest.mark.slow
 def test_nothing_is_left_among_the_temporary_files(tmp_path: Path) -> None:
     repository(tmp_path / "deep", {"d/" * 1_010 + "a.py": FLAGGED})
     (tmp_path / "list.txt").write_text("deep\n")
@@ -527,6 +535,7 @@ def test_nothing_is_left_among_the_temporary_files(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "temporary") == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_run_and_loses_nothing(sweep: Sweep, tmp_path: Path) -> None:
     repository(tmp_path / "all" / "one", {"a.py": FLAGGED})
     repository(
@@ -568,6 +577,7 @@ def test_the_dashboard_is_named_where_there_is_one() -> None:
     assert not engine._is_served(f"{here}/status")
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:
     repository(tmp_path / "all" / "one", {"a.py": FLAGGED})
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
@@ -608,6 +618,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["duckdb", "pandas", "polars"])
 def test_the_queries_of_the_documentation_answer(swept: Path, monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
     library = pytest.importorskip(tool)
@@ -633,6 +644,7 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, outside)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     """An own cluster: nothing is lost, nothing is there twice, and no process stays behind; and none of them imports
@@ -691,6 +703,7 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     assert len(sweep.rows("findings")) == count * 240
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("error", [None, "no time zones"])
 def test_an_interrupt_that_a_library_swallows_is_kept(
@@ -712,6 +725,7 @@ def test_an_interrupt_that_a_library_swallows_is_kept(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_interrupts_are_ignored(
     sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -733,6 +747,7 @@ def test_a_run_goes_on_where_interrupts_are_ignored(
     assert (swept.code, len(sent)) == (1, 1)
 
 
+@pytest.mark.slow
 def test_the_tests_of_interrupts_pass_where_interrupts_are_ignored() -> None:
     """The second command of README.md, started in the background of a script."""
     names = ("tests/test_sweep.py::test_an_interrupt_that_a_library_swallows_is_kept", "tests/test_writing.py")
@@ -743,6 +758,7 @@ def test_the_tests_of_interrupts_pass_where_interrupts_are_ignored() -> None:
     assert "6 passed" in run.stdout
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away_loses_nothing(cluster: Cluster, sweep: Sweep, tmp_path: Path) -> None:
     """The last of these tests: the cluster is gone then."""
     for number in range(20):

@@ -150,6 +150,7 @@ def observations(pytestconfig: pytest.Config) -> Path:
     return Path(pytestconfig.cache.mkdir("torch-observations")) / f"{key}.pickle"
 
 
+@pytest.mark.slow
 def test_facts_regenerate_to_the_byte(observations: Path, tmp_path: Path) -> None:
     fresh = tmp_path / "torch_api.json"
     script = SCRIPTS / "generate_torch_api.py"
@@ -157,6 +158,7 @@ def test_facts_regenerate_to_the_byte(observations: Path, tmp_path: Path) -> Non
     assert fresh.read_text().splitlines() == FACTS.read_text().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def test_what_autocast_does_regenerates_to_the_byte(device: str, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="what autocast does is measured on torch")
@@ -172,6 +174,7 @@ def test_what_autocast_does_regenerates_to_the_byte(device: str, tmp_path: Path)
     assert fresh.read_text().splitlines() == AUTOCAST.read_text().splitlines()
 
 
+@pytest.mark.slow
 def test_no_call_breaks_a_claim(observations: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not observations.exists():
         pytest.fail("test_facts_regenerate_to_the_byte makes the observations and did not")
@@ -193,6 +196,7 @@ def test_no_call_breaks_a_claim(observations: Path, monkeypatch: pytest.MonkeyPa
     assert names > 1300
 
 
+@pytest.mark.slow
 def test_a_false_claim_is_seen(observations: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each fact of `torch.add` turned into its opposite is broken by a call."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
