@@ -32,9 +32,7 @@ class FixNumpyConversionsCommand(CodemodCommand):
 
     @staticmethod
     def add_args(arg_parser: argparse.ArgumentParser) -> None:
-        arg_parser.add_argument(
-            "--strict", action="store_true", help="require both links on every conversion (TNP300)"
-        )
+        arg_parser.add_argument("--strict", action="store_true", help="require both links on every conversion (TNP300)")
         arg_parser.add_argument(
             "--unsafe-fixes",
             action="store_true",

@@ -92,7 +92,7 @@ def judge(source: Source, settings: Settings, project: Project) -> list[Judgemen
 
 def repair(source: Source, judgements: Iterable[Judgement]) -> tuple[Edit, ...]:
     """The edits that do what the judgements ask for together; RewriteError where they do anything else as well."""
-    from tonumpy.repair.rewrite import rewrite  # with LibCST: start-up
+    from tonumpy.repair.rewrite import rewrite  # start-up
 
     repairs = _repairs(judgements, source)
     if repairs:
@@ -114,7 +114,7 @@ def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -
         due = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
         if not due:
             return Fixed(source.document, applied, source.placed(kept))
-        from tonumpy.repair.rewrite import rewrite  # with LibCST: start-up
+        from tonumpy.repair.rewrite import rewrite  # start-up
 
         repairs = _repairs([judged[finding] for finding in due], source)
         applied += source.placed(due)
@@ -125,7 +125,7 @@ def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
     """One repair for each conversion: what the rules that object to it ask for goes together."""
-    from tonumpy.repair.rewrite import Repair  # with LibCST: start-up
+    from tonumpy.repair.rewrite import Repair  # start-up
 
     asked: dict[int, list[Judgement]] = {}
     repairs = []

@@ -1,4 +1,4 @@
-"""What a command line asks for: takes its parsed arguments, returns the settings over which they stand."""
+"""Makes the configuration of a run from its parsed arguments (arguments.py), which stand over pyproject.toml."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from tonumpy.config import ConfigError
 from tonumpy.findings import CONFIDENCES
 from tonumpy.frontends.disk import refuse_place, write_text
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.own_files import is_own, read_own
 from tonumpy.rules import all_rules
-from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ def write(path: str, report: Report, scope: Scope) -> int:
         for (key, confidence), count in sorted(counts.items())
     ]
     text = json.dumps({"version": _VERSION, "findings": entries}, indent=2) + "\n"
-    write_text(path, text, kind="baseline", replaces=_is_baseline)
+    write_text(path, text, kind="baseline", replaces=lambda data: is_own(data, _parsed))
     return sum(counts.values())
 
 
@@ -128,20 +128,8 @@ def _relative(path: str, filename: str) -> str:
     return os.path.relpath(os.path.abspath(filename), folder).replace(os.sep, "/")
 
 
-def _is_baseline(data: bytes) -> bool:
-    try:
-        _parsed("", data)
-    except ConfigError:
-        return False
-    return True
-
-
 def _read(path: str) -> _Counts:
-    try:
-        data = read_regular(path)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}; `tonumpy baseline write` makes it") from error
-    return _parsed(path, data)
+    return read_own(path, _parsed, "; `tonumpy baseline write` makes it")
 
 
 def _parsed(path: str, data: bytes) -> _Counts:

@@ -16,15 +16,6 @@ from tonumpy.frontends.asked import configuration_of, reads_stdin
 from tonumpy.frontends.disk import read
 from tonumpy.frontends.files import find_files
 from tonumpy.frontends.streams import StreamError
-from tonumpy.frontends.streams import format_of as _format
-from tonumpy.frontends.streams import has_colour as _has_colour
-from tonumpy.frontends.streams import is_for_people as _is_for_people
-from tonumpy.frontends.streams import publish as _publish
-from tonumpy.frontends.streams import visible as _visible
-from tonumpy.frontends.streams import write as _write
-from tonumpy.frontends.streams import write_bytes as _write_bytes
-from tonumpy.frontends.streams import write_diff as _write_diff
-from tonumpy.frontends.streams import write_errors as _write_errors
 from tonumpy.frontends.work import Run, in_order
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -54,16 +45,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             streams.flush()
     except (ConfigError, ChildProcessError, StreamError) as error:
-        _write(f"tonumpy: error: {_visible(str(error))}\n", sys.stderr)
+        streams.write(f"tonumpy: error: {streams.visible(str(error))}\n", sys.stderr)
         return ERRORS
     except KeyboardInterrupt as interrupt:
         if str(interrupt):
-            _write(f"tonumpy: error: {interrupt}\n", sys.stderr)
+            streams.write(f"tonumpy: error: {interrupt}\n", sys.stderr)
         return SIGNALLED + getattr(interrupt, "number", 2)
     except Exception:  # a defect of ours, which must not look like findings
         import traceback
 
-        _write(f"tonumpy: internal error, please report it:\n{traceback.format_exc()}", sys.stderr)
+        streams.write(f"tonumpy: internal error, please report it:\n{traceback.format_exc()}", sys.stderr)
         return ERRORS
 
 
@@ -90,7 +81,7 @@ def _main(argv: Sequence[str] | None) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    name, form = _format(arguments, sys.stdout, configuration_of(arguments))
+    name, form = streams.format_of(arguments, sys.stdout, configuration_of(arguments))
     render = getattr(form, "render_statistics", None) if arguments.statistics else form.render
     if render is None:
         raise ConfigError(f"--statistics is not available in the format {name}")
@@ -105,12 +96,12 @@ def _check(arguments: argparse.Namespace) -> int:
         report, hidden = _without_baseline(run, arguments)
         report, old = (report, 0) if base is None else base.only_new(report)
     report = report._replace(shows_evidence=arguments.show_evidence)
-    _publish(render, report, sys.stdout, arguments)
-    _write_errors(report.errors)
-    if _is_for_people(form) and not arguments.quiet:
+    streams.publish(render, report, sys.stdout, arguments)
+    streams.write_errors(report.errors)
+    if streams.is_for_people(form) and not arguments.quiet:
         from tonumpy.report.parts.summary import summary_of_check  # only here: start-up
 
-        _write(summary_of_check(report, hidden, old=old, of_nothing=not run.looked_at), sys.stdout)
+        streams.write(summary_of_check(report, hidden, old=old, of_nothing=not run.looked_at), sys.stdout)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
@@ -141,13 +132,13 @@ def _show(arguments: argparse.Namespace) -> int:
     stdin = reads_stdin(arguments)
     files = [arguments.stdin_filename or "-"] if stdin else named_files(arguments, configuration, errors)
     if arguments.show_files:
-        text = "".join(f"{_visible(path)}\n" for path in files)
+        text = "".join(f"{streams.visible(path)}\n" for path in files)
     else:
         from tonumpy.frontends.show_settings import render  # only here: start-up
 
         text = render(files, configuration)
-    _write(text, sys.stdout)
-    _write_errors(errors)
+    streams.write(text, sys.stdout)
+    streams.write_errors(errors)
     return ERRORS if errors else CLEAN
 
 
@@ -160,9 +151,11 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
     if reads_stdin(arguments):
         raise ConfigError("--add-noqa cannot be used with standard input")
     run = process_files(arguments, "add-noqa").written(arguments.paths)
-    _write_errors(run.report().errors)
+    streams.write_errors(run.report().errors)
     if not arguments.quiet:
-        _write(summary_of_silence([finding for outcome in run.outcomes for finding in outcome.fixed]), sys.stdout)
+        streams.write(
+            summary_of_silence([finding for outcome in run.outcomes for finding in outcome.fixed]), sys.stdout
+        )
     return ERRORS if run.errors else CLEAN
 
 
@@ -178,8 +171,8 @@ def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, 
     scope = baseline.Scope(arguments.paths or [os.curdir], run.looked_at, configuration.settings_of)
     kept = baseline.without(path, report, scope)
     for key in kept.stale:
-        text = _visible(f"{path}: stale baseline entry: {key.code} in {key.path}: `{key.line}`")
-        _write(f"tonumpy: warning: {text}; `tonumpy baseline write` removes it\n", sys.stderr)
+        text = streams.visible(f"{path}: stale baseline entry: {key.code} in {key.path}: `{key.line}`")
+        streams.write(f"tonumpy: warning: {text}; `tonumpy baseline write` removes it\n", sys.stderr)
     return kept.report, kept.hidden
 
 
@@ -192,14 +185,14 @@ def _baseline(arguments: argparse.Namespace) -> int:
     path = configuration.settings_in("").baseline or baseline.DEFAULT
     run = process_files(arguments, "check")
     report = run.report()
-    _write_errors(report.errors)
+    streams.write_errors(report.errors)
     if report.errors:
-        _write(f"tonumpy: {path}: not written because of these errors\n", sys.stderr)
+        streams.write(f"tonumpy: {path}: not written because of these errors\n", sys.stderr)
         return ERRORS
     scope = baseline.Scope(arguments.paths or [os.curdir], run.looked_at, configuration.settings_of)
     count = baseline.write(path, report, scope)
     if not arguments.quiet:
-        _write(f"Wrote {path} ({count} finding{'s' * (count != 1)}).\n", sys.stdout)
+        streams.write(f"Wrote {path} ({count} finding{'s' * (count != 1)}).\n", sys.stdout)
     return CLEAN
 
 
@@ -210,23 +203,23 @@ def _fix(arguments: argparse.Namespace) -> int:
     speech = sys.stdout  # where people are spoken to: where stdout is for the product, stderr
     if arguments.diff:
         speech = sys.stderr
-        _write_diff(run.changes, colour=_has_colour(sys.stdout, arguments))
+        streams.write_diff(run.changes, colour=streams.has_colour(sys.stdout, arguments))
     elif run.stdin is not None:
         speech = sys.stderr
-        _write_bytes(run.changes[0][1].new if run.changes else run.stdin)
+        streams.write_bytes(run.changes[0][1].new if run.changes else run.stdin)
     else:
         run = run.written(arguments.paths)
-    _, form = _format(arguments, speech, configuration_of(arguments))
+    _, form = streams.format_of(arguments, speech, configuration_of(arguments))
     report, _ = _without_baseline(run, arguments)
-    _publish(form.render, report, speech, arguments)
-    _write_errors(report.errors)
+    streams.publish(form.render, report, speech, arguments)
+    streams.write_errors(report.errors)
     fixed = [finding for outcome in run.outcomes for finding in outcome.fixed]
-    told = speech if _is_for_people(form) or arguments.output_file else sys.stderr
+    told = speech if streams.is_for_people(form) or arguments.output_file else sys.stderr
     if arguments.show_fixes:
-        _write(summary.repairs(fixed, written=not arguments.diff), told)
-    if not arguments.quiet and (_is_for_people(form) or arguments.output_file):
+        streams.write(summary.repairs(fixed, written=not arguments.diff), told)
+    if not arguments.quiet and (streams.is_for_people(form) or arguments.output_file):
         told_of = {"written": not arguments.diff, "of_nothing": not run.looked_at}
-        _write(summary.summary_of_fix(report, fixed, **told_of), speech)
+        streams.write(summary.summary_of_fix(report, fixed, **told_of), speech)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
@@ -251,7 +244,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     from tonumpy.frontends.pages import page_asked_for  # only here: start-up
 
     text = f"{page_asked_for(arguments.rule)}\n"
-    if _has_colour(sys.stdout, arguments):
+    if streams.has_colour(sys.stdout, arguments):
         from tonumpy.report.parts.terminal import markdown  # only here: start-up
 
         text = markdown(text)
@@ -271,7 +264,7 @@ def _habits(arguments: argparse.Namespace) -> int:
 
 
 def _say(text: str) -> int:
-    _write(text, sys.stdout)
+    streams.write(text, sys.stdout)
     return CLEAN
 
 
@@ -287,18 +280,18 @@ def _why(arguments: argparse.Namespace) -> int:
     try:
         source = source_of(read(filename), filename)
         found = source.explained(explain(source, settings, Project(), source.row_of(cell, row)))
-        _write_errors(source.skipped)
+        streams.write_errors(source.skipped)
     except ValueError as error:
         raise ConfigError(f"{arguments.place}: {error}") from error
     except SourceError as error:
-        _write_errors([error])
+        streams.write_errors([error])
         return ERRORS
     if column is not None:
         found = [each for each in found if each.start.column == column] or found
     if not found:
         raise ConfigError(f"{arguments.place}: no conversion on this line")
-    colour = _has_colour(sys.stdout, arguments)
-    _write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
+    colour = streams.has_colour(sys.stdout, arguments)
+    streams.write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
     return CLEAN
 
 
@@ -307,7 +300,7 @@ def _clean(arguments: argparse.Namespace) -> int:
 
     told = clean_cache(arguments.cache_dir, configuration_of(arguments))
     if not arguments.quiet:
-        _write(told, sys.stdout)
+        streams.write(told, sys.stdout)
     return CLEAN
 
 
@@ -324,7 +317,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
     """Read every file, and hand those that may hold a candidate to the analysis, which else is not even imported."""
     configuration = configuration_of(arguments)
     for code in configuration.settings_in("").selected_in_vain():
-        _write(f"tonumpy: warning: {code} is a preview rule: it needs `--preview`\n", sys.stderr)
+        streams.write(f"tonumpy: warning: {code} is a preview rule: it needs `--preview`\n", sys.stderr)
     observed = configuration.settings_in("").observed
     if observed:
         from tonumpy.observed.record import read_record  # only where there is one: start-up
@@ -370,7 +363,7 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
     found = find_files(paths, configuration)
     found = found.with_nothing_told(paths, as_warning=getattr(arguments, "exit_zero", False))
     errors += found.errors
-    _write("".join(f"tonumpy: warning: {_visible(warning)}\n" for warning in found.warnings), sys.stderr)
+    streams.write("".join(f"tonumpy: warning: {streams.visible(warning)}\n" for warning in found.warnings), sys.stderr)
     if arguments.command == "fix" and not arguments.diff:
         from tonumpy.frontends.writing import folder_of_target, remove_leftovers  # here for a quick start-up of check
 
@@ -390,7 +383,7 @@ def _told_of(outcomes: Iterable[Outcome], arguments: argparse.Namespace) -> Iter
 
 def _tell(arguments: argparse.Namespace, what: str) -> None:
     if arguments.verbose:
-        _write(f"tonumpy: {_visible(what)}\n", sys.stderr)
+        streams.write(f"tonumpy: {streams.visible(what)}\n", sys.stderr)
 
 
 def candidate_files(

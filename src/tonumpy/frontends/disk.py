@@ -1,4 +1,4 @@
-"""Reads and writes files for the command. What goes wrong names the file."""
+"""Reads files for the command, writes reports and baselines (repaired sources: writing.py). Errors name the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repairs what a run has seen to fail, lets the program run again, and takes back what breaks it."""
+"""`rehearse --fix`: repairs what a run has seen to fail, lets the program run again, takes back what breaks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes repaired files to the disk, each in one step, and tells which could not be written.
+"""Writes repaired sources to the disk, each in one step, and tells which could not be written (reports: disk.py).
 
 What goes wrong with one file is a SourceError that names it, and the others are still written.
 """

@@ -13,7 +13,7 @@ from tonumpy.config import ConfigError
 from tonumpy.findings import Observed
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.observed.sighting import Held, Sighting, Spot
-from tonumpy.text.reading import read_regular
+from tonumpy.own_files import is_own, read_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,20 +75,12 @@ def folder_of(path: str) -> str:
 
 def read_record(path: str) -> Record:
     """ConfigError where there is none, or it is not what we write."""
-    try:
-        data = read_regular(path)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    return _parsed(path, data)
+    return read_own(path, _parsed)
 
 
 def is_record(data: bytes) -> bool:
     """Whether they are what we write."""
-    try:
-        _parsed("", data)
-    except ConfigError:
-        return False
-    return True
+    return is_own(data, _parsed)
 
 
 def _parsed(path: str, data: bytes) -> Record:

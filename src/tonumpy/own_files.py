@@ -1,0 +1,31 @@
+"""Reads and recognises files that tonumpy itself has written: bytes to what a parser makes of them."""
+
+from __future__ import annotations
+
+from tonumpy.config import ConfigError
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.reading import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    _T = TypeVar("_T")
+
+
+def read_own(path: str, parsed: Callable[[str, bytes], _T], advice: str = "") -> _T:
+    """ConfigError where there is no file, with the advice, or it is not what we write, as `parsed` tells."""
+    try:
+        data = read_regular(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}{advice}") from error
+    return parsed(path, data)
+
+
+def is_own(data: bytes, parsed: Callable[[str, bytes], object]) -> bool:
+    """Whether they are what we write."""
+    try:
+        parsed("", data)
+    except ConfigError:
+        return False
+    return True
