@@ -226,6 +226,11 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def without_words(page: str) -> str:
+    """Builds of torch say the same errors in other words."""
+    return re.sub(r"(?m)^(\|.*\| `\w+): .*` \|$", r"\1` |", page)
+
+
 def table() -> str:
     """Autograd counts devices when it first goes backward, so the CPU has a process of its own."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -274,7 +279,7 @@ def main() -> int:
     page = PAGE.read_text("utf-8")
     written = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: found, page, flags=re.DOTALL)
     if "--check" in sys.argv:
-        return int(written != page)
+        return int(without_words(written) != without_words(page))
     PAGE.write_text(written, "utf-8")
     return 0
 

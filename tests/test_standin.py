@@ -191,7 +191,7 @@ BROKEN = """
     import sys
     import warnings
     import torch
-    from tonumpy.rehearsal.standin import conversions, kernels, mixing, moves, sparse
+    from tonumpy.rehearsal.standin import conversions, kernels, mixing, moves, sparse, storages
 
     if sys.argv[1] == "errors":
         warnings.simplefilter("error")
@@ -220,7 +220,14 @@ BROKEN = """
         breaks(conversions, "repaired", lambda: x.numpy())
     except TypeError as error:
         print(str(error)[:20])
-    print(torch.compile(net) is net)
+    breaks(kernels, "_hosts", lambda: torch.full((2,), 5.0, device="cuda").tolist())
+    breaks(kernels, "_hosts", lambda: (host.to("cuda").tolist(), host.cuda().tolist()))
+    breaks(storages, "_tensor", lambda: x.untyped_storage().clone().nbytes())
+    try:
+        torch.full((-2,), 5.0, device="cuda")
+    except RuntimeError as error:
+        print(str(error)[:40])
+    print(torch.compile(net)._orig_mod is net)
 """
 BROKEN_SAYS = """\
 [2.0, 2.0]
@@ -231,8 +238,13 @@ torch.Size([2])
 [1.0, 1.0]
 [1.0, 1.0]
 can't convert cuda:0
+[5.0, 5.0]
+([1.0, 1.0], [1.0, 1.0])
+8
+Trying to create tensor with negative di
 True
 """
+OF_TORCH = ("torch.full:", "Tensor.to:", "Tensor.cuda:", "UntypedStorage.clone:")
 NAMES = ("aten.add.Tensor:", "aten.mul.out:", "aten.sub_.Tensor:", "Tensor.data:", " mul:", "aten::div.Tensor:")
 
 
@@ -241,7 +253,7 @@ NAMES = ("aten.add.Tensor:", "aten.mul.out:", "aten.sub_.Tensor:", "Tensor.data:
 def test_an_error_of_the_stand_in_ends_no_program(tmp_path: Path, warnings: str) -> None:
     done = run(BROKEN, tmp_path, warnings)
     assert (done.code, done.output) == (0, BROKEN_SAYS), done.errors
-    for name in (*NAMES, "Tensor.numpy: this", "Tensor.numpy: it cannot", "torch.compile:"):
+    for name in (*NAMES, *OF_TORCH, "Tensor.numpy: this", "Tensor.numpy: it cannot", "torch.compile:"):
         assert name in done.errors, name
 
 

@@ -22,6 +22,7 @@ from tonumpy.rehearsal.standin import (
     registration,
     sparse,
     storages,
+    torchscript,
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
@@ -64,7 +65,8 @@ def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[
         autocast.patch(patches, device)
         device_module.patch(patches, names)
         factories.patch(patches, names)
-        compilers.patch(patches)
+        compilers.patch(patches, names)
+        torchscript.patch(patches, names.kind, names.inner)
         sparse.patch(patches, names.device, names.inner)
         mixing = Mixing(observer, stacks, names, handlers, stop=stop)
         mixing.patch(patches)

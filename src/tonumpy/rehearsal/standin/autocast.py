@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.rehearsal.standin import torchscript
+
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
 
@@ -16,7 +18,9 @@ _FUNCTIONS = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype
 def patch(patches: Patches, kind: str) -> None:
     """Redirect autocast until `patches` are restored."""
     for name in _FUNCTIONS:
-        patches.replace(torch, name, _redirected(getattr(torch, name), kind))
+        redirected = _redirected(getattr(torch, name), kind)
+        torchscript.know(patches, redirected, getattr(torch, name))
+        patches.replace(torch, name, redirected)
     is_available = torch._C._is_autocast_available
 
     def is_autocast_available(device_type: str) -> bool:

@@ -12,23 +12,59 @@ from tonumpy.rehearsal.standin.memory import INNER
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.names import Names
     from tonumpy.rehearsal.standin.patches import Patches
 
 
-def patch(patches: Patches) -> None:
+def patch(patches: Patches, names: Names) -> None:
     """Make them work until `patches` are restored."""
-    patches.replace(torch, "compile", _compile)
+    patches.replace(torch, "compile", _Compile())
+    _run_eagerly(patches)
     patches.replace(torch.nn.parallel.scatter_gather, "Scatter", _Scatter)
+    _without_nested_memory(patches, names)
     _without_fast_path(patches)
     _without_fusion(patches)
 
 
-def _compile(model: Any = None, **options: Any) -> Any:
-    """`torch.compile`, which leaves everything as it is."""
-    if model is None:
-        return lambda given: _compile(given, **options)
-    warn("torch.compile: on a stand-in accelerator the code runs as it is")
-    return model
+def _without_nested_memory(patches: Patches, names: Names) -> None:
+    """A nested tensor that is no jagged one holds all its parts in a memory which only known devices have."""
+    make = torch.nested.nested_tensor
+
+    def nested_tensor(tensor_list: Any, **options: Any) -> Any:
+        layout = options.get("layout")
+        if layout in (None, torch.strided) and names.inner(options.get("device")) == INNER:
+            warn("torch.nested.nested_tensor: it stays on the CPU, and with layout=torch.jagged it does not")
+            hosts = [each.cpu() if isinstance(each, torch.Tensor) else each for each in tensor_list]
+            return make(hosts, **(options | {"device": "cpu"}))
+        return make(tensor_list, **options)
+
+    patches.replace(torch.nested, "nested_tensor", nested_tensor)
+
+
+class _Compile:
+    """`torch.compile`, whose results run as they are."""
+
+    def __init__(self) -> None:
+        self._is_said = False
+
+    def __call__(self, model: Any = None, **options: Any) -> Any:
+        """Torch's own wrapper of it, in which nothing is compiled."""
+        if model is None:
+            return lambda given: self(given, **options)
+        if not self._is_said:
+            self._is_said = True
+            warn("torch.compile: on a stand-in accelerator the code runs as it is")
+        if not hasattr(torch.compiler, "set_stance"):  # before torch 2.6
+            return model
+        return torch._dynamo.optimize("eager")(model)
+
+
+def _run_eagerly(patches: Patches) -> None:
+    """Let what is compiled run as it is."""
+    set_stance = getattr(torch.compiler, "set_stance", None)
+    if set_stance is not None:
+        eager = set_stance("force_eager")
+        patches.on_exit(lambda: eager.__exit__(None, None, None))
 
 
 class _Scatter:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.rehearsal.standin import graphs, libraries
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -32,6 +34,8 @@ _FALSE = "_is_in_bad_fork can_device_access_peer is_current_stream_capturing".sp
 
 class Stream:
     """A stream that has always finished."""
+
+    device: Any = None  # set to the stand-in below
 
     def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
         del device, options
@@ -70,6 +74,8 @@ class Stream:
 
 class Event:
     """A moment."""
+
+    device: Any = None  # set to the stand-in below
 
     def __init__(self, enable_timing: bool = False, **options: Any) -> None:
         del enable_timing, options
@@ -129,8 +135,11 @@ def answers(names: Names) -> dict[str, Any]:
         "get_arch_list": [],
         "mem_get_info": (_MEMORY, _MEMORY),
         "recommended_max_memory": _MEMORY,
-        "memory_stats": {},
         "memory_snapshot": [],
+        "_snapshot": {"segments": [], "device_traces": []},
+        "_dump_snapshot": None,
+        "memory_stats_as_nested_dict": {},
+        "host_memory_stats": {},
         "memory_summary": "",
         "get_allocator_backend": "native",
         "list_gpu_processes": "",
@@ -150,6 +159,7 @@ def answers(names: Names) -> dict[str, Any]:
         "default_stream": stream,
     }
     found.update({name: _constant(name, value) for name, value in values.items()})
+    found["memory_stats"] = libraries.memory_stats
     found["get_amp_supported_dtype"] = lambda: [torch.float16, torch.bfloat16]
     found["get_rng_state"] = lambda device=names.device: torch.get_rng_state()  # noqa: ARG005
     found["get_rng_state_all"] = lambda: [torch.get_rng_state()]
@@ -159,6 +169,8 @@ def answers(names: Names) -> dict[str, Any]:
 
 def patch(patches: Patches, names: Names) -> None:
     """Make the module of the device and `torch.accelerator` speak of one device until `patches` are restored."""
+    for kind in (Stream, Event):
+        patches.replace(kind, "device", names.device)
     found = answers(names)
     module = getattr(torch, names.kind, None)
     if module is None:
@@ -176,6 +188,13 @@ def patch(patches: Patches, names: Names) -> None:
         patches.replace(module, "default_generators", (torch.default_generator,))
     if hasattr(module, "nvtx"):  # marks for a profiler of the device
         patches.replace(module.nvtx, "_nvtx", _Marks())
+    if names.kind == "cuda":
+        libraries.patch(patches)
+        graphs.patch(patches)
+    if names.kind != "mps":
+        for name, kind in (("Stream", Stream), ("Event", Event)):
+            if hasattr(torch, name):
+                patches.replace(torch, name, kind)
     _patch_backends(patches, names)
     _patch_accelerator(patches, names, found)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.utils._device
 
+from tonumpy.rehearsal.standin import torchscript
+from tonumpy.rehearsal.standin.falling_back import falling_back
 from tonumpy.rehearsal.standin.memory import INNER
 
 if TYPE_CHECKING:
@@ -30,7 +32,10 @@ def patch(patches: Patches, names: Names) -> None:
     pinned = _Pinned()
     for name in _FUNCTIONS:
         if hasattr(torch, name):
-            patches.replace(torch, name, _factory(getattr(torch, name), names, pinned))
+            old = getattr(torch, name)
+            made = falling_back(f"torch.{name}", _factory(old, names, pinned), old, names.inner)
+            torchscript.know(patches, made, old)
+            patches.replace(torch, name, made)
     patches.replace(torch, "Generator", _generator(names))
     patches.replace(Tensor, "pin_memory", pinned.pin)
     patches.replace(Tensor, "is_pinned", pinned.is_pinned)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin.conversions import event
+from tonumpy.rehearsal.standin.falling_back import REFUSAL
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ class Mixing:
         self._handlers = handlers
         self._observer = observer
         self._stacks = stacks
-        self._message = (
-            f"Expected all tensors to be on the same device, but found at least two devices, {names.device} and cpu!"
-        )
+        self._message = f"{REFUSAL}{names.device} and cpu!"
         self._stop = stop
         self._compared = threading.local()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -58,8 +59,24 @@ def _exchange(tensor: Any, value: Any) -> None:
         tensor.grad = None
         new.requires_grad_()
     torch._C._swap_tensor_impl(tensor, new)
+    if is_leaf_of_grad:
+        _pass_on(new, tensor)
     if grad is not None:
         tensor.grad = grad.to(_device_of(tensor))
+
+
+def _pass_on(old: Any, tensor: Any) -> None:
+    """A graph that stands already leads to what the tensor was: the gradient that comes there is the tensor's."""
+    reference = weakref.ref(tensor)
+
+    def pass_on(found: Any) -> None:
+        now = reference()
+        if now is not None and found.grad is not None:
+            grad = found.grad.to(_device_of(now))
+            now.grad = grad if now.grad is None else now.grad + grad
+            found.grad = None
+
+    old.register_post_accumulate_grad_hook(pass_on)
 
 
 def _device_of(tensor: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin import sparse
+from tonumpy.rehearsal.standin.falling_back import falling_back
 from tonumpy.rehearsal.standin.memory import INNER
 
 if TYPE_CHECKING:
@@ -131,21 +132,25 @@ class Names:
         old_new = _Base.new
 
         def new(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return _new(self, *args) if self.is_maia else old_new(self, *args, **kwargs)
+            is_plain = self.is_maia and self.layout is torch.strided
+            return _new(self, *args) if is_plain else old_new(self, *args, **kwargs)
 
         patches.replace(Tensor, "device", property(device))
         patches.replace(Tensor, f"is_{kind}", property(is_kind))
-        for name, function in (
-            ("to", to_),
-            (kind, move),
-            ("type", type_),
-            ("record_stream", record_stream),
-            ("new_tensor", new_tensor),
-            ("new", new),
-        ):
+        methods: dict[str, Any] = {"to": to_, kind: move, "type": type_, "record_stream": record_stream}
+        self._put(patches, methods | {"new_tensor": new_tensor, "new": new})
+
+    def _put(self, patches: Patches, methods: dict[str, Any]) -> None:
+        in_place: list[Any] = []
+        for name, function in methods.items():
             function.__name__ = name
             function.__qualname__ = f"Tensor.{name}"
-            patches.replace(Tensor, name, function)
+            old = _Base.clone if name == self.kind else getattr(_Base, name, None) or getattr(Tensor, name)
+            put = falling_back(f"Tensor.{name}", function, old, self.inner)
+            patches.replace(Tensor, name, put)
+            in_place.append(put)
+        lazy = torch.nn.UninitializedParameter.__mro__[1]  # it lets no other methods pass
+        patches.replace(lazy, "_allowed_methods", [*lazy._allowed_methods, *in_place])
 
 
 def _new(tensor: Any, *args: Any) -> Any:

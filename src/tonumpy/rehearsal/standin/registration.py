@@ -16,6 +16,8 @@ _COMPOSED = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctiona
 
 # They give what they are given, or part of it, and their schemas do not say so.
 _GIVES_ITS_ARGUMENT = frozenset({"aten::_unsafe_view", "aten::lift", "aten::_reshape_copy", "aten::_lazy_clone"})
+# They call others that torch.jit.trace records in their place.
+_IS_TRACED_INSIDE = frozenset({"aten::convolution"})
 
 
 def register(patches: Patches, key: str, mixed: kernels.Mixed) -> None:
@@ -65,7 +67,7 @@ def _kernel(name: str, op: Any, mixed: kernels.Mixed) -> kernels.Kernel | None:
     is_for_host = _has(name, "CPU")
     if not is_for_host and not any(_has(name, key) for key in _COMPOSED):
         return None
-    if name in _GIVES_ITS_ARGUMENT:
+    if name in _GIVES_ITS_ARGUMENT or name in _IS_TRACED_INSIDE:
         return None
     if _is_view(op) or torch.Tag.inplace_view in op.tags:
         return kernels.as_is(op) if is_for_host else None

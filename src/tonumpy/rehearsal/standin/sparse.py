@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.rehearsal.standin import torchscript
 from tonumpy.rehearsal.standin.memory import INNER, to_host
 from tonumpy.rehearsal.standin.warning import warn
 
@@ -78,7 +79,9 @@ def patch(patches: Patches, seen: Any, inner: Callable[[Any], Any]) -> None:
         checks.disable()  # they are, and torch would warn that nobody has said so
     patches.replace(SparseTensor, "device", property(lambda self: seen))  # noqa: ARG005
     for name in _FACTORIES:
-        patches.replace(torch, name, _factory(getattr(torch, name), inner))
+        made = _factory(getattr(torch, name), inner)
+        torchscript.know(patches, made, getattr(torch, name))
+        patches.replace(torch, name, made)
     for name in _METHODS:
         if hasattr(Tensor, name):
             patches.replace(Tensor, name, _method(getattr(Tensor, name)))

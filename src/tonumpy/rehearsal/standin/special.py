@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin import kernels
+from tonumpy.rehearsal.standin import kernels, sparse
 from tonumpy.rehearsal.standin.memory import to_device, to_host
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> Any:
 def _embedding_sparse_backward(
     grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Any:
-    """There is no sparse gradient of a tensor of the stand-in: it is dense."""
-    return torch.ops.aten.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+    """A sparse one, which is of a subclass here."""
+    sparse_backward = torch.ops.aten.embedding_sparse_backward
+    made = sparse_backward(to_host(grad), to_host(indices), num_weights, padding_idx, scale_grad_by_freq)
+    return sparse.wrapped(made)
 
 
 def _widened(product: Any) -> Kernel:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.rehearsal.standin.falling_back import falling_back
 from tonumpy.rehearsal.standin.memory import INNER
+from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.names import Names
@@ -42,12 +44,28 @@ def patch(patches: Patches, names: Names) -> None:
             return move(self)
         return self if wanted == device_of(self) else torch._utils._to(self, wanted, non_blocking)
 
+    resize, nbytes, shrunk = Storage.resize_, Storage.nbytes, dict[int, int]()
+
+    def resize_(self: Any, size: int) -> Any:
+        if device_of(self).type != "maia":
+            return resize(self, size)
+        if size > nbytes(self):
+            warn("UntypedStorage.resize_: on a stand-in accelerator memory does not grow, and stays as it is")
+        shrunk[self._cdata] = min(size, nbytes(self))  # the memory is kept, as tensors go on to lie there
+        return self
+
+    def nbytes_(self: Any) -> int:
+        return shrunk.get(self._cdata, int(nbytes(self))) if device_of(self).type == "maia" else int(nbytes(self))
+
     patches.replace(Storage, "device", property(device))
     patches.replace(Storage, f"is_{kind}", property(is_kind))
-    for name, function in (("clone", clone_), (kind, move), ("to", to)):
+    methods: dict[str, Any] = {"clone": clone_, kind: move, "to": to, "resize_": resize_}
+    methods |= {"nbytes": nbytes_, "size": nbytes_}
+    for name, function in methods.items():
         function.__name__ = name
         function.__qualname__ = f"UntypedStorage.{name}"
-        patches.replace(Storage, name, function)
+        old = getattr(Storage, "clone" if name == kind else name)
+        patches.replace(Storage, name, falling_back(function.__qualname__, function, old, names.inner))
 
 
 def _tensor(storage: Any, device: Any) -> Any:
