@@ -37,6 +37,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     believed,
+    dtype_of,
     left_open,
     stronger,
     tensor_facts,
@@ -407,7 +408,7 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
     if result is None:
         return fresh(Reason.of_method(name), frame, arguments)
     if isinstance(result, Tensor):
-        speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None
+        speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None or _is_cast(name, arguments)
         if (name == "cpu" and not frame.module.frameworks.speaks_of_torch) or (
             name in ("cpu", "cuda", "detach") and frame.module.frameworks.hands_out_wrappers
         ):
@@ -420,6 +421,12 @@ def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argumen
         facts = result.on_cpu, result.requires_grad
         return Unknown(reason, *facts, evidence=result.evidence, sent=result.sent, learns=result.learns)
     return result
+
+
+def _is_cast(method: str, arguments: Arguments) -> bool:
+    """`x.to(torch.bfloat16)`, `x.to(device, torch.half)`, `x.type(torch.long)`: to a dtype of torch."""
+    given = (*arguments.positional[:2], arguments.named_value("dtype"))
+    return method in ("to", "type") and any(dtype_of(each) is not None for each in given)
 
 
 def _is_of_text(arguments: Arguments) -> bool:
