@@ -7,7 +7,7 @@ import ast
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.index.bindings import path_of
-from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.inference.knowledge.chains import Chain, chain_of
 from tonumpy.inference.knowledge.scipy_optimizers import OPTIMIZERS
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
@@ -111,6 +111,8 @@ def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | Non
                 found = made_of(site, spelt(function), node, facts, seen, evidence_in(given))
                 keeps_value = consumer.keeps_value and facts.is_sole and not refusal.error
                 found = found._replace(never=refusal.error, takes_arrays=refusal.takes_arrays)
+                if of_items and isinstance(node, ast.Attribute):
+                    found = found._replace(chain=Chain(()))  # `meter.data`, a list that is no tensor's
                 yield found._replace(of_items=of_items, keeps_value=keeps_value)
 
 

@@ -53,6 +53,11 @@ def kept_names(function: FunctionNode) -> frozenset[str]:
     return frozenset(name for name in found if name is not None)
 
 
+def makes_function(function: FunctionNode | ast.Lambda) -> bool:
+    """Whether there is a function or lambda within it, which it may give."""
+    return any(isinstance(each, (*FUNCTIONS, ast.Lambda)) for each in walk(function) if each is not function)
+
+
 def is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
     """`x.requires_grad_`, a method of tensors that changes its tensor."""
     return isinstance(function, ast.Attribute) and function.attr.endswith("_") and not function.attr.endswith("__")

@@ -219,6 +219,30 @@ def writers_of(module: Module, node: ast.ClassDef, name: str) -> Writers:
     )
 
 
+def tellers_of(module: Module, node: ast.ClassDef, name: str) -> list[tuple[FunctionNode, frozenset[str]]]:
+    """The methods of the class that give something to a method of what an attribute of `self` holds, for its effect,
+    each with the names of those: `self.meter.record(loss)`, `self.meters[key].record(loss)`. In the order of their
+    names."""
+    rows = module.text.rows_with_name(name)
+    functions = sorted(spanning(module.derived(_functions_in_order, node), rows), key=lambda each: each.name)
+    found = [(each, frozenset(_told(each, name))) for each in functions]
+    return [(each, methods) for each, methods in found if methods]
+
+
+def _told(method: FunctionNode, name: str) -> Iterator[str]:
+    owner = owner_name(method)
+    for statement in statements_of(method.body):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        held = call.func.value
+        while isinstance(held, ast.Subscript):
+            held = held.value
+        is_meant = isinstance(held, ast.Attribute) and held.attr == name and is_name(held.value, owner)
+        if is_meant and (call.args or call.keywords):
+            yield call.func.attr
+
+
 def _functions_in_order(node: ast.ClassDef) -> list[FunctionNode]:
     return sorted(members_defined(node).functions, key=first_row)
 

@@ -12,12 +12,16 @@ from tonumpy.text.names import last_name
 from tonumpy.text.syntax import SCOPES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
 
-_TROUBLE = r"Parameter\(|requires_grad\b|\.(?:to|cuda)\(|device=|\b(?:model|net|network)\("
+_TROUBLE = re.compile(
+    r"Parameter\(|requires_grad\b|\.(?:to|cuda)\(|device=|(?:\b|_)(?:model|net|network|policy|encoder)\(|parameters\(|\.weight\b"
+)
+_CALLED = re.compile(r"(\w+)\(")
 _ASKING = frozenset(("isinstance", "issubclass"))
 
 
@@ -62,4 +66,15 @@ def may_give_trouble(module: Module, place: Reference) -> bool:
     text = module.source.text if isinstance(scope, ast.Module) else module.text.of(scope)
     names = sorted({name for each in given for name in names_in(each)})
     lines = re.findall(rf"^.*\b(?:{'|'.join(names)})\b.*$", text, re.MULTILINE) if names else []
-    return any(re.search(_TROUBLE, line) for line in (*lines, ast.unparse(place.call)))
+    lines.append(ast.unparse(place.call))
+    if any(map(_TROUBLE.search, lines)):
+        return True
+    called = {name for line in lines for name in _CALLED.findall(line)}
+    return any(_TROUBLE.search(body) for name in sorted(called) for body in _bodies(module.source.text, name))
+
+
+def _bodies(text: str, name: str) -> Iterator[str]:
+    """The texts of the functions of a name in a module, each up to the next function: `action = agent.act(state)`."""
+    for match in re.finditer(rf"\bdef {name}\(", text):
+        end = text.find("def ", match.end())
+        yield text[match.end() : end if end != -1 else len(text)]

@@ -20,6 +20,7 @@ from tonumpy.inference.index.changes import (
     hand_up,
     is_in_place,
     lambdas_among,
+    makes_function,
     mutated_names,
     touched_in,
 )
@@ -245,6 +246,7 @@ def _given_as_they_are(call: ast.Call) -> Iterator[str]:
 def _closures_in(body: list[ast.stmt]) -> Closures | None:
     changes: dict[str, frozenset[str]] = {}
     read: dict[str, set[str]] = {}
+    makers: set[str] = set()  # of functions
     statements = list(statements_of(body))
     function: FunctionNode | ast.Lambda
     for statement in statements:
@@ -257,6 +259,7 @@ def _closures_in(body: list[ast.stmt]) -> Closures | None:
         else:
             continue
         changes[name] = changes.get(name, _NONE) | changed_outside(function)
+        makers.update((name,) if makes_function(function) else ())
         read.setdefault(name, set()).update(names_in(function))
     hand_up(changes, read)
     changes = {name: changed for name, changed in changes.items() if changed}
@@ -265,12 +268,12 @@ def _closures_in(body: list[ast.stmt]) -> Closures | None:
     for statement in statements:
         if isinstance(statement, _SCOPES_AND_LAMBDAS):
             continue
-        called: set[int] = set()
+        called: dict[int, ast.Call] = {}  # by the id of the function
         nodes = [node for expression in own_expressions(statement) for node in walk(expression)]
         lambdas = lambdas_among(nodes)
         for node in nodes:
             if isinstance(node, ast.Call):
-                called.add(id(node.func))
+                called[id(node.func)] = node
             if isinstance(node, ast.Lambda):
                 names, touched = lambdas[id(node)]
                 changed = frozenset(touched).difference(parameter_names(node.args))
@@ -282,8 +285,9 @@ def _closures_in(body: list[ast.stmt]) -> Closures | None:
                 continue
             if changed and not is_bound:
                 at.setdefault(id(statement), set()).update(changed)
-                if id(node) not in called:
-                    given_away.setdefault(id(statement), []).append(node)
+                given = called.get(id(node), node)
+                if given is node or root_name(node) in makers:  # what a call of it gives may be an inner function
+                    given_away.setdefault(id(statement), []).append(given)
     if not at:
         return None
     return Closures(changes, {statement: frozenset(names) for statement, names in at.items()}, given_away)
@@ -293,9 +297,10 @@ def changed_outside(function: FunctionNode | ast.Lambda) -> frozenset[str]:
     """The variables of the functions around a function that it puts something into or changes in place."""
     if isinstance(function, ast.Lambda):
         return frozenset(touched_in(function.body, {})).difference(parameter_names(function.args))
-    # Not by `flow_of_node`, which asks what the functions in this one change, and those in them, for each anew.
+    # Not by `flow_of_node`, which asks what the functions in this one change for each anew.
     own = flow_of(function.body, parameter_names(function.args), is_function=False, enters_definitions=False)
-    return mutated_names(function) - own.local_names
+    inner = [each for each in statements_of(function.body) if isinstance(each, FUNCTIONS)]
+    return mutated_names(function).union(*map(changed_outside, inner)) - own.local_names
 
 
 def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:

@@ -161,6 +161,7 @@ class Instance(NamedTuple):
     `written` are the attributes that somebody else than its class has assigned: the class does not tell of these.
     `real` is the object itself where `super()` looks at it as one of a base: its methods work on that.
     `is_moved`: it is no module, and a method of its own called `to` or `cuda` has been called on it.
+    `received`: the attributes into which its methods have put what may raise, called on it in sight, and what that is.
     """
 
     cls: Class
@@ -173,6 +174,7 @@ class Instance(NamedTuple):
     evidence: AllEvidence = PROVED
     is_moved: bool = False
     sent: Sent = Sent.NOWHERE  # a module, on one path at least
+    received: tuple[tuple[str, Value], ...] = ()
 
 
 class LibraryObject(NamedTuple):

@@ -26,16 +26,18 @@ from tonumpy.inference.lattice.values import (
     Plain,
     Sequence,
     Tensor,
+    Union,
     Unknown,
     Value,
     is_number,
+    mapped,
     unsent,
 )
 from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.summaries.attribute_writes import AttributeWrites
 from tonumpy.inference.summaries.classes import written_by_functions_in
 from tonumpy.inference.summaries.data_classes import default_of_field, fields_taken
-from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer import libraries, receiving
 from tonumpy.inference.transfer.beliefs import learnt_from_name
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import attribute_of, settle
@@ -106,7 +108,18 @@ class Attributes:
             if "classmethod" in decorators:
                 return BoundMethod(function, cls)
             return BoundMethod(function, instance)
-        return self._analysis.classes.inner_class(cls, name) or self._written(instance, name)
+        return self._analysis.classes.inner_class(cls, name) or self._held(instance, name)
+
+    def _held(self, instance: Instance, name: str) -> Value:
+        """What stands in an attribute: what its class says of it, and what its methods have put there in sight."""
+        if not instance.received:
+            return self._written(instance, name)
+        value = self._written(instance._replace(received=()), name)
+        received = dict(instance.received).get(name)
+        if received is None:
+            return value
+        is_made_in_sight = instance.arguments is not None
+        return join(_without_what_is_not_given(value, is_held=False) if is_made_in_sight else value, received)
 
     def _written(self, instance: Instance, name: str) -> Value:
         key = _key(instance, name)
@@ -227,6 +240,10 @@ class Attributes:
             writers += fillers
         if any(map(_may_get_grad, found)):
             writers += [each for each in changers if each not in writers]
+        receivers = [each.cls for value in found for each in receiving.receivers_in(value)]
+        receivers = [each for each in receivers if not self._analysis.kinds.is_module(each)]
+        tellers = self._analysis.classes.tellers_of(instance.cls, name, receivers) if receivers else ()
+        writers += [each for each in tellers if each not in writers]
         if not writers:
             return assigned
         self._attributes[_key(instance, name)] = assigned  # what the methods find there
@@ -269,6 +286,15 @@ class Attributes:
             )
             known = self._fields[cls] = {name: place for place, name in enumerate(names)}
         return known
+
+
+def _without_what_is_not_given(value: Value, *, is_held: bool = True) -> Value:
+    """A container without what a caller gives who is not in sight: the object is made where its methods are called."""
+    if isinstance(value, Unknown):
+        return NOTHING if is_held and value.reason is Reason.PARAMETER else value
+    if isinstance(value, Union):
+        return join_all(_without_what_is_not_given(each, is_held=is_held) for each in value.members)
+    return mapped(value, _without_what_is_not_given)
 
 
 def _may_get_grad(value: Value) -> bool:

@@ -19,7 +19,6 @@ from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.knowledge.scipy_optimizers import is_optimizer
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
-from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -38,7 +37,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.elsewhere import calls_in_repository
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
 from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight, is_called_in_its_module, keeps_calls_in_sight
-from tonumpy.inference.summaries.spoken_for import is_detached, is_free, only_what_is_detached
+from tonumpy.inference.summaries.spoken_for import given_by_all, is_detached, is_free, only_what_is_detached
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import qualified_name
@@ -72,7 +71,7 @@ def _left_out(module: Module, node: FunctionNode, bound: str, what: str) -> Entr
 class _Joined(NamedTuple):
     """What the calls of a function give, so far."""
 
-    arguments: dict[str, Value]
+    arguments: dict[str, list[Value]]  # what each gives a parameter
     modes: list[Fact]
     autocasts: list[Value]
     evidence: list[AllEvidence]  # of the modes
@@ -85,7 +84,7 @@ class _Joined(NamedTuple):
         evidence: AllEvidence = PROVED,
     ) -> None:
         for name, value in given.items():
-            self.arguments[name] = join(self.arguments[name], value) if name in self.arguments else value
+            self.arguments.setdefault(name, []).append(value)
         self.modes.append(mode)
         if autocast is not None:
             self.autocasts.append(autocast)
@@ -236,7 +235,8 @@ class Callers:
         for other in joined.modes[1:]:
             mode = join_fact(mode, other)
         autocast = joined.autocasts[0] if len(set(joined.autocasts)) == 1 else NOTHING
-        return Entry(joined.arguments, mode, autocast, joined_of(joined.evidence))
+        arguments = {name: given_by_all(values) for name, values in joined.arguments.items()}
+        return Entry(arguments, mode, autocast, joined_of(joined.evidence))
 
     def _add_calls(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     BoundMethod,
@@ -29,11 +29,24 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Sequence as Items
 
     from tonumpy.inference.lattice.evidence import Basis
 
 
 _CALLED = (Function, BoundMethod)
+
+
+def given_by_all(values: Items[Value]) -> Value:
+    """What several calls give a parameter. Where one gives a tensor that raises there, those that give an array do not
+    make it good: `env.step(action.numpy())` and `env.step(action)`."""
+    if len(values) > 1 and any(map(_is_tensor_in_trouble, values)):
+        values = [each for each in values if not isinstance(each, Plain)] or values
+    return join_all(values)
+
+
+def _is_tensor_in_trouble(value: Value) -> bool:
+    return isinstance(value, Tensor) and (value.on_cpu is False or bool(value.sent) or do_learn((value,)))
 
 
 def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basis: Basis | None) -> Entry:

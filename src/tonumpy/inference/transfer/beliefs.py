@@ -251,9 +251,12 @@ def item_of_dataset(value: Value, where: Where) -> Value:
 
 def _given(value: Value, basis: Basis | None) -> Value:
     if isinstance(value, Tensor):
-        return believed(value, basis, on_cpu=None if value.sent else True, requires_grad=False)
+        # What a model makes in `__getitem__`, or sends somewhere, is seen to be no data.
+        on_cpu, requires_grad = None if value.sent else True, None if value.learns else False
+        return believed(value, basis, on_cpu=on_cpu, requires_grad=requires_grad)
     if isinstance(value, Unknown):
         is_obscure = value.on_cpu is not False and value.requires_grad is not True and value.reason is not Reason.SENT
+        is_obscure = is_obscure and not value.sent and not value.learns
         if not is_obscure or basis is None:
             return value
         return believed(value._replace(reason=Reason.ITEM), basis, on_cpu=True, requires_grad=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import (
+    OBJECTS,
     SELF,
     arguments_of,
     defaults_of,
@@ -40,7 +41,7 @@ from tonumpy.inference.lattice.values import (
     mapped,
     same,
 )
-from tonumpy.inference.transfer import argument_mutations, libraries, python_builtins
+from tonumpy.inference.transfer import argument_mutations, libraries, python_builtins, receiving
 from tonumpy.inference.transfer.assignment import assign, change_owner, thaw, thaw_owners
 from tonumpy.inference.transfer.calls import call_method
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -63,6 +64,7 @@ def change_receiver(
         frame.env.forget_keys(path)
     if isinstance(receiver, Instance):
         receiver = _regraded(frame, call.func.value, receiver, path, name)
+        receiver = _received(frame, call.func.value, receiver, path, name, arguments)
     if isinstance(receiver, Union):
         _change_members(frame, call, receiver, path, arguments)
     elif isinstance(receiver, (Sequence, Mapping)):
@@ -135,6 +137,7 @@ def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | N
         elif isinstance(member, Instance):
             grad = frame.analysis.modules.grad_left_by(member, method)
             left = None if grad is member.requires_grad else member._replace(requires_grad=grad)
+            left = receiving.after_call(frame, left or member, method, arguments)
         after.append(member if left is None else left)
     if path is not None:
         frame.env.set(path, held or NOTHING)
@@ -158,6 +161,24 @@ def _regraded(frame: Frame, node: ast.expr, module: Instance, path: str | None, 
     else:
         frame.change_all(path, module, after)
         _change_parts(frame, path, after, "requires_grad_", Arguments((Constant(grad is not False),)))
+    return after
+
+
+def _received(
+    frame: Frame, node: ast.expr, receiver: Instance, path: str | None, method: str, arguments: Arguments
+) -> Instance:
+    """An object once a method of its class has put something into it: `meter.update(loss)`. What its own methods do
+    the class tells of."""
+    if path in OBJECTS:
+        return receiver
+    after = receiving.after_call(frame, receiver, method, arguments)
+    if after is receiver or not isinstance(after, Instance):
+        return receiver
+    if path is None:
+        _store_back(frame, node, path, after)
+        frame.change_others(receiver, after)
+    else:
+        frame.change_all(path, receiver, after)
     return after
 
 
