@@ -64,13 +64,25 @@ def may_give_trouble(module: Module, place: Reference) -> bool:
     scope = place.scopes[-1]
     assert isinstance(scope, (ast.Module, *SCOPES))
     text = module.source.text if isinstance(scope, ast.Module) else module.text.of(scope)
-    names = sorted({name for each in given for name in names_in(each)})
-    lines = re.findall(rf"^.*\b(?:{'|'.join(names)})\b.*$", text, re.MULTILINE) if names else []
+    names = {name for each in given for name in names_in(each)}
+    lines = _lines_with(names, text)
+    made_of = {name for line in lines for name in _made_of(line, names)} - names
+    lines += _lines_with(made_of, text)
     lines.append(ast.unparse(place.call))
     if any(map(_TROUBLE.search, lines)):
         return True
     called = {name for line in lines for name in _CALLED.findall(line)}
     return any(_TROUBLE.search(body) for name in sorted(called) for body in _bodies(module.source.text, name))
+
+
+def _lines_with(names: set[str], text: str) -> list[str]:
+    return re.findall(rf"^.*\b(?:{'|'.join(sorted(names))})\b.*$", text, re.MULTILINE) if names else []
+
+
+def _made_of(line: str, names: set[str]) -> list[str]:
+    """What one of some names is made of in a line: `dist` in `action = dist.sample()`."""
+    target, is_assigned, value = line.partition(" = ")
+    return re.findall(r"\b[a-z_]\w*\b", value) if is_assigned and not names.isdisjoint(target.split()) else []
 
 
 def _bodies(text: str, name: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference.habits import settings_object
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names
+from tonumpy.inference.index.class_bodies import tellers_of
 from tonumpy.inference.index.torch_words import MOVING
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_integral
@@ -44,6 +45,8 @@ from tonumpy.inference.transfer.members import attribute_of, settle
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tonumpy.inference.summaries.analysis import Analysis
 
 _PLACEHOLDERS = (NONE, Sequence((), NOTHING), Mapping((), NOTHING))
@@ -240,16 +243,23 @@ class Attributes:
             writers += fillers
         if any(map(_may_get_grad, found)):
             writers += [each for each in changers if each not in writers]
-        receivers = [each.cls for value in found for each in receiving.receivers_in(value)]
-        receivers = [each for each in receivers if not self._analysis.kinds.is_module(each)]
-        tellers = self._analysis.classes.tellers_of(instance.cls, name, receivers) if receivers else ()
-        writers += [each for each in tellers if each not in writers]
+        writers += [each for each in self._tellers(instance.cls, name, found) if each not in writers]
         if not writers:
             return assigned
         self._attributes[_key(instance, name)] = assigned  # what the methods find there
         self._analysis.unfinished.renew()
         after = (self._writes.left_by(instance, owner, writer, name, found=assigned) for owner, writer in writers)
         return join_all((assigned, *(unless_it_requires_grad(each) if _is_given(each) else each for each in after)))
+
+    def _tellers(self, cls: Class, name: str, found: tuple[Value, ...]) -> Iterator[tuple[Class, FunctionNode]]:
+        """The methods that put something into an object of the repository, or one of several, that it holds."""
+        classes, kinds = self._analysis.classes, self._analysis.kinds
+        held = [each.cls for value in found for each in receiving.receivers_in(value)]
+        held = [each for each in held if not kinds.is_module(each)]
+        for owner in classes.ancestors(cls) if held else ():
+            for teller, methods in owner.module.derived_in(tellers_of, owner.node, name):
+                if any(classes.written_by(each, method) for each in held for method in sorted(methods)):
+                    yield owner, teller
 
     def _field(self, instance: Instance, owner: Class, field: ast.AnnAssign | ast.Assign, name: str) -> Value:
         frame = self._analysis.class_scope(owner)

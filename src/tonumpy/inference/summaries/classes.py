@@ -10,7 +10,6 @@ from tonumpy.inference.index.class_bodies import (
     Members,
     Writers,
     members_defined,
-    tellers_of,
     writers_of,
     writes_of,
     written_within,
@@ -21,7 +20,7 @@ from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.summaries.analysis import Analysis
@@ -46,13 +45,6 @@ class Classes:
 
     def writers_of(self, cls: Class, name: str) -> Writers:
         return cls.module.derived_in(writers_of, cls.node, name)
-
-    def tellers_of(self, cls: Class, name: str, held: Iterable[Class]) -> Iterator[tuple[Class, FunctionNode]]:
-        """The methods that put something into an object of one of some classes, which an attribute holds."""
-        for owner in self.ancestors(cls):
-            for teller, methods in owner.module.derived_in(tellers_of, owner.node, name):
-                if any(self.written_by(each, method) for each in held for method in sorted(methods)):
-                    yield owner, teller
 
     def writers_in_all(self, cls: Class, name: str) -> list[tuple[Class, Writers, Field | None]]:
         """The class and its bases, nearest first, as far as they write an attribute or bind it in their bodies."""

@@ -39,14 +39,12 @@ def _fits(given: Value, promised: Value) -> bool:
     return isinstance(given, Instance) and isinstance(promised, Instance) and given.cls == promised.cls
 
 
-def class_dispatched_on(function: Function) -> ast.expr | None:
-    """The class that `@f.register(cls)` names over a function: what its first argument is."""
+def classes_dispatched_on(function: Function) -> list[ast.expr]:
+    """The classes that `@f.register(cls)` names over a function, one above the other: what its first argument is."""
     node = function.node
-    for decorator in () if isinstance(node, ast.Lambda) else node.decorator_list:
-        registered = registered_for(decorator)
-        if registered is not None and registered[1] is not None and _is_dispatched(function, registered[0]):
-            return registered[1]
-    return None
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    registered = [each for each in map(registered_for, decorators) if each is not None]
+    return [cls for name, cls in registered if cls is not None and _is_dispatched(function, name)]
 
 
 def _is_dispatched(function: Function, name: str) -> bool:

@@ -33,11 +33,12 @@ from tonumpy.inference.lattice.values import (
     with_evidence,
     with_facts_of,
 )
-from tonumpy.inference.summaries.dispatch import class_dispatched_on
+from tonumpy.inference.summaries.dispatch import classes_dispatched_on
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import value_of_annotation
 from tonumpy.inference.transfer.beliefs import kept_as_data, learnt_from_parameter
 from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.inference.transfer.signs import is_output
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -87,9 +88,10 @@ class Parameters:
                 found[name] = Plain("literal")
         first = self._first_parameter(function)
         dispatched = next((each.arg for each in arguments.args if each.arg != first), None)
-        registered = None if dispatched is None else class_dispatched_on(function)
-        if dispatched is not None and registered is not None:
-            found[dispatched] = self.combine_annotation(found[dispatched], self.annotated(frame, registered))
+        registered = [] if dispatched is None else classes_dispatched_on(function)
+        if dispatched is not None and registered:
+            promised = join_all(self.annotated(frame, each) for each in registered)
+            found[dispatched] = self.combine_annotation(found[dispatched], promised)
         if first is not None and function.owner is not None:
             found[first] = self._analysis.modules.while_constructed(Instance(function.owner), function.node)
         samples = next((parameter.arg for parameter in arguments.args if parameter.arg != first), None)
@@ -104,6 +106,12 @@ class Parameters:
             where = frame.at(function.node.lineno)
             basis = where.habit("sample-parameter", f"`{given}` comes from the Dataset that defines this method")
             found[given] = kept_as_data(found[given], basis)
+        if first is not None and self._is_forward(function):
+            found.update(
+                (name, value._replace(learns=True))
+                for name, value in found.items()
+                if isinstance(value, Unknown) and is_output(name)
+            )
         library = libraries.hook_parameters(self._analysis, function)
         for name, value in library.items():
             if name in found:
@@ -126,6 +134,11 @@ class Parameters:
         if not samples or is_called_on_others(module, owner.node, node):
             return []
         return [] if names_other_devices(module.text.of(owner.node)) else samples
+
+    def _is_forward(self, function: Function) -> bool:
+        node, owner = function.node, function.owner
+        is_named = not isinstance(node, ast.Lambda) and node.name == "forward"
+        return is_named and owner is not None and self._analysis.kinds.is_module(owner)
 
     def _first_parameter(self, function: Function) -> str | None:
         """`self` of a method; None for plain functions, static and class methods."""

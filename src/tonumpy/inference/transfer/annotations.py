@@ -122,6 +122,8 @@ def value_of_class(cls: Value) -> Value:
         return Foreign(root)
     if full == "torch.dtype":
         return Plain("dtype")
+    if full.startswith("numbers."):
+        return Plain("number")
     if full.startswith(_PLAIN_ROOTS) or full == "torch.Size":
         return _builtin(short) if full.startswith("builtins.") else Plain(full, 1 if short in _ARRAYS else None)
     if full.startswith(("typing.", "collections.")):

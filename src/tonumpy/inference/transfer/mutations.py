@@ -63,7 +63,6 @@ def change_receiver(
     if path is not None and name in _REPLACES_KEYS:
         frame.env.forget_keys(path)
     if isinstance(receiver, Instance):
-        receiver = _regraded(frame, call.func.value, receiver, path, name)
         receiver = _received(frame, call.func.value, receiver, path, name, arguments)
     if isinstance(receiver, Union):
         _change_members(frame, call, receiver, path, arguments)
@@ -167,8 +166,9 @@ def _regraded(frame: Frame, node: ast.expr, module: Instance, path: str | None, 
 def _received(
     frame: Frame, node: ast.expr, receiver: Instance, path: str | None, method: str, arguments: Arguments
 ) -> Instance:
-    """An object once a method of its class has put something into it: `meter.update(loss)`. What its own methods do
-    the class tells of."""
+    """An object once a method of its class has put something into it (`meter.update(loss)`), frozen or thawed it. What
+    its own methods put there the class tells of."""
+    receiver = _regraded(frame, node, receiver, path, method)
     if path in OBJECTS:
         return receiver
     after = receiving.after_call(frame, receiver, method, arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.values import Instance, LibraryObject, Sent
+from tonumpy.inference.lattice.values import Instance, LibraryObject, Sent, most_sent
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,10 +14,11 @@ _WITH_ITS_OWNER = ("self", "both", "parameters")
 
 
 def sent_with(promise: Promise, owner: Value | None) -> Sent:
-    """Where a module has been sent is what it holds, and what it makes of what it is given."""
+    """Where a module has been sent is what it holds, and what it makes of what it is given; and where the tensors of a
+    distribution have been sent is what it draws."""
     if not isinstance(owner, (Instance, LibraryObject)) or promise.device not in _WITH_ITS_OWNER:
         return Sent.NOWHERE
-    return owner.sent
+    return max(owner.sent, most_sent(made_of(owner)))
 
 
 def made_of(owner: Value | None) -> tuple[Value, ...]:

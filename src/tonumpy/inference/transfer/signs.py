@@ -30,6 +30,7 @@ _DEVICES = frozenset(("device", "dev"))
 _MODELS = frozenset("model net network".split())
 _BEFORE_A_PURPOSE = (["to"], ["for"], ["from"], ["of"])  # `convert_to_network(x)` makes what a network takes
 _LOSSES = re.compile(r"(^|_)(criterion|loss(_(fn|fun|func|function))?)$")
+_OUTPUTS = re.compile(r"(^|_)(outputs?|logits?|preds?|predictions?)$")
 _COUNTS = re.compile(r"^(num|n|is|has)_|(^|_)(size|names?|count|paths?)$")
 
 
@@ -44,6 +45,11 @@ def is_model(name: str) -> bool:
 def counts_or_names(name: str) -> bool:
     """Whether an attribute of this name is a number or a text, of whatever object: `batch.num_graphs`."""
     return _COUNTS.search(name) is not None
+
+
+def is_output(name: str) -> bool:
+    """Whether what a module is given in `forward` is what another has made: in training that requires grad."""
+    return _OUTPUTS.search(name) is not None
 
 
 def made_by_model(result: Value, function: ast.expr, arguments: Arguments, is_function: Callable[[], bool]) -> Value:
