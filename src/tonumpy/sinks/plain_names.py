@@ -15,11 +15,12 @@ from tonumpy.inference.index.bindings import (
     parameters_of,
     root_name,
 )
+from tonumpy.inference.index.changes import mutated_names, touched_in
 from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import statements_of
+from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,8 +74,12 @@ class PlainNames:
                 self._values.setdefault(changed, []).extend(values)
             if changed not in self._libraries and changed != "print":
                 for argument in given:  # what is called for its effect alone may fill what it is given
-                    if isinstance(argument, ast.Name):
-                        self._values.setdefault(argument.id, []).append(None)
+                    names = {argument.id} if isinstance(argument, ast.Name) else _filled_within(argument)
+                    for name in names:
+                        self._values.setdefault(name, []).append(None)
+        elif isinstance(statement, FUNCTIONS) and not self._wants_arrays:
+            for name in _filled_within(statement):
+                self._values.setdefault(name, []).append(None)
         elif isinstance(statement, (ast.Global, ast.Nonlocal)):
             for name in statement.names:
                 self._values.setdefault(name, []).append(None)
@@ -197,6 +202,17 @@ class PlainNames:
         else:
             return False
         return all(self.is_plain(argument, inner) for argument in given)
+
+
+def _filled_within(node: ast.AST) -> set[str]:
+    """The variables around an inner function, or a lambda, into which it may put something, whenever it is called."""
+    found: set[str] = set()
+    for each in walk(node) if isinstance(node, (ast.Lambda, *FUNCTIONS)) else ():
+        if isinstance(each, ast.Lambda):
+            found |= touched_in(each.body, {})
+        elif isinstance(each, FUNCTIONS):
+            found |= mutated_names(each)
+    return found
 
 
 def _annotated(function: ast.FunctionDef | ast.AsyncFunctionDef, classes: tuple[str, ...]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from tonumpy.inference.index.bindings import arguments_of, names_in
+from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.references import class_around, places_that_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
@@ -52,6 +53,20 @@ def _constructions(module: Module, name: str) -> Constructions:
         elif place.passed_to is None or last_name(place.passed_to.func) not in _ASKING:
             are_all = False
     return Constructions(tuple(calls), are_all)
+
+
+def calls_of_objects(module: Module, owner: ast.ClassDef) -> list[Reference]:
+    """The calls of names, and of attributes, under which an object of a class is kept: `stop = EarlyStopping()`, and
+    `stop(loss)`, which means its `__call__`, somewhere else."""
+    return module.derived_of(_calls_of_objects, owner.name)
+
+
+def _calls_of_objects(module: Module, cls: str) -> list[Reference]:
+    made = (each.statement for each in module.derived_of(_constructions, cls).calls)
+    stores = (each for statement in made for each in stores_of(statement) if each.rebinds)
+    names = sorted({name for each in stores if (name := last_name(each.target)) is not None})
+    called = (each for name in names for each in places_that_name(module, name) if each.call is not None)
+    return [each._replace(is_attribute=True) for each in called if not each.is_submitted]
 
 
 def may_give_trouble(module: Module, place: Reference) -> bool:

@@ -7,7 +7,7 @@ import sys
 
 from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import Import, decorator_names, names_read, parameter_names
-from tonumpy.inference.index.constructions import constructed_in, constructions_of, may_give_trouble
+from tonumpy.inference.index.constructions import calls_of_objects, constructed_in, constructions_of, may_give_trouble
 from tonumpy.inference.index.dispatching import dispatcher_of
 from tonumpy.inference.index.references import (
     class_around,
@@ -44,7 +44,7 @@ from tonumpy.text.names import qualified_name
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from collections.abc import Sequence as Items
 
     from tonumpy.facts import Fact
@@ -118,9 +118,11 @@ class Callers:
             entry = self._in_repository(module, scopes, function)
             if entry is not None:
                 return entry
+        owner = class_around(scopes)
+        if owner is not None and node.name == "__call__":
+            return self._of_method(module, function, calls_of_objects(module, owner)[:MAX_CALLS])
         if not are_all_in_sight and not is_called_in_its_module(module, node):
             return OUT_OF_SIGHT
-        owner = class_around(scopes)
         references = references_to(module, scopes)
         passed_on = [reference for reference in references if reference.call is None]
         if len(references) > MAX_CALLS:
@@ -152,10 +154,12 @@ class Callers:
         """What is in trouble of what a method is given where objects are known for its own: `View().draw(x.cuda())`."""
 
         def is_meant(_: Module, receiver: Value) -> bool:
+            objects = [each for each in members(receiver) if isinstance(each, Instance)]
+            if function.node.name == "__call__":  # type: ignore[union-attr]
+                objects += [part for each in objects for part in self._kept_in(each, references)]
             methods = (
                 self._analysis.classes.method(each.cls, function.node.name)  # type: ignore[union-attr]
-                for each in members(receiver)
-                if isinstance(each, Instance)
+                for each in objects
             )
             return any(each is not None and each.node is function.node for each in methods)
 
@@ -165,6 +169,13 @@ class Callers:
         return only_what_is_detached(
             self._join(function, [(module, each) for each in calls], is_meant), is_detached, None
         )
+
+    def _kept_in(self, holder: Instance, called: Items[Reference]) -> Iterator[Instance]:
+        """The objects that stand in attributes of another, by which they are called: `self.stop(loss)`."""
+        functions = {each.call.func.attr for each in called if each.call and isinstance(each.call.func, ast.Attribute)}
+        for name in sorted(functions):
+            held = self._analysis.attributes.attribute(holder, name)
+            yield from (each for each in members(held) if isinstance(each, Instance))
 
     def _of_variant(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
         """The same of a function that is registered for a class under the name of another; None where it is not."""
