@@ -20,7 +20,6 @@ WHOLE = {
     "inference/index/dependencies.py: flow_of": "one pass over a body, a branch for each kind of node",
     "inference/lattice/joins.py: _merge": "a branch for each pair of kinds of values",
     "inference/transfer/call_chains.py: evaluate_chain": "one link after the other, with all that a link may be",
-    "inference/transfer/promises.py: _returned": "a branch for each word of the libraries' rows",
 }
 
 
