@@ -18,7 +18,6 @@ WHOLE = {
     "frontends/language_server.py": "what the protocol asks for, message after message",
     "frontends/language_server.py: _add_features": "a few lines for each message of the protocol",
     "inference/index/dependencies.py: flow_of": "one pass over a body, a branch for each kind of node",
-    "inference/lattice/joins.py: _merge": "a branch for each pair of kinds of values",
     "inference/transfer/call_chains.py: evaluate_chain": "one link after the other, with all that a link may be",
 }
 

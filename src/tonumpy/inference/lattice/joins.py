@@ -37,7 +37,8 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
 MAX_MEMBERS = 6
 # What they give is a function, or a class, that is made of their arguments.
@@ -82,81 +83,88 @@ def _merge(first: Value, second: Value) -> Value | None:
     """The join of two descriptions of one class; None where they stay apart."""
     if same(first, second):
         return first
-    if type(first) is not type(second) and not (isinstance(first, _PLAIN) and isinstance(second, _PLAIN)):
-        return None
-    if isinstance(first, Tensor) and isinstance(second, Tensor):
-        return Tensor(
-            join_fact(first.on_cpu, second.on_cpu),
-            join_fact(first.requires_grad, second.requires_grad),
-            join_dtype(first.dtype, second.dtype),
-            weaker(first.certainty, second.certainty),
-            first.is_number or second.is_number,
-            first.layout if first.layout == second.layout else None,
-            first.bit if first.bit == second.bit else None,
-            first.is_item and second.is_item,
-            max(first.sent, second.sent),
-            all(each.is_given or (each.on_cpu is True and each.requires_grad is False) for each in (first, second)),
-            first.origins | second.origins,
-            first.evidence | second.evidence,
-            do_learn((first, second)),
-        )
-    if isinstance(first, Unknown) and isinstance(second, Unknown):
-        return Unknown(
-            second.reason if first.reason in GIVEN else first.reason,
-            join_fact(first.on_cpu, second.on_cpu),
-            join_fact(first.requires_grad, second.requires_grad),
-            first.is_no_tensor and second.is_no_tensor,
-            first.evidence | second.evidence,
-            max(first.sent, second.sent),
-            do_learn((first, second)),
-        )
     if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
-        if isinstance(first, Constant) and isinstance(second, Constant) and NONE in (first, second):
-            return None  # None is told apart by tests, so it stays beside other values
-        if NONE in (first, second):
-            return None
-        return _wider_plain(first, second)
-    if isinstance(first, Device) and isinstance(second, Device):
-        is_choice = {first.is_cpu, second.is_cpu} == {True, False}
-        sent = Sent.BY_CHOICE if is_choice else max(first.sent, second.sent)
-        kind = first.type if first.type == second.type else None
-        return Device(join_fact(first.is_cpu, second.is_cpu), kind, sent)
-    if isinstance(first, Sequence) and isinstance(second, Sequence):
-        if _are_told_apart(first, second):
-            return None
-        items = None
-        if first.items is not None and second.items is not None and len(first.items) == len(second.items):
-            items = tuple(join(one, other) for one, other in zip(first.items, second.items, strict=True))
-        fields = first.fields if first.fields == second.fields else ()
-        return Sequence(items, join(first.element, second.element), fields)
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return _join_mappings(first, second)
-    if isinstance(first, LibraryObject) and isinstance(second, LibraryObject) and first.name == second.name:
-        if first.name in KEPT_CALLS:
-            return None
-        return LibraryObject(
-            first.name,
-            join_fact(first.on_cpu, second.on_cpu),
-            join_fact(first.requires_grad, second.requires_grad),
-            _join_made_from(first, second),
-            first.dtype if first.dtype == second.dtype else None,
-            first.evidence | second.evidence,
-            _sent_on_one_path(first, second),
-        )
-    if isinstance(first, Instance) and isinstance(second, Instance) and first.cls == second.cls:
-        return Instance(
-            first.cls,
-            _join_made_from(first, second),
-            join_fact(first.on_cpu, second.on_cpu),
-            join_fact(first.requires_grad, second.requires_grad),
-            first.written | second.written,
-            first.dtype if first.dtype == second.dtype else None,
-            evidence=first.evidence | second.evidence,
-            is_moved=first.is_moved or second.is_moved,
-            sent=_sent_on_one_path(first, second),
-            received=joined_received(first.received, second.received),
-        )
-    return None
+        return None if NONE in (first, second) else _wider_plain(first, second)  # None is told apart by tests
+    merge = _MERGED.get(type(first)) if type(first) is type(second) else None
+    return None if merge is None else merge(first, second)
+
+
+def _merge_tensors(first: Tensor, second: Tensor) -> Tensor:
+    return Tensor(
+        join_fact(first.on_cpu, second.on_cpu),
+        join_fact(first.requires_grad, second.requires_grad),
+        join_dtype(first.dtype, second.dtype),
+        weaker(first.certainty, second.certainty),
+        first.is_number or second.is_number,
+        first.layout if first.layout == second.layout else None,
+        first.bit if first.bit == second.bit else None,
+        first.is_item and second.is_item,
+        max(first.sent, second.sent),
+        all(each.is_given or (each.on_cpu is True and each.requires_grad is False) for each in (first, second)),
+        first.origins | second.origins,
+        first.evidence | second.evidence,
+        do_learn((first, second)),
+    )
+
+
+def _merge_unknown(first: Unknown, second: Unknown) -> Unknown:
+    return Unknown(
+        second.reason if first.reason in GIVEN else first.reason,
+        join_fact(first.on_cpu, second.on_cpu),
+        join_fact(first.requires_grad, second.requires_grad),
+        first.is_no_tensor and second.is_no_tensor,
+        first.evidence | second.evidence,
+        max(first.sent, second.sent),
+        do_learn((first, second)),
+    )
+
+
+def _merge_devices(first: Device, second: Device) -> Device:
+    is_choice = {first.is_cpu, second.is_cpu} == {True, False}
+    sent = Sent.BY_CHOICE if is_choice else max(first.sent, second.sent)
+    kind = first.type if first.type == second.type else None
+    return Device(join_fact(first.is_cpu, second.is_cpu), kind, sent)
+
+
+def _merge_sequences(first: Sequence, second: Sequence) -> Sequence | None:
+    if _are_told_apart(first, second):
+        return None
+    items = None
+    if first.items is not None and second.items is not None and len(first.items) == len(second.items):
+        items = tuple(join(one, other) for one, other in zip(first.items, second.items, strict=True))
+    fields = first.fields if first.fields == second.fields else ()
+    return Sequence(items, join(first.element, second.element), fields)
+
+
+def _merge_library_objects(first: LibraryObject, second: LibraryObject) -> LibraryObject | None:
+    if first.name != second.name or first.name in KEPT_CALLS:
+        return None
+    return LibraryObject(
+        first.name,
+        join_fact(first.on_cpu, second.on_cpu),
+        join_fact(first.requires_grad, second.requires_grad),
+        _join_made_from(first, second),
+        first.dtype if first.dtype == second.dtype else None,
+        first.evidence | second.evidence,
+        _sent_on_one_path(first, second),
+    )
+
+
+def _merge_instances(first: Instance, second: Instance) -> Instance | None:
+    if first.cls != second.cls:
+        return None
+    return Instance(
+        first.cls,
+        _join_made_from(first, second),
+        join_fact(first.on_cpu, second.on_cpu),
+        join_fact(first.requires_grad, second.requires_grad),
+        first.written | second.written,
+        first.dtype if first.dtype == second.dtype else None,
+        evidence=first.evidence | second.evidence,
+        is_moved=first.is_moved or second.is_moved,
+        sent=_sent_on_one_path(first, second),
+        received=joined_received(first.received, second.received),
+    )
 
 
 def joined_received(
@@ -262,3 +270,14 @@ def item_handed_on(items: Value) -> Value:
 
 def sequence_of(items: list[Value] | tuple[Value, ...]) -> Sequence:
     return Sequence(tuple(items), join_all(items))
+
+
+_MERGED: dict[type, Callable[[Any, Any], Value | None]] = {
+    Tensor: _merge_tensors,
+    Unknown: _merge_unknown,
+    Device: _merge_devices,
+    Sequence: _merge_sequences,
+    Mapping: _join_mappings,
+    LibraryObject: _merge_library_objects,
+    Instance: _merge_instances,
+}

@@ -41,7 +41,8 @@ from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from tonumpy.facts import Fact
     from tonumpy.inference.transfer.frame import Frame
@@ -183,59 +184,88 @@ EXCEPTION = Plain("exception")  # which may bring a tensor, as `StopIteration` d
 
 def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Value:
     """What `value[index]` is."""
-    if isinstance(value, Union):
-        parts = [member for member in value.members if not isinstance(member, Constant)]
-        parts = [member for member in parts if not _lacks(member, index)] or parts
-        return join_all(subscript_of(frame, member, index, is_slice) for member in parts)
-    if isinstance(value, Sequence):
-        if is_slice:
-            return Sequence(None, value.element)
-        if value.items is not None and isinstance(index, Constant) and type(index.value) is int:
-            if -len(value.items) <= index.value < len(value.items):
-                return value.items[index.value]
-            return value.element
-        return value.element
-    if isinstance(value, Mapping):
-        if isinstance(index, Constant):
-            found = value.get(index.value)
-            if isinstance(found, Nothing):
-                found = Unknown(Reason.CONTENT)
-            if isinstance(found, Tensor) and (dtype := integers_of_layers().get(str(index.value).rpartition(".")[2])):
-                found = found._replace(requires_grad=False, dtype=dtype)
-            is_stored = any(key == index.value for key, _ in value.entries)
-            return found if is_stored else learnt_from_name(found, str(index.value), frame)
+    part_of = _PARTS.get(type(value))
+    return Unknown(Reason.ITEM) if part_of is None else part_of(frame, value, index, is_slice)
+
+
+def _part_of_union(frame: Frame, value: Union, index: Value, is_slice: bool) -> Value:
+    parts = [member for member in value.members if not isinstance(member, Constant)]
+    parts = [member for member in parts if not _lacks(member, index)] or parts
+    return join_all(subscript_of(frame, member, index, is_slice) for member in parts)
+
+
+def _part_of_sequence(_: Frame, value: Sequence, index: Value, is_slice: bool) -> Value:
+    if is_slice:
+        return Sequence(None, value.element)
+    items = value.items or ()
+    if isinstance(index, Constant) and type(index.value) is int and -len(items) <= index.value < len(items):
+        return items[index.value]
+    return value.element
+
+
+def _part_of_mapping(frame: Frame, value: Mapping, index: Value, _: bool) -> Value:
+    if not isinstance(index, Constant):
         return join_all(value.values())
-    if isinstance(value, Tensor):
-        # Before torch 0.4 a loss had one dimension, and what stood there was a number of Python's: `loss.data[0]`.
-        if value.is_number and isinstance(index, Constant) and frame.module.words.speaks_of_variables:
-            return Plain("number")
-        is_number = value.is_number or _is_position(index)
-        is_item = isinstance(index, Plain) and not is_slice
-        layout = None if is_slice or isinstance(index, Sequence) else value.layout  # of a sparse matrix: a sparse row
-        return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number, layout=layout)
-    if isinstance(value, Unknown):
-        if value.reason is Reason.DATASET and isinstance(index, Constant) and isinstance(index.value, str):
-            part = Unknown(Reason.DATASET_PART, True, False, evidence=value.evidence)  # another dataset, or anything
-            value = part
-        item = _item_of_unknown(value)
-        return under_key(frame, value, item, index)
-    if isinstance(value, Instance):
-        getter = frame.analysis.attributes.attribute(value, "__getitem__")
-        given = _item_of_object(frame, value, frame.evaluator.call(frame, getter, Arguments((index,))))
-        if isinstance(index, Constant) and isinstance(index.value, str):
-            return learnt_from_name(given, index.value, frame)
-        return given
-    if isinstance(value, (Foreign, Plain, Nothing)):
-        if isinstance(value, Plain) and value.dimensions is not None:
-            return value._replace(dimensions=arrays.of_item(value.dimensions, index, is_slice=is_slice))
-        if isinstance(index, Constant) and is_device(str(index.value)) and _holds_settings(value):
-            return Device(None, sent=Sent.AS_TOLD)  # `settings["device"]`
-        return Plain("int") if same(value, _SHAPE) and not is_slice else value
-    if isinstance(value, LibraryObject):
-        return libraries.item(frame, value, None if is_slice else index)
-    if isinstance(value, Symbol) and libraries.gives_plain_values(value.name):
-        return Plain(value.name)
-    return Unknown(Reason.ITEM)
+    found = value.get(index.value)
+    if isinstance(found, Nothing):
+        found = Unknown(Reason.CONTENT)
+    if isinstance(found, Tensor) and (dtype := integers_of_layers().get(str(index.value).rpartition(".")[2])):
+        found = found._replace(requires_grad=False, dtype=dtype)
+    is_stored = any(key == index.value for key, _ in value.entries)
+    return found if is_stored else learnt_from_name(found, str(index.value), frame)
+
+
+def _part_of_tensor(frame: Frame, value: Tensor, index: Value, is_slice: bool) -> Value:
+    # Before torch 0.4 a loss had one dimension, and what stood there was a number of Python's: `loss.data[0]`.
+    if value.is_number and isinstance(index, Constant) and frame.module.words.speaks_of_variables:
+        return Plain("number")
+    is_number = value.is_number or _is_position(index)
+    is_item = isinstance(index, Plain) and not is_slice
+    layout = None if is_slice or isinstance(index, Sequence) else value.layout  # of a sparse matrix: a sparse row
+    return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number, layout=layout)
+
+
+def _part_of_unknown(frame: Frame, value: Unknown, index: Value, _: bool) -> Value:
+    if value.reason is Reason.DATASET and isinstance(index, Constant) and isinstance(index.value, str):
+        value = Unknown(Reason.DATASET_PART, True, False, evidence=value.evidence)  # another dataset, or anything
+    return under_key(frame, value, _item_of_unknown(value), index)
+
+
+def _part_of_instance(frame: Frame, value: Instance, index: Value, _: bool) -> Value:
+    getter = frame.analysis.attributes.attribute(value, "__getitem__")
+    given = _item_of_object(frame, value, frame.evaluator.call(frame, getter, Arguments((index,))))
+    if isinstance(index, Constant) and isinstance(index.value, str):
+        return learnt_from_name(given, index.value, frame)
+    return given
+
+
+def _part_of_what_is_no_tensor(_: Frame, value: Value, index: Value, is_slice: bool) -> Value:
+    if isinstance(value, Plain) and value.dimensions is not None:
+        return value._replace(dimensions=arrays.of_item(value.dimensions, index, is_slice=is_slice))
+    if isinstance(index, Constant) and is_device(str(index.value)) and _holds_settings(value):
+        return Device(None, sent=Sent.AS_TOLD)  # `settings["device"]`
+    return Plain("int") if same(value, _SHAPE) and not is_slice else value
+
+
+def _part_of_library_object(frame: Frame, value: LibraryObject, index: Value, is_slice: bool) -> Value:
+    return libraries.item(frame, value, None if is_slice else index)
+
+
+def _part_of_symbol(_: Frame, value: Symbol, __: Value, ___: bool) -> Value:
+    return Plain(value.name) if libraries.gives_plain_values(value.name) else Unknown(Reason.ITEM)
+
+
+_PARTS: dict[type, Callable[[Frame, Any, Value, bool], Value]] = {
+    Union: _part_of_union,
+    Sequence: _part_of_sequence,
+    Mapping: _part_of_mapping,
+    Tensor: _part_of_tensor,
+    Unknown: _part_of_unknown,
+    Instance: _part_of_instance,
+    **dict.fromkeys((Foreign, Plain, Nothing), _part_of_what_is_no_tensor),
+    LibraryObject: _part_of_library_object,
+    Symbol: _part_of_symbol,
+}
 
 
 def _lacks(value: Value, key: Value) -> bool:

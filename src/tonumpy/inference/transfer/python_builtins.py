@@ -27,6 +27,8 @@ from tonumpy.inference.transfer.members import attribute_of, item_of, settle
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonumpy.inference.transfer.frame import Frame
 
 _COPIES = frozenset("list tuple set frozenset sorted reversed iter".split())
@@ -46,53 +48,93 @@ MAX_PASSES = 4  # of functools.reduce, whose function may wrap what it was given
 def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     """A builtin function or class."""
     given = arguments.positional
-    first = given[0] if given else None
     if name in _PLAIN:
         return NONE if name == "print" else Plain(name)
     if name == "range":
         return Sequence(None, Plain("int"))
     if name == "dict":
         return _dict(frame, arguments)
-    if name == "zip" and first is None and arguments.has_star:
-        return _transposed(frame, arguments.starred)
-    if first is None:
+    if not given:
+        if name == "zip" and arguments.has_star:
+            return _transposed(frame, arguments.starred)
         return Sequence((), NOTHING) if name in _COPIES else Unknown(Reason.CALL)
     if name in _COPIES:
-        if isinstance(first, Sequence):
-            keeps_order = name in ("list", "tuple", "iter")
-            return Sequence(first.items if keeps_order else None, first.element)
-        return Sequence(None, item_of(frame, first))
-    if name == "staticmethod":
-        return first
-    if name in ("next", "min", "max"):
-        values = [item_of(frame, first)] if len(given) == 1 or name == "next" else list(given)
-        if name == "next":
-            values += given[1:]
-        return join_all(value for value in values if value != NONE)
-    if name == "zip":
-        items = tuple(item_of(frame, value) for value in given)
-        return Sequence(None, Sequence(items, join_all(items)))
-    if name == "enumerate":
-        pair = (Plain("int"), item_of(frame, first))
-        return Sequence(None, Sequence(pair, join_all(pair)))
-    if name == "map":
-        if len(given) == 2 and isinstance(given[1], Sequence) and given[1].items is not None:
-            return sequence_of([frame.evaluator.call(frame, first, Arguments((item,))) for item in given[1].items])
-        items = tuple(item_of(frame, value) for value in given[1:])
-        return Sequence(None, frame.evaluator.call(frame, first, Arguments(items)))
-    if name == "filter" and len(given) == 2:
-        return Sequence(None, item_of(frame, given[1]))
-    if name == "sum":
-        return combine((item_of(frame, first), *given[1:2]), frame.grad_mode)
-    if name in ("abs", "pow"):
-        return combine(given, frame.grad_mode)
-    if name == "getattr" and len(given) >= 2 and (names := list(filter(str.isidentifier, _words(given[1])))):
-        return _instead_of(join_all(settle(frame, attribute_of(frame, first, each)) for each in names), *given[2:3])
-    if name == "type" and len(given) == 1:
-        return first.cls if isinstance(first, Instance) else SOME_CLASS
-    if name == "vars":
-        return Mapping((), Unknown(Reason.ATTRIBUTE))
-    return Unknown(Reason.CALL, None, False if frame.grad_mode is False else None)
+        return _copied(frame, name, given[0])
+    made = _CALLED[name](frame, given) if name in _CALLED else None
+    return Unknown(Reason.CALL, None, False if frame.grad_mode is False else None) if made is None else made
+
+
+def _copied(frame: Frame, name: str, value: Value) -> Sequence:
+    if not isinstance(value, Sequence):
+        return Sequence(None, item_of(frame, value))
+    keeps_order = name in ("list", "tuple", "iter")
+    return Sequence(value.items if keeps_order else None, value.element)
+
+
+def _next(frame: Frame, given: tuple[Value, ...]) -> Value:
+    return join_all(value for value in (item_of(frame, given[0]), *given[1:]) if value != NONE)
+
+
+def _one_of(frame: Frame, given: tuple[Value, ...]) -> Value:
+    values = [item_of(frame, given[0])] if len(given) == 1 else given
+    return join_all(value for value in values if value != NONE)
+
+
+def _zip(frame: Frame, given: tuple[Value, ...]) -> Value:
+    items = tuple(item_of(frame, value) for value in given)
+    return Sequence(None, Sequence(items, join_all(items)))
+
+
+def _enumerate(frame: Frame, given: tuple[Value, ...]) -> Value:
+    pair = (Plain("int"), item_of(frame, given[0]))
+    return Sequence(None, Sequence(pair, join_all(pair)))
+
+
+def _map(frame: Frame, given: tuple[Value, ...]) -> Value:
+    function, *rest = given
+    if len(rest) == 1 and isinstance(rest[0], Sequence) and rest[0].items is not None:
+        return sequence_of([frame.evaluator.call(frame, function, Arguments((item,))) for item in rest[0].items])
+    items = tuple(item_of(frame, value) for value in rest)
+    return Sequence(None, frame.evaluator.call(frame, function, Arguments(items)))
+
+
+def _filter(frame: Frame, given: tuple[Value, ...]) -> Value | None:
+    return Sequence(None, item_of(frame, given[1])) if len(given) == 2 else None
+
+
+def _sum(frame: Frame, given: tuple[Value, ...]) -> Value:
+    return combine((item_of(frame, given[0]), *given[1:2]), frame.grad_mode)
+
+
+def _getattr(frame: Frame, given: tuple[Value, ...]) -> Value | None:
+    names = list(filter(str.isidentifier, _words(given[1]))) if len(given) >= 2 else []
+    if not names:
+        return None
+    return _instead_of(join_all(settle(frame, attribute_of(frame, given[0], each)) for each in names), *given[2:3])
+
+
+def _type(_: Frame, given: tuple[Value, ...]) -> Value | None:
+    if len(given) != 1:
+        return None
+    return given[0].cls if isinstance(given[0], Instance) else SOME_CLASS
+
+
+_CALLED: dict[str, Callable[[Frame, tuple[Value, ...]], Value | None]] = {
+    "staticmethod": lambda _, given: given[0],
+    "next": _next,
+    "min": _one_of,
+    "max": _one_of,
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "map": _map,
+    "filter": _filter,
+    "sum": _sum,
+    "abs": lambda frame, given: combine(given, frame.grad_mode),
+    "pow": lambda frame, given: combine(given, frame.grad_mode),
+    "getattr": _getattr,
+    "type": _type,
+    "vars": lambda *_: Mapping((), Unknown(Reason.ATTRIBUTE)),
+}
 
 
 def _words(value: Value) -> list[str]:
