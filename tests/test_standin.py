@@ -346,3 +346,20 @@ def test_arrays_that_are_kept_and_overwritten_are_told_of(tmp_path: Path) -> Non
     assert done.code == 0, done.errors
     shared = {told.row for told in done.told if told.way == "shared write"}
     assert shared == {row for row, line in enumerate(textwrap.dedent(SHARED).splitlines(), 1) if "# shared" in line}
+
+
+WRAPPED = """
+    import numpy as np
+    import torch
+    x = torch.ones(2, device="cuda")
+    print(type(np.subtract(x, [1.0, 1.0])).__name__)  # refused: device
+    print(type(np.square(x.sum())).__name__)  # refused: device
+    print(type(np.subtract(x.cpu(), [1.0, 1.0])).__name__)
+"""
+
+
+def test_what_numpy_makes_of_a_repaired_tensor_is_an_array(tmp_path: Path) -> None:
+    """And of one that needs no repair a tensor, as ever."""
+    done = run(WRAPPED, tmp_path)
+    assert done.output.split() == ["ndarray", "float32", "Tensor"]
+    assert done.refused == marks(WRAPPED)

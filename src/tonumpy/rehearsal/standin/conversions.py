@@ -56,7 +56,14 @@ class Conversions:
             made = convert(self, "array", force=False)
             return made if dtype is None else made.astype(dtype, copy=False)
 
-        for replacement, name in ((numpy_, "numpy"), (array, "__array__")):
+        wrap = Tensor.__array_wrap__
+
+        def array_wrap(self: Any, array: Any, *more: Any) -> Any:
+            if refused(self):  # repaired, it would have been an array, and so would what NumPy makes of it
+                return array[()] if more[1:] == (True,) else array
+            return wrap(self, array, *more)  # torch's own takes no more, and NumPy asks again without
+
+        for replacement, name in ((numpy_, "numpy"), (array, "__array__"), (array_wrap, "__array_wrap__")):
             replacement.__name__ = name
             replacement.__qualname__ = f"Tensor.{name}"
             patches.replace(Tensor, name, replacement)
