@@ -43,6 +43,23 @@ def test_exactly_what_fails_is_found(rehearsed: tuple[Path, Result]) -> None:
     assert result.code == 1
 
 
+# What is told of a row of which no more is known: the rule of an argument for that of what is put into an array.
+BY_ROWS = {("array[1:] = y[1:]", "TNP108"): "TNP104"}
+
+
+@needs_torch
+def test_rows_alone_tell_nearly_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.10 knows no columns."""
+    monkeypatch.setenv("PYTHONNODEBUGRANGES", "1")
+    shutil.copy(PROGRAM, tmp_path / "program.py")
+    result = rehearse(tmp_path, "--", "program.py")
+    lines = PROGRAM.read_text().splitlines()
+    expected = [
+        (row, BY_ROWS.get((lines[row - 1].partition("#")[0].strip(), code), code)) for row, code in _expected()
+    ]
+    assert sorted((each["location"]["row"], each["code"]) for each in result.findings) == expected
+
+
 @needs_torch
 def test_what_was_seen_is_told(rehearsed: tuple[Path, Result]) -> None:
     folder, result = rehearsed

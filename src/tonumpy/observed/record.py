@@ -48,10 +48,10 @@ class Record(NamedTuple):
         """With what a run has seen in these sources; entries whose lines they have no more are gone."""
         files = dict(self.files)
         for source, sightings in seen:
-            together: dict[tuple[Spot, str], Sighting] = {}
+            together: dict[tuple[Spot, str, bool], Sighting] = {}
             evident = (found for each in sightings if (found := _evident(each)) is not None)
             for each in (*self.sightings(source, folder), *evident):
-                key = each.spot, each.what
+                key = each.spot, each.what, each.is_method
                 together[key] = _added(together[key], each) if key in together else each
             entries = [_entry(each, source) for each in together.values()]
             name = relative_to(folder, source.filename)

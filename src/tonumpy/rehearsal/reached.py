@@ -40,6 +40,8 @@ def _methods(module: Module, sites: Sites, sightings: Sequence[Sighting]) -> tup
     """Calls of `.numpy()` on what may be a tensor, or was one."""
     placed = [sites.candidate(each.spot) for each in sightings]
     seen, elsewise = {id(each) for each in placed if each is not None}, placed.count(None)
+    rows = {each.spot.row for each in sightings if each.spot.column is None}
+    seen |= {id(each) for row in rows for each in sites.in_row(row)}  # which of them is not known
     may_be = infer(module, sites.candidates, lambda: Sharing({}, {}), lambda _: False) if sites.candidates else []
     known = {id(each.candidate) for each in may_be}
     unreached = [each for each in sites.candidates if id(each) in known - seen]

@@ -22,17 +22,18 @@ _MOST_HELD = 20  # different ways in which a tensor came to one place
 def sightings_of(noted: Iterable[Noted]) -> dict[str, list[Sighting]]:
     """By the absolute path of the file; without what happened in no code of the user's.
 
-    Tensors of two devices in one operator are no conversion: the program has got the error.
+    Tensors of two devices in one operator are no conversion: the program has got the error. A call of `.numpy()`
+    is kept apart from what else happens at the place: where only the row is known, that may be elsewhere in it.
     """
-    places: dict[tuple[str, Spot, What], list[Noted]] = {}
+    places: dict[tuple[str, Spot, What, bool], list[Noted]] = {}
     for each in noted:
         if each.own >= 0 and not _is_of_two_devices(each.event):
             call = each.event.stack[each.own]
             spot = Spot(call.row, call.end_row, call.column, call.end_column)
             path = os.path.abspath(call.filename)
-            places.setdefault((path, spot, _what(each.event)), []).append(each)
+            places.setdefault((path, spot, _what(each.event), _is_method(each)), []).append(each)
     found: dict[str, list[Sighting]] = {}
-    for (path, spot, what), together in places.items():
+    for (path, spot, what, _), together in places.items():
         found.setdefault(path, []).append(_sighting(spot, what, together))
     return {path: sorted(found[path], key=_place) for path in sorted(found)}
 
@@ -50,6 +51,10 @@ def _what(event: Event) -> What:
     return event.way if event.way in ("shared write", "lost gradient") else "conversion"
 
 
+def _is_method(noted: Noted) -> bool:
+    return noted.is_direct and noted.event.way == "numpy"
+
+
 def _place(sighting: Sighting) -> tuple[int, ...]:
     return tuple(-1 if part is None else part for part in sighting.spot)
 
@@ -62,7 +67,7 @@ def _sighting(spot: Spot, what: What, together: list[Noted]) -> Sighting:
     told = unhandled or refused or fragile or together
     observed = _observed(told)._replace(is_fragile=what == "conversion" and not refused and bool(fragile))
     held = dict.fromkeys(Held(each.holders, each.parameter) for each in told if each.holders or each.parameter)
-    is_method = any(each.is_direct and each.event.way == "numpy" for each in together)
+    is_method = any(map(_is_method, together))
     return Sighting(
         spot,
         what,
