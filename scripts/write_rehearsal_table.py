@@ -1,9 +1,9 @@
-"""Writes the tables of docs/rehearsal.md: what the stand-in does for pieces of programs, and what it costs.
+"""Writes the table of docs/rehearsal.md: what the stand-in does for pieces of programs.
 
-    python scripts/write_rehearsal_table.py [--check | --cost]
+    python scripts/write_rehearsal_table.py [--check]
 
 Each piece is run on the CPU and on the stand-in, and its results are compared. `--check` writes nothing and fails where
-the table is not what is in the page; `--cost` measures the time of two training loops instead, and prints it.
+the table is not what is in the page.
 """
 
 # ruff: noqa: ANN401 -- a piece of a program may give anything
@@ -16,7 +16,6 @@ import multiprocessing
 import pickle
 import re
 import sys
-import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -241,40 +240,8 @@ def table() -> str:
     return "".join((BEGIN, "| | on the stand-in |\n|---|---|\n", *rows, END))
 
 
-def cost() -> None:
-    def convolutional(device: str) -> None:
-        net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU(), nn.Flatten())
-        net.append(nn.Linear(16 * 28 * 28, 10)).to(device)
-        x, optimizer = torch.randn(32, 3, 32, 32).to(device), torch.optim.Adam(net.parameters())
-        _train(net, x, optimizer)
-
-    def transformer(device: str) -> None:
-        net = nn.TransformerEncoderLayer(128, 4, 256, batch_first=True).to(device)
-        _train(net, torch.randn(16, 64, 128).to(device), torch.optim.Adam(net.parameters()))
-
-    for name, loop in (("a CNN", convolutional), ("a transformer layer", transformer)):
-        seconds = dict.fromkeys(("cpu", "cuda"), float("inf"))
-        for device in ("cpu", "cuda") * 4:
-            began = time.perf_counter()
-            loop(device)
-            seconds[device] = min(seconds[device], time.perf_counter() - began)
-        ratio = seconds["cuda"] / seconds["cpu"]
-        print(f"{name}: {seconds['cpu']:.2f} s on the CPU, {seconds['cuda']:.2f} s on the stand-in, {ratio:.2f} times")
-
-
-def _train(net: nn.Module, x: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
-    for _ in range(20):
-        optimizer.zero_grad()
-        net(x).pow(2).mean().backward()
-        optimizer.step()
-
-
 def main() -> int:
     warnings.simplefilter("ignore")
-    if "--cost" in sys.argv:
-        with pretend("cuda", lambda event, tensor: None):  # noqa: ARG005
-            cost()
-        return 0
     found = table()
     page = PAGE.read_text("utf-8")
     written = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: found, page, flags=re.DOTALL)
