@@ -2,10 +2,11 @@
 
 `measure_sinks.py numpy scipy` enumerates what these libraries give to their users, finds calls that work with an array,
 and tries them with tensors that are plain, require grad, are on a device (the one of tests/accelerator), of bfloat16,
-sparse, and with lists and dicts of these. Each callable is tried in a process of its own, with limits of time and
-memory, without the network, and with no file outside a temporary folder. What has been tried is kept in a journal: a
-run that was cut off goes on where it ended. Without names it measures every library that is installed. With --check it
-writes nothing: it tries the calls of the table (every Nth, with --every N) and names those that differ.
+sparse, and with lists and dicts of these. What users do next is tried too: an artist is drawn, a frame printed. Each
+callable is tried in a process of its own, with limits of time and memory, without the network, and with no file outside
+a temporary folder. What has been tried is kept in a journal: a run that was cut off goes on where it ended. Without
+names it measures every library that is installed. With --check it writes nothing: it tries the calls of the table
+(every Nth, with --every N) and names those that differ.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -34,6 +36,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import torch  # noqa: E402
 from accelerator import register  # noqa: E402
+from sink_trials.later import make_plain  # noqa: E402
 from sink_trials.libraries import LIBRARIES, Library, library_of  # noqa: E402
 from sink_trials.names import callables_of, modules_of  # noqa: E402
 from sink_trials.table import path_of, written  # noqa: E402
@@ -102,17 +105,19 @@ def _jobs(library: Library, known: set[str], folder: Path) -> Iterator[Job]:
         make = thing_of(library, thing.make)
         name = f"{library.root}.{thing.name}"
         for row in forked(partial(methods_in, make), SECONDS, folder):
-            if row.get("code", "") not in known | {""}:
+            if row.get("code", "") not in known | {""} and re.match(library.only, row["method"]):
                 known.add(row["code"])
-                work = partial(of_method, name, make, row["method"], row["code"], library.plain)
+                work = partial(of_method, name, make, row["method"], row["code"], library)
                 yield f"{name}#{row['method']}", [], work, SECONDS
     for named in callables_of(library.root, library.modules, library.walks):
         function = named.function
+        if not re.match(library.only, named.name.rpartition(".")[2]):
+            continue
         if inspect.isclass(function) and library.methods:
-            work = partial(of_class, named.name, function, library.plain, known)
+            work = partial(of_class, named.name, function, library, known)
             yield named.name, list(named.aliases), work, SECONDS_OF_CLASS
         else:
-            work = partial(of_function, named.name, function, library.plain)
+            work = partial(of_function, named.name, function, library)
             yield named.name, list(named.aliases), work, SECONDS
 
 
@@ -126,7 +131,7 @@ def main() -> int:
     torch.set_num_threads(1)
     register()
     folder = Path(tempfile.mkdtemp(prefix="tonumpy-sinks-"))
-    journals = Path(tempfile.gettempdir(), "tonumpy-sinks")
+    journals = Path(tempfile.gettempdir(), "tonumpy-sinks-2")  # of this form of rows
     journals.mkdir(exist_ok=True)
     status = 0
     for library in libraries:
@@ -138,6 +143,10 @@ def main() -> int:
         for name in (library.root, *library.modules, *ALSO.get(library.root, ())):
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)  # before anything is confined
+        if "matplotlib" in sys.modules:
+            make_plain()
+        if library.warms:
+            thing_of(library, library.warms)()
         if arguments.check:
             table = json.loads(path_of(library).read_text("utf-8"))["functions"]
             names = differing(library, table, arguments.every, folder)

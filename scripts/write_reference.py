@@ -52,10 +52,22 @@ device, is of bfloat16, is sparse, or every tensor. TNP104 reports by these tabl
 tries the callables and writes `src/tonumpy/sinks/libraries`, `python scripts/write_reference.py` this page.
 
 What took no array is not known: a function that needs a file of its own, an object that no rule makes, or a callback.
-"Ended" counts what crashed or did not come to an end, and was ended.
+"Ended" counts what crashed or did not come to an end, and was ended. "Later" counts what takes a tensor and raises when
+its object is drawn, printed or fitted. "Something else" counts what takes every tensor in silence and gives another
+result than for the equal array; these are listed below. Where that is a tensor in place of an array, it is not counted.
 
-| library | measured with | tried | takes an array | refuses grad | device | bfloat16 | sparse | every tensor | ended |
-|---|---|---|---|---|---|---|---|---|---|
+| library | measured with | tried | takes an array | refuses grad | device | bfloat16 | sparse | every tensor | ended |\
+ later | something else |
+|---|---|---|---|---|---|---|---|---|---|---|---|
+"""
+OTHERS = """
+## Something else in silence
+
+No finding speaks of these. `text`: the tensor is written out, as `tensor(0.5)`; `picture`: it is drawn so; `objects`:
+an array holds tensors; `shape` and `values`: the array is another.
+
+| library | function | where a tensor is given, and what differs |
+|---|---|---|
 """
 
 
@@ -151,14 +163,20 @@ def _promises() -> str:
 
 
 def _measured() -> str:
-    found = [MEASURED]
+    found, others = [MEASURED], []
     for path in sorted(SINKS.glob("*.json"), key=lambda path: path.stem.lower()):
         table = json.loads(path.read_text(encoding="utf-8"))
         if not table["counts"]:
             continue  # of a former command, which counted nothing
-        counts = " | ".join(map(str, table["counts"].values()))
-        found.append(f"| {path.stem} | {table['measured']} | {counts} |\n")
-    return "".join(found)
+        counts = [number for name, number in table["counts"].items() if name != "other"]
+        late = sum("^" in "".join(entry) for entry in table["functions"].values() if isinstance(entry, list))
+        row = [path.stem, table["measured"], *counts, late, len(table.get("others", ()))]
+        found.append(f"| {' | '.join(map(str, row))} |\n")
+        for name, entry in table.get("others", {}).items():
+            told = {" ".join(text.split()[0::2][:2]) for text in entry}  # whatever holds the tensor
+            places = ", ".join(f"`{each}`" for each in sorted(told))
+            others.append(f"| {path.stem} | `{name}` | {places} |\n")
+    return "".join((*found, OTHERS, *others))
 
 
 def _line(row: dict[str, Any]) -> str:

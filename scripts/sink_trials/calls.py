@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     Run = Callable[["Call"], bool]  # whether a call works with arrays
 
 MAX_TRIALS = 160
-SECONDS = 3.0  # of search
+SECONDS = 3.0  # of search, of the processor
 MAX_CALLS = 3  # that are measured, of those that work
 _MAX_OPTIONAL = 14  # parameters with a default that are tried
+# Those that are tried first: traces of plotly have seventy parameters in the order of the alphabet.
+DATA = frozenset("data x y z values lat lon theta a b c i j k u v w open high low close".split())
 # Where the result goes, where nobody puts a tensor, and what an array stands for by its dtype.
 _NOT_TRIED = ("out", "like", "dst", "dtype")
 
@@ -89,7 +91,11 @@ def _documented(function: Callable[..., Any]) -> list[Parameter]:
 # What parameters are given by their names, before arrays are tried or in place of them.
 _BY_NAME = [
     (r"f|fp|file|fid|fname|filename|filepath|path|uri|file_name|path_or_buf\w*|fileobj", "file png gif wav"),
-    (r"pt\d|center|org", "(2,2)"),
+    (r"pt\d|org", "(2,2)"),
+    (r"center", "(2,2) e"),
+    (r"xy\w*|pos[AB]|point", "e h"),
+    (r"verts\w*|segments|polygons", "o h"),
+    (r"width|height|dx|dy|theta[12]|r", "s 2 0.5"),
     (r"color", "(1,1,1)"),
     (r"M|transform", "a m"),
     (r"fontFace|fontScale|thickness|\w*code|flags?|ddepth|contourIdx", "1 0 6"),
@@ -112,7 +118,7 @@ _OTHERS = ["2", "0.5", "'a'", "(4,4)"]
 _TOGETHER = [  # for two parameters or more, in turn
     *(("v", "v"), ("m", "m"), ("m", "l"), ("m", "r"), ("x", "y"), ("b", "v"), ("i", "i"), ("b", "b"), ("c", "k")),
     *(("p", "p"), ("u", "u"), ("g", "g"), ("x", "x"), ("c", "c"), ("m", "v"), ("v", "i"), ("m", "i"), ("t", "t")),
-    *(("c", "m"), ("v", "m"), ("y", "y")),
+    *(("c", "m"), ("v", "m"), ("y", "y"), ("s", "s"), ("e", "e")),
 ]
 
 
@@ -144,6 +150,8 @@ def bases_of(parameters: list[Parameter]) -> Iterator[Call]:
     names = [each.name for each in (*required, *by_name)]
     if not names:
         yield Call(())
+        is_first = bool(parameters) and parameters[0].kind in kinds
+        yield from (Call((text,)) for text in (_ARRAYS_FIRST if is_first else ()))  # one of the options must be given
     if len(names) > 5:
         return
     if has_star and not required:
@@ -192,9 +200,9 @@ def calls_of(function: Callable[..., Any], works: Run) -> list[Call]:
         return []
     found: list[Call] = []
     bare = None
-    trials, end = 0, time.monotonic() + SECONDS
+    trials, end = 0, time.process_time() + SECONDS
     for call in bases_of(parameters):
-        if trials >= MAX_TRIALS or len(found) >= MAX_CALLS or time.monotonic() > end:
+        if trials >= MAX_TRIALS or len(found) >= MAX_CALLS or time.process_time() > end:
             break
         trials += 1
         kinds = [tuple(each.text_at(slot) for slot in each.slots) for each in found]
@@ -203,13 +211,16 @@ def calls_of(function: Callable[..., Any], works: Run) -> list[Call]:
         if works(call):
             if call.slots:
                 found.append(call)
+            elif not call.positional and not call.named:
+                bare = call
+                break
             else:
                 bare = bare or call
     if found and all(each.is_required or each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters):
         return found
     for call in _with_optional(found[0] if found else bare, parameters, works):
         found.append(call)
-        if time.monotonic() > end + SECONDS:
+        if time.process_time() > end + SECONDS:
             break
     return found
 
@@ -226,7 +237,8 @@ def _with_optional(base: Call | None, parameters: list[Parameter], works: Run) -
         if works(call):
             yield call
     kinds = (_ONE, inspect.Parameter.KEYWORD_ONLY)
-    optional = [each.name for each in parameters if each.kind in kinds and each.name not in given][:_MAX_OPTIONAL]
+    optional = [each.name for each in parameters if each.kind in kinds and each.name not in given]
+    optional = sorted(optional, key=lambda name: name not in DATA)[:_MAX_OPTIONAL]
     near = [base.text_at(slot) for slot in base.slots[:1]]
     letters = list(dict.fromkeys([*near, *({"m": "lr", "x": "y"}.get(near[0], "") if near else ""), *"vmsuixgpc"]))
     lonely = []

@@ -16,7 +16,10 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OF_FILES = frozenset(
     ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.link", "os.symlink", "os.truncate")
 )
-_NEVER = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.kill", "urllib.", "webbrowser.")
+# A socket alone reaches nobody: an event loop has a pair of them.
+_SOCKETS = ("connect", "bind", "sendto", "sendmsg", "getaddrinfo", "gethostbyname", "gethostbyaddr", "getnameinfo")
+_PROCESSES = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.kill")
+_NEVER = (*(f"socket.{name}" for name in _SOCKETS), *_PROCESSES, "urllib.", "webbrowser.")
 _MEMORY = 24 << 30  # of addresses: torch alone asks for much
 _FILE = 64 << 20
 
@@ -25,8 +28,10 @@ class RefusedError(Exception):
     """What is tried wanted the network, a process or a file elsewhere."""
 
 
-def confine(folder: Path) -> None:
-    """From now on, in this process and in those that it forks. What others left in the folder is removed."""
+def confine(folder: Path, seconds: int) -> None:
+    """From now on, in this process and in those that it forks. What others left in the folder is removed.
+
+    `seconds`: of the processor, of which it is ended."""
     root = os.path.realpath(folder)
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(root)
@@ -36,6 +41,7 @@ def confine(folder: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE, _FILE))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
 
     def is_outside(path: object) -> bool:
         if not isinstance(path, (str, bytes, os.PathLike)):

@@ -30,6 +30,8 @@ class Library(NamedTuple):
     trials: tuple[tuple[str, str], ...] = ()  # a call, and why no automatic one is made
     methods: bool = True  # whether classes are made and their methods tried
     walks: bool = True  # through the modules inside; not where these are the library's own business
+    only: str = ""  # a pattern of the names that are tried, of a library with hundreds that take no arrays
+    warms: str = ""  # an expression that compiles what the trials would else compile each anew
 
 
 # Of scikit-learn's modules those whose functions and estimators users call.
@@ -51,6 +53,43 @@ SCIPY = tuple(
         *("spatial.distance", "spatial.transform", "fft", "fftpack", "interpolate", "optimize", "io", "io.wavfile"),
         *("cluster.hierarchy", "cluster.vq", "sparse", "sparse.linalg", "sparse.csgraph", "integrate"),
     )
+)
+SKIMAGE = tuple(
+    f"skimage.{name}"
+    for name in (
+        *("color", "draw", "exposure", "feature", "filters", "graph", "io", "measure", "metrics", "morphology"),
+        *("registration", "restoration", "segmentation", "transform", "util"),
+    )
+)
+_SLOW = "each call takes so long that a search for one would find none in its time"
+_CHARTS = (
+    *("express.area(x=v, y=v)", "express.bar(x=v, y=v)", "express.box(x=v, y=v)", "express.line(x=v, y=v)"),
+    *("express.scatter(x=v, y=v)", "express.scatter_3d(x=v, y=v, z=v)", "express.histogram(x=v)"),
+    *("express.imshow(m)", "express.pie(values=v)", "express.violin(x=v, y=v)", "express.density_heatmap(x=v, y=v)"),
+    *("graph_objects.Bar(x=v, y=v)", "graph_objects.Box(x=v, y=v)", "graph_objects.Contour(z=m)"),
+    *("graph_objects.Heatmap(z=m)", "graph_objects.Histogram(x=v)", "graph_objects.Image(z=u)"),
+    *("graph_objects.Mesh3d(x=v, y=v, z=v)", "graph_objects.Scatter(x=v, y=v)", "graph_objects.Scattergl(x=v, y=v)"),
+    *("graph_objects.Scatter3d(x=v, y=v, z=v)", "graph_objects.Surface(z=m)", "graph_objects.Violin(x=v, y=v)"),
+    *("graph_objects.Pie(values=v)", "graph_objects.Volume(x=v, y=v, z=v, value=v)"),
+)
+_PLOTS = (
+    *("heatmap(m)", "lineplot(x=v, y=v)", "scatterplot(x=v, y=v)", "barplot(x=v, y=v)", "boxplot(v)", "boxplot(x=v)"),
+    *("violinplot(v)", "stripplot(v)", "swarmplot(v)", "histplot(v)", "histplot(x=v)", "kdeplot(v)", "kdeplot(x=v)"),
+    *("ecdfplot(v)", "regplot(x=v, y=v)", "residplot(x=v, y=v)", "displot(v)", "pointplot(x=v, y=v)", "clustermap(m)"),
+    *("lineplot(v)", "scatterplot(m)", "countplot(x=i)", "jointplot(x=v, y=v)", "rugplot(v)", "catplot(v)"),
+)
+_GLYPHS = "line$|scatter$|circle$|vbar$|hbar$|quad$|patch$|image$|varea$|step$|text$"
+# The functions of these that are called most; each of the others would take seconds.
+_OF_IMAGES = (
+    "rgb2|gray2rgb|lab2rgb|hsv2rgb|label2rgb|resize$|rescale$|rotate$|warp$|label$|regionprops$|find_contours|"
+    "marching_cubes$|slic$|felzenszwalb|watershed|mark_boundaries|find_boundaries|structural_similarity|peak_signal|"
+    "mean_squared_error|gaussian$|sobel$|median$|threshold_otsu|canny|hog$|equalize_|match_histograms|img_as_|montage|"
+    "binary_(dilation|erosion)|denoise_(tv_chambolle|bilateral)|random_noise"
+)
+_MODELS = "OLS$|GLM$|GLS$|WLS$|Logit$|Probit$|RLM$|add_constant|qqplot$|lowess$|acf$|pacf$|adfuller$|kpss$|ccf$"
+_SOUNDS = (
+    "amplitude_to_db|db_to_|power_to_db|stft$|istft$|griffinlim$|resample$|to_mono|melspectrogram$|mfcc$|rms$|spectral_|"
+    "zero_crossing_rate|trim$|split$|onset_strength$|pcen|mu_"
 )
 _FIGURE = "a figure takes sizes, and arrays would be such"
 _ARTIST = "its axes make it"
@@ -92,9 +131,12 @@ LIBRARIES: tuple[Library, ...] = (
         Thing("Rectangle", "figure.Figure().add_subplot().bar([0], [1])[0]", _ARTIST),
         Thing("QuadMesh", "figure.Figure().add_subplot().pcolormesh([[0, 1], [1, 2]])", _ARTIST),
         Thing("Quiver", "figure.Figure().add_subplot().quiver([0, 1], [0, 1])", _ARTIST),
+    ), trials=(
+        ("matplotlib.patches.FancyArrowPatch(e, e)", "its points are options, which are tried one at a time"),
+        ("matplotlib.patches.ConnectionPatch(e, e, 'data')", "the names of coordinates are asked for"),
     )),
     Library("pandas", modules=("pandas.plotting", "pandas.api.types"), walks=False),
-    Library("seaborn", walks=False),
+    Library("seaborn", walks=False, only="$", trials=tuple((f"seaborn.{call}", _SLOW) for call in _PLOTS)),
     Library("cv2", "opencv-python-headless", trials=(
         ("cv2.drawContours(u, k, -1, (1, 1, 1))", "contours are a list of arrays of points"),
         ("cv2.polylines(u, k, True, (1, 1, 1))", "as drawContours"),
@@ -107,8 +149,12 @@ LIBRARIES: tuple[Library, ...] = (
         Thing("ImageDraw", "ImageDraw.Draw(Image.new('RGB', (8, 8)))", "it draws on an image"),
     )),
     Library("polars", walks=False),
-    Library("networkx", walks=False, methods=False),
-    Library("skimage", "scikit-image", methods=False),
+    Library("networkx", walks=False, methods=False, only="from_|to_|draw|.*_layout|.*matrix", things=(
+        Thing("Graph", "networkx.path_graph(6)", "it is made of edges, not of arrays"),
+    )),
+    Library("skimage", "scikit-image", modules=SKIMAGE, walks=False, methods=False, only=_OF_IMAGES, trials=(
+        ("skimage.io.imsave(png, u)", "the name of a file says its format"),
+    )),
     Library("imageio", modules=("imageio.v2", "imageio.v3"), trials=(
         ("imageio.imwrite(png, u)", "the name of a file says its format"),
         ("imageio.imsave(png, u)", "as imwrite"),
@@ -122,7 +168,7 @@ LIBRARIES: tuple[Library, ...] = (
     ), things=(Thing("get_writer", "imageio.get_writer(file + '.gif')", _FILE),)),
     Library("statsmodels", modules=(
         "statsmodels.api", "statsmodels.tsa.api", "statsmodels.stats.api", "statsmodels.nonparametric.api",
-    ), walks=False, methods=False),
+    ), walks=False, methods=False, only=_MODELS),
     Library("h5py", things=(
         Thing("File", "h5py.File(file, 'w')", _FILE),
         Thing("Group", "h5py.File(file, 'w').create_group('a')", _FILE),
@@ -131,16 +177,30 @@ LIBRARIES: tuple[Library, ...] = (
         ("h5py.File.create_dataset('a', data=v)", "`**kwds` says no names"),
         ("h5py.File.require_dataset('a', (6,), 'f', data=v)", "`**kwds` says no names"),
     )),
-    Library("plotly", modules=("plotly.express", "plotly.graph_objects"), walks=False, methods=False, things=(
-        Thing("Figure", "graph_objects.Figure()", "a figure takes traces, no arrays"),
+    Library("plotly", modules=("plotly.express", "plotly.graph_objects"), walks=False, methods=False, only="$",
+            trials=tuple((f"plotly.{call}", _SLOW) for call in _CHARTS)),
+    Library("xarray", walks=False, trials=(
+        ("xarray.Variable('a', v)", "the names of the dimensions are asked for"),
+        ("xarray.DataArray(v, dims='a')", "as Variable"),
+        ("xarray.Dataset(coords=v)", "a dict of arrays is asked for"),
     )),
-    Library("xarray", walks=False),
-    Library("zarr", walks=False),
-    Library("tensorboardX", things=(Thing("SummaryWriter", "tensorboardX.SummaryWriter(file)", _FILE),)),
+    Library("zarr", walks=False, things=(
+        Thing("Group", "zarr.open_group(file, mode='w')", _FILE),
+        Thing("Array", "zarr.open_array(file, mode='w', shape=(6,), dtype='f4')", _FILE),
+    ), trials=(
+        ("zarr.Group.create_array('a', data=v)", "no shape stands beside data"),
+        ("zarr.save(file, v)", "what stands behind `*args` is not tried beside a file"),
+        ("zarr.save(file, a=v)", "`**kwargs` says no names"),
+        ("zarr.save_array(file, v)", "as save"),
+    )),
+    Library("tensorboardX", walks=False, things=(Thing("SummaryWriter", "tensorboardX.SummaryWriter(file)", _FILE),)),
     Library("torch.utils.tensorboard", "tensorboard", things=(
         Thing("SummaryWriter", "SummaryWriter(file)", _FILE),
     )),
-    Library("wandb", walks=False, methods=False),
+    Library("wandb", walks=False, methods=False, trials=(
+        ("wandb.Audio(v, sample_rate=16000)", "the rate is asked for, and is an option"),
+        ("wandb.Table(data=m, columns=['a', 'b', 'c', 'd'])", "the columns must fit the data"),
+    )),
     Library("gymnasium", modules=("gymnasium.spaces",), things=(
         Thing("Box", "spaces.Box(0, 1, (6,))", "a space has bounds and a shape"),
         Thing("Discrete", "spaces.Discrete(6)", "a space has a size"),
@@ -149,17 +209,25 @@ LIBRARIES: tuple[Library, ...] = (
     )),
     Library("shap", walks=False, methods=False),
     Library("lime", modules=("lime.lime_tabular", "lime.lime_image")),
-    Library("umap", "umap-learn", walks=False),
+    Library("umap", "umap-learn", walks=False, methods=False, things=(
+        Thing("UMAP", "umap.UMAP(n_neighbors=3, n_epochs=2, init='random').fit(x)", "to fit takes long"),
+    ), warms="umap.UMAP(n_neighbors=3, n_epochs=2, init='random').fit(x).transform(x)"),
     Library("xgboost", walks=False, things=(
         Thing("XGBClassifier", "xgboost.XGBClassifier(n_estimators=2)", "a hundred trees take long to fit"),
         Thing("XGBRegressor", "xgboost.XGBRegressor(n_estimators=2)", "as XGBClassifier"),
     )),
     Library("lightgbm", walks=False),
     Library("catboost", walks=False),
-    Library("faiss", "faiss-cpu", things=(
+    Library("faiss", "faiss-cpu", walks=False, methods=False, only="[a-z]", things=(
         Thing("IndexFlatL2", "trained(faiss.IndexFlatL2(4))", "an index has a dimension"),
         Thing("IndexFlatIP", "trained(faiss.IndexFlatIP(4))", "an index has a dimension"),
         Thing("Kmeans", "faiss.Kmeans(4, 2)", "it has a dimension and a number"),
+    ), trials=(
+        ("faiss.IndexFlatL2.search(x, 2)", "no signature says what it takes"),
+        ("faiss.IndexFlatL2.add(x)", "as search"),
+        ("faiss.IndexFlatL2.train(x)", "as search"),
+        ("faiss.IndexFlatIP.search(x, 2)", "as search"),
+        ("faiss.IndexFlatIP.add(x)", "as search"),
     )),
     Library("hnswlib", things=(
         Thing("Index", "made(hnswlib.Index('l2', 4))", "an index has a space and a dimension"),
@@ -170,13 +238,22 @@ LIBRARIES: tuple[Library, ...] = (
         ("annoy.AnnoyIndex.add_item(0, r)", "no signature says what it takes"),
         ("annoy.AnnoyIndex.get_nns_by_vector(r, 1)", "no signature says what it takes"),
     )),
-    Library("librosa", modules=("librosa.feature", "librosa.effects", "librosa.onset", "librosa.beat")),
+    Library("librosa", modules=("librosa.feature", "librosa.effects", "librosa.onset", "librosa.beat"), walks=False,
+            methods=False, only=_SOUNDS),
     Library("soundfile", trials=(("soundfile.write(wav, v, 16000)", "the name of a file says its format"),)),
     Library("trimesh", methods=False),
-    Library("bokeh", modules=("bokeh.plotting", "bokeh.models"), things=(
+    Library("bokeh", modules=("bokeh.plotting", "bokeh.models"), walks=False, methods=False, only=_GLYPHS, things=(
         Thing("figure", "plotting.figure()", "a figure takes settings, no arrays"),
-    ), methods=False),
-    Library("altair", walks=False, methods=False),
+    ), trials=(
+        ("bokeh.models.ColumnDataSource(v)", "a dict of columns is asked for"),
+        ("bokeh.models.ColumnDataSource(data=v)", "a dict of columns is asked for"),
+        ("bokeh.plotting.ColumnDataSource(v)", "as in bokeh.models"),
+        ("bokeh.plotting.ColumnDataSource(data=v)", "as in bokeh.models"),
+    )),
+    Library("altair", walks=False, methods=False, plain=True, only="[a-z]", trials=(
+        ("altair.InlineData(values=v)", "of its hundreds of classes few take data"),
+        ("altair.Data(values=v)", "as InlineData"),
+    )),
     Library("netCDF4", walks=False),
     Library("numba", walks=False, methods=False),
     Library("cvxpy", walks=False, methods=False),
@@ -187,6 +264,8 @@ LIBRARIES: tuple[Library, ...] = (
     Library("csv", plain=True, things=(
         Thing("writer", "csv.writer(open(file, 'w'))", _FILE),
         Thing("DictWriter", "csv.DictWriter(open(file, 'w'), ['a'])", _FILE),
+    ), trials=(
+        ("csv.DictWriter.writerow(v)", "a dict of what is written is asked for"),
     )),
     Library("struct", plain=True, trials=(
         ("struct.pack('f', s)", "a pattern that fits the number"),

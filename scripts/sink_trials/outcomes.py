@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from sink_trials.differences import difference, same
 from sink_trials.values import ARRAYS, OTHER_DTYPES, SORTS, WAYS, evaluated, tensors_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sink_trials.calls import Call
+    from sink_trials.later import Step
 
     Given = Callable[[Any], object]
 
-SECONDS = 3.0  # a call
+SECONDS = 3.0  # a call, of the processor
+_SECONDS_OF_WAITING = 20.0  # of the clock
 # Torch's own words, and those of pybind11, which hides them.
 _HIDDEN = "Unable to cast Python instance of type <class 'torch."
 _WORDS = {
@@ -42,12 +45,15 @@ class TooLongError(BaseException):
 class Outcome(NamedTuple):
     """Of one way to give a tensor at one argument. `refused`: letters of the sorts that are refused; `untried`: those
     of which the array has none. `never`: the name of what every tensor raises. `is_same`: it gives what the array
-    gives."""
+    gives. `later`: the call takes it, and what users do next with the result raises. `other`: in what the result of
+    a tensor that nothing refuses differs from that of the array; see differences.py."""
 
     refused: str
     untried: str
     never: str
     is_same: bool
+    later: bool = False
+    other: str = ""
 
 
 def _itself(value: object) -> object:
@@ -59,12 +65,18 @@ class Trier:
 
     `plain`: it is no array that a tensor is held against but the same number or list (json, struct)."""
 
-    def __init__(self, make: Callable[[], Callable[..., Any]], plain: bool = False) -> None:
+    def __init__(self, make: Callable[[], Callable[..., Any]], plain: bool = False, step: Step | None = None) -> None:
         self._make = make
         self._plain = plain
+        self._step = step
+        self.takes_some = False  # a call that does not last has worked
 
-    def run(self, call: Call, slot: int | str | None = None, given: Given = _itself) -> Any:  # noqa: ANN401
-        """With `given` of the array at one argument."""
+    @property
+    def has_step(self) -> bool:
+        return self._step is not None
+
+    def run(self, call: Call, slot: int | str | None = None, given: Given = _itself, later: bool = False) -> Any:  # noqa: ANN401
+        """With `given` of the array at one argument. `later`: and what users do next, with what is seen then."""
 
         def value(place: int | str, text: str) -> object:
             if text not in ARRAYS:
@@ -78,15 +90,29 @@ class Trier:
         named = {name: value(name, text) for name, text in call.named}
         with _limited(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = self._make()(*positional, **named)
-            return list(_first(result)) if hasattr(result, "__next__") else result
+            function = self._make()
+            result = function(*positional, **named)
+            result = list(_first(result)) if hasattr(result, "__next__") else result
+            if not later or self._step is None:
+                return result
+            self.takes_some = True
+            seen = self._step(function, result)
+            return result if seen is None else seen
 
-    def works(self, call: Call, slot: int | str | None = None, given: Given = _itself) -> bool:
-        return self.error(call, slot, given) is None
+    def works(
+        self, call: Call, slot: int | str | None = None, given: Given = _itself, later: bool = False
+    ) -> bool:
+        return self.error(call, slot, given, later) is None
 
-    def error(self, call: Call, slot: int | str | None = None, given: Given = _itself) -> BaseException | None:
+    def lasts(self, call: Call) -> bool:
+        """Whether a call works, and what users do next."""
+        return self.works(call, later=True)
+
+    def error(
+        self, call: Call, slot: int | str | None = None, given: Given = _itself, later: bool = False
+    ) -> BaseException | None:
         try:
-            self.run(call, slot, given)
+            self.run(call, slot, given, later)
         except (Exception, TooLongError, SystemExit) as error:
             return error
         return None
@@ -100,40 +126,66 @@ class Trier:
                 found[way] = _joined(each)
         return found
 
-    def _outcome(self, call: Call, slot: int | str, given: Callable[[Any], object]) -> Outcome | None:
-        def of_equal(array: np.ndarray) -> object:
-            return given(array.tolist() if self._plain else array)
+    def _outcome(self, call: Call, slot: int | str, given: Given) -> Outcome | None:
+        outcome = self._refusal(call, slot, given, later=False)
+        if outcome is None or outcome.never or outcome.refused:
+            return outcome
+        lasts = self._step is not None and self.works(call, slot, self._of_equal(given), later=True)
+        found = self._refusal(call, slot, given, later=True) if lasts else None
+        if found is not None and (found.never or found.refused):
+            return found._replace(later=True)
+        return outcome._replace(other=self._difference(call, slot, given, lasts))
 
-        def of(sort: str, number: int = 0) -> Callable[[np.ndarray], object]:
+    def _of_equal(self, given: Given) -> Given:
+        return lambda array: given(array.tolist() if self._plain else array)
+
+    def _refusal(self, call: Call, slot: int | str, given: Given, later: bool) -> Outcome | None:
+        def of(sort: str, number: int = 0) -> Given:
             return lambda array: given(tensors_of(array, sort)[number])
 
-        error = self.error(call, slot, of_equal)
-        if error is not None:
+        if not self.works(call, slot, self._of_equal(given), later):
             return None
-        error = self.error(call, slot, of("plain"))
+        error = self.error(call, slot, of("plain"), later)
         if error is not None:
             of_value = isinstance(error, (TooLongError, RuntimeError)) or _is_refusal(error, _OF_VALUES)
-            if of_value or any(self.works(call, slot, of(sort)) for sort in OTHER_DTYPES):
+            if of_value or any(self.works(call, slot, of(sort), later) for sort in OTHER_DTYPES):
                 return None
             return Outcome("", "", _name_of(error), False)
         hardest = [sort for sort in ("device", "grad") if tensors_of(ARRAYS[call.text_at(slot)], sort)]
-        if all(self.works(call, slot, of(sort)) for sort in hardest):
+        if all(self.works(call, slot, of(sort), later) for sort in hardest):
             return Outcome("", "", "", True)  # nothing is converted
         refused = untried = ""
         for sort, words in _WORDS.items():
             tensors = tensors_of(ARRAYS[call.text_at(slot)], sort)
-            errors = [self.error(call, slot, of(sort, number)) for number in range(len(tensors))]
+            errors = [self.error(call, slot, of(sort, number), later) for number in range(len(tensors))]
             if not tensors:
                 untried += LETTERS[sort]
             elif all(error is not None and _is_refusal(error, words) for error in errors):
                 refused += LETTERS[sort]
-        is_same = bool(refused) and same(self._seeded(call, slot, of("plain")), self._seeded(call, slot, of_equal))
+        is_same = bool(refused) and same(*self._pair(call, slot, given, later))
         return Outcome(refused, untried, "", is_same)
 
-    def _seeded(self, call: Call, slot: int | str, given: Callable[[Any], object]) -> object:
+    def _pair(self, call: Call, slot: int | str, given: Given, later: bool) -> tuple[object, object]:
+        """What a plain tensor gives, and what the array gives."""
+        plain = self._seeded(call, slot, lambda array: given(tensors_of(array, "plain")[0]), later)
+        return plain, self._seeded(call, slot, self._of_equal(given), later)
+
+    def _difference(self, call: Call, slot: int | str, given: Given, later: bool) -> str:
+        """Nothing where the array itself gives something else each time."""
+        try:
+            found = difference(*self._pair(call, slot, given, later))
+            if not found:
+                return ""
+            again = self._seeded(call, slot, self._of_equal(given), later)
+            return "" if difference(again, self._seeded(call, slot, self._of_equal(given), later)) else found
+        except (Exception, TooLongError, SystemExit):
+            return ""
+
+    def _seeded(self, call: Call, slot: int | str, given: Given, later: bool) -> object:
         np.random.seed(0)
         random.seed(0)
-        return self.run(call, slot, given)
+        torch.manual_seed(0)
+        return self.run(call, slot, given, later)
 
 
 def _joined(outcomes: list[Outcome]) -> Outcome:
@@ -141,9 +193,12 @@ def _joined(outcomes: list[Outcome]) -> Outcome:
     working = [each for each in outcomes if not each.never]
     if not working:
         return outcomes[0]
+    later = all(each.later for each in working if each.refused)
+    other = next((each.other for each in working if each.other), "")
     refused = "".join(letter for letter in LETTERS.values() if any(letter in each.refused for each in working))
     untried = "".join(letter for letter in LETTERS.values() if all(letter in each.untried for each in working))
-    return Outcome(refused, untried, "", all(each.is_same for each in working if each.refused))
+    is_same = all(each.is_same for each in working if each.refused)
+    return Outcome(refused, untried, "", is_same, bool(refused) and later, "" if refused else other)
 
 
 def _name_of(error: BaseException) -> str:
@@ -167,10 +222,13 @@ def _limited() -> Iterator[None]:
         raise TooLongError
 
     signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_REAL, _SECONDS_OF_WAITING)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is not None:
@@ -183,28 +241,6 @@ def _first(values: Any) -> Iterator[object]:  # noqa: ANN401
             yield next(values)
         except StopIteration:
             return
-
-
-def same(one: object, other: object) -> bool:
-    if isinstance(one, torch.Tensor) or type(one) is not type(other):
-        return False
-    if isinstance(one, (np.ndarray, np.generic)) and isinstance(other, (np.ndarray, np.generic)):
-        if one.dtype == object or one.dtype.kind in "USVMm":
-            return one.dtype == other.dtype and one.shape == other.shape
-        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
-    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
-        return len(one) == len(other) and all(map(same, one, other))
-    root = type(one).__module__.partition(".")[0]
-    if root == "pandas" and hasattr(one, "equals"):
-        return bool(one.equals(other))
-    if root in ("matplotlib", "mpl_toolkits", "sklearn", "seaborn", "plotly") or hasattr(one, "fit"):
-        return True  # a drawing or an estimator: what was given to it is copied there
-    if root == "h5py":
-        return same(one[...], other[...])  # type: ignore[index]
-    try:
-        return bool(one == other or (one != one and other != other))  # not a number
-    except Exception:
-        return False  # objects that cannot be compared: nothing is promised of them
 
 
 assert set(LETTERS) == set(SORTS) - {"plain"}

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from sink_trials.calls import DATA
 from sink_trials.outcomes import LETTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sink_trials.libraries import Library
     from sink_trials.trial import Row
@@ -33,15 +34,23 @@ def path_of(library: Library) -> Path:
 
 
 def written(library: Library, versions: str, rows: list[Row], modules: list[str]) -> str:
-    functions, counts = table_of(library, rows)
+    functions, others, counts = table_of(library, rows)
     head = {"measured": versions, "counts": counts, "modules": modules}
     lines = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
-    of_functions = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(functions.items()))
-    return "{\n" + ",\n".join(lines) + ',\n"functions": {\n' + of_functions + "\n}\n}\n"
+    lines += [f'"others": {_one_a_line(others)}'] if others else []
+    return "{\n" + ",\n".join([*lines, f'"functions": {_one_a_line(functions)}']) + "\n}\n"
 
 
-def table_of(library: Library, rows: list[Row]) -> tuple[dict[str, list[str] | str], dict[str, int]]:
+def _one_a_line(entries: Mapping[str, object]) -> str:
+    return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(entries[name])}" for name in sorted(entries)) + "\n}"
+
+
+def table_of(
+    library: Library, rows: list[Row]
+) -> tuple[dict[str, list[str] | str], dict[str, list[str]], dict[str, int]]:
+    """The lines of the functions; what gives something else for a tensor in silence; and how many there are."""
     functions: dict[str, list[str] | str] = {}
+    others: dict[str, list[str]] = {}
     methods: dict[str, dict[str, tuple[list[str], bool]]] = {}
     counts: Counter[str] = Counter(tried=0, accept=0, grad=0, device=0, bfloat16=0, sparse=0, every=0, unfinished=0)
     things = {f"{library.root}.{thing.name}" for thing in library.things}
@@ -51,6 +60,8 @@ def table_of(library: Library, rows: list[Row]) -> tuple[dict[str, list[str] | s
         entry = list(texts_of(row["found"], "!!" if library.plain else "!"))
         _count(entry, counts)
         name = row["name"].removeprefix(f"{library.root}.")
+        if differing := list(_others_of(row["found"])):
+            others[name] = differing
         if "#" in name:
             owner, _, method = name.partition("#")
             if method not in _SHARED or f"{library.root}.{owner}" in things:
@@ -61,7 +72,24 @@ def table_of(library: Library, rows: list[Row]) -> tuple[dict[str, list[str] | s
                 functions[alias.removeprefix(f"{library.root}.")] = name
     for method, owners in methods.items():
         functions.update(of_methods(method, owners, [thing.name for thing in library.things]))
-    return functions, dict(counts)
+    counts["other"] = len(others)
+    return functions, others, dict(counts)
+
+
+def _others_of(found: dict[str, dict[str, list[list[Any]]]]) -> Iterator[str]:
+    """Of each parameter at which tensors are taken, and then another result comes out: `a:0 items objects (v)`.
+
+    Not where that is a tensor, which the array would not give: who gives tensors mostly wants that. Nor of options that
+    are not made for arrays: anything may stand in a title."""
+    for place, ways in found.items():
+        name, position = json.loads(place)
+        option = re.compile(rf"[ (]{re.escape(name or '')}=")
+        for way, tried in ways.items():
+            outcomes = [each for each in tried if name in DATA or not option.search(each[0])]
+            words = {each[6] for each in outcomes if not each[3]}
+            if words and not words & {"", "tensor"}:
+                where = f"{name or ''}:{'' if position is None else position}"
+                yield f"{where} {way} {min(words)} {next(each[0] for each in outcomes if each[6] == min(words))}"
 
 
 def _merged(rows: list[Row], counts: Counter[str]) -> list[Row]:
@@ -143,7 +171,7 @@ def _claims(text: str) -> tuple[str, dict[str, tuple[frozenset[str], str]]]:
     for word in words:
         way, _, error = word.partition("!")
         kind, _, sorts = way.partition("=")
-        claims[kind.rstrip("~")] = frozenset("" if error else sorts or ALL), error
+        claims[kind.rstrip("~^")] = frozenset("" if error else sorts or ALL), error
     return place, claims
 
 
@@ -155,13 +183,14 @@ def _word(way: str, outcomes: list[list[Any]], never: str) -> str:
     if not outcomes:
         return ""
     working = [each for each in outcomes if not each[3]]
+    later = "^" if all(each[5] for each in outcomes if each[1] or each[3]) else ""
     if not working:
-        return f"{way}{never}{outcomes[0][3]}"
+        return f"{way}{later}{never}{outcomes[0][3]}"
     refused = "".join(letter for letter in ALL if _is_refused(letter, working))
     if not refused:
         return ""
-    mark = "" if all(is_same for *_, is_same in working) else "~"
-    return way + mark + ("" if refused == ALL else f"={refused}")
+    mark = "" if all(each[4] for each in working) else "~"
+    return way + mark + later + ("" if refused == ALL else f"={refused}")
 
 
 def _is_refused(letter: str, outcomes: list[list[Any]]) -> bool:

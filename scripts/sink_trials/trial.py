@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sink_trials.calls import Call, calls_of, parameters_of, with_options
 from sink_trials.confinement import confine
+from sink_trials.later import STEPS
 from sink_trials.names import methods_of
 from sink_trials.outcomes import Trier
 from sink_trials.table import is_claimed, texts_of
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
     from sink_trials.libraries import Library
 
 Row = dict[str, Any]
-SECONDS = 12.0  # of one function, or method of a class
-SECONDS_OF_CLASS = 30.0
+SECONDS = 60.0  # of one function, or method of a class; of the processor, as others may be at work
+_SECONDS_OF_TRIALS = 6.0  # of these for the calls that were found
+SECONDS_OF_CLASS = 60.0
+_WAITS = 10  # times as long by the clock
 
 
 def forked(work: Callable[[], Iterator[Row]], seconds: float, folder: Path) -> list[Row]:
@@ -45,14 +48,14 @@ def forked(work: Callable[[], Iterator[Row]], seconds: float, folder: Path) -> l
             null = os.open(os.devnull, os.O_RDWR)
             for number in (0, 1, 2):
                 os.dup2(null, number)
-            confine(folder)
+            confine(folder, int(seconds))
             for row in work():
                 os.write(writing, (json.dumps(row) + "\n").encode())
             os.write(writing, b"{}\n")
         os._exit(0)
     os.close(writing)
-    data, end = b"", time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0 and select.select([reading], [], [], min(left, SECONDS))[0]:
+    data, end = b"", time.monotonic() + seconds * _WAITS
+    while (left := end - time.monotonic()) > 0 and select.select([reading], [], [], min(left, SECONDS * _WAITS))[0]:
         part = os.read(reading, 1 << 16)
         if not part:
             break
@@ -64,20 +67,24 @@ def forked(work: Callable[[], Iterator[Row]], seconds: float, folder: Path) -> l
     return rows[:-1] if rows and rows[-1] == {} else [*rows, {"unfinished": True}]
 
 
-def of_function(name: str, function: Callable[..., Any], plain: bool) -> Iterator[Row]:
+def _trier(library: Library, make: Callable[[], Callable[..., Any]]) -> Trier:
+    return Trier(make, library.plain, STEPS.get(library.root))
+
+
+def of_function(name: str, function: Callable[..., Any], library: Library) -> Iterator[Row]:
     """One row: the parameters that take an array, and what becomes of a tensor there."""
-    yield measured(name, function, Trier(lambda: function, plain))
+    yield measured(name, function, _trier(library, lambda: function))
 
 
-def of_class(name: str, kind: type, plain: bool, known: set[str]) -> Iterator[Row]:
+def of_class(name: str, kind: type, library: Library, known: set[str]) -> Iterator[Row]:
     """Of its constructor, then of each method that is not known by its code already."""
-    trier = Trier(lambda: kind, plain)
-    calls = calls_of(kind, trier.works)
+    trier = _trier(library, lambda: kind)
+    calls = _calls_of(kind, trier)
     yield measured(name, kind, trier, calls)
     bare = Call(())
     makers = [*([bare] if trier.works(bare) else []), *calls[:1]]
     if makers:
-        yield from of_object(name, _copied(partial(_fitted, trier, makers[0])), plain, known)
+        yield from of_object(name, _copied(partial(_fitted, trier, makers[0])), library, known)
 
 
 def _copied(make: Callable[[], object]) -> Callable[[], object]:
@@ -100,10 +107,10 @@ def _fitted(trier: Trier, call: Call) -> object:
     return thing
 
 
-def of_object(name: str, make: Callable[[], object], plain: bool, known: set[str]) -> Iterator[Row]:
+def of_object(name: str, make: Callable[[], object], library: Library, known: set[str]) -> Iterator[Row]:
     for row in methods_in(make):
         if row["code"] not in known:
-            yield from of_method(name, make, row["method"], row["code"], plain)
+            yield from of_method(name, make, row["method"], row["code"], library)
 
 
 def methods_in(make: Callable[[], object]) -> Iterator[Row]:
@@ -113,8 +120,8 @@ def methods_in(make: Callable[[], object]) -> Iterator[Row]:
             yield {"method": method, "code": _code_of(type(thing), method)}
 
 
-def of_method(name: str, make: Callable[[], object], method: str, code: str, plain: bool) -> Iterator[Row]:
-    trier = Trier(lambda: getattr(make(), method), plain)
+def of_method(name: str, make: Callable[[], object], method: str, code: str, library: Library) -> Iterator[Row]:
+    trier = _trier(library, lambda: getattr(make(), method))
     yield {**measured(f"{name}#{method}", getattr(make(), method), trier), "code": code}
 
 
@@ -135,10 +142,10 @@ def measured_by_hand(library: Library, text: str) -> Iterator[Row]:
     thing = next((each for each in library.things if f"{library.root}.{each.name}" == owner), None)
     if thing is None:
         function = function_of(path)
-        trier = Trier(lambda: function, library.plain)
+        trier = _trier(library, lambda: function)
     else:
         make = thing_of(library, thing.make)
-        trier = Trier(lambda: getattr(make(), method), library.plain)
+        trier = _trier(library, lambda: getattr(make(), method))
         function, path = getattr(make(), method), f"{owner}#{method}"
     row = measured(path, function, trier, [call])
     assert row["found"], f"{text} works neither with arrays nor with what holds them"
@@ -157,11 +164,11 @@ def function_of(name: str) -> Callable[..., Any]:
 def measured(name: str, function: Callable[..., Any], trier: Trier, calls: list[Call] | None = None) -> Row:
     parameters = parameters_of(function)
     found: dict[str, dict[str, Any]] = {}
-    calls = calls_of(function, trier.works) if calls is None else calls
+    calls = _calls_of(function, trier) if calls is None else calls
     tried = set()
-    end = time.monotonic() + SECONDS / 2
+    end = time.process_time() + _SECONDS_OF_TRIALS
     for call in calls:
-        if time.monotonic() > end:
+        if time.process_time() > end:
             break
         for slot in call.slots:
             place = place_of(slot, parameters)
@@ -169,15 +176,25 @@ def measured(name: str, function: Callable[..., Any], trier: Trier, calls: list[
                 continue  # beside another parameter, it does the same
             tried.add((place, call.text_at(slot), len(call.positional)))
             for way, outcome in trier.outcomes(call, slot).items():
-                if not outcome.never or not _is_ever_taken(trier, call, slot, way, parameters):
+                if not outcome.never or not _is_ever_taken(
+                    trier, call, slot, way, parameters, outcome.later
+                ):
                     found.setdefault(json.dumps(place), {}).setdefault(way, []).append([str(call), *outcome])
     return {"name": name, "accepts": bool(calls), "found": found}
 
 
-def _is_ever_taken(trier: Trier, call: Call, slot: int | str, way: str, parameters: list[Parameter]) -> bool:
+def _calls_of(function: Callable[..., Any], trier: Trier) -> list[Call]:
+    """Calls after which arrays last, where there are such."""
+    found = calls_of(function, trier.lasts) if trier.has_step else []
+    return calls_of(function, trier.works) if not found and trier.takes_some == trier.has_step else found
+
+
+def _is_ever_taken(
+    trier: Trier, call: Call, slot: int | str, way: str, parameters: list[Parameter], later: bool
+) -> bool:
     """Whether a tensor that is refused works beside an option: `np.any(x, axis=0)`."""
     return any(
-        trier.works(beside, slot, lambda array, given=given: given(tensors_of(array, "plain")[0]))
+        trier.works(beside, slot, lambda array, given=given: given(tensors_of(array, "plain")[0]), later)
         for beside in with_options(call, parameters)
         for given in WAYS[way]
     )
@@ -244,7 +261,7 @@ def differing(library: Library, table: dict[str, list[str] | str], every: int, f
 
 def _again(library: Library, name: str, entry: list[str]) -> Iterator[Row]:
     function = function_of(name if name.startswith("mpl_toolkits.") else f"{library.root}.{name}")
-    trier = Trier(lambda: function, library.plain)
+    trier = _trier(library, lambda: function)
     parameters = parameters_of(function)
     texts = []
     for text in entry:
@@ -256,7 +273,7 @@ def _again(library: Library, name: str, entry: list[str]) -> Iterator[Row]:
             if json.dumps(place_of(slot, parameters)) == place:
                 for way, outcome in trier.outcomes(call, slot).items():
                     found.setdefault(place, {}).setdefault(way, []).append([str(call), *outcome])
-        texts += texts_of(found, "!!" if library.plain else "!")
+        texts += texts_of(found, "!!" if library else "!")
     yield {"same": all(any(is_claimed(text, now) for now in texts) for text in entry)}
 
 

@@ -29,6 +29,9 @@ ARRAYS: dict[str, np.ndarray] = {
     "c": np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], "f"),
     "a": np.array([[1.0, 0, 0.5], [0, 1, 0.5]], "f"),  # an affine map
     "k": np.array([[0, 1, 2], [0, 1, 3]]),
+    "e": np.array([0.25, 0.75], "f"),  # a point
+    "h": np.array([[0.0, 0], [1, 0], [1, 0.5], [0.5, 1]], "f"),  # the corners of a shape
+    "o": np.array([[[0.0, 0], [1, 0], [0.5, 1]], [[0, 1], [1, 1], [0.5, 0]]], "f"),  # two shapes
     "t": _FEW.standard_normal(4096).astype("f"),
     "x": _FEW.standard_normal((40, 4)).astype("f"),  # a table of samples
     "y": (np.arange(40) % 2).astype("i8"),  # and their labels

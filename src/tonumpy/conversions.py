@@ -178,7 +178,8 @@ class ImplicitConversion(NamedTuple):
 
     `back_in_torch` is the line where torch uses the result.
 
-    `never`: the error that the function raises for every tensor, and `takes_arrays`: not for the equal array.
+    `never`: the error that the function raises for every tensor, and `takes_arrays`: not for the equal array. `later`:
+    the function takes the tensor, and what is done next with its object raises.
     """
 
     site: Site | OperationSite | ReturnSite
@@ -205,6 +206,7 @@ class ImplicitConversion(NamedTuple):
     never: str = ""
     takes_arrays: bool = True
     back_in_torch: int | None = None
+    later: bool = False
 
     @property
     def call(self) -> ast.Call:

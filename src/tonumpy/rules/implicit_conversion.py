@@ -16,6 +16,9 @@ callers in the same module pass to a function counts too, and so do functions th
 tensors)`, and the result of an objective given to an optimizer of SciPy, `minimize(objective, start)`. There is one
 finding a call, at its first failing argument.
 
+Some objects keep the tensor that they are made with, and fail when they are drawn or used: `ax.add_patch(patch)` for
+`patch = plt.Rectangle((x, y), width, height)`. The finding is at the call that made them.
+
 A call that fails for every tensor is reported wherever its argument is surely one: `cv2.resize(image)`,
 `PIL.Image.fromarray(image)`, `json.dumps({"loss": loss})`, `np.any(mask)`.
 
@@ -94,12 +97,14 @@ def check(conversion: ImplicitConversion) -> str | None:
     if conversion.never:
         cure = "" if conversion.takes_arrays else "; pass `.tolist()` or `.item()`"
         what = "a list of tensors" if conversion.of_items else "a tensor"
-        return f"`{conversion.function}` is passed {what}, which always raises `{conversion.never}`{cure}"
+        when = " when its object is used" if conversion.later else ""
+        return f"`{conversion.function}` is passed {what}, which always raises `{conversion.never}`{when}{cure}"
     if not conversion.trouble:
         return None
     others = len(conversion.others)
     more = "; 1 more argument raises too" if others == 1 else f"; {others} more arguments raise too" if others else ""
-    return f"`{conversion.function}` converts {in_trouble(conversion)}{more}{_advice(conversion)}"
+    converts = "converts, when its object is used," if conversion.later else "converts"
+    return f"`{conversion.function}` {converts} {in_trouble(conversion)}{more}{_advice(conversion)}"
 
 
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:

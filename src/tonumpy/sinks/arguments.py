@@ -12,6 +12,7 @@ from tonumpy.inference.knowledge.scipy_optimizers import OPTIMIZERS
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
     Foreign,
+    LibraryObject,
     Mapping,
     Plain,
     Sequence,
@@ -30,6 +31,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.sinks.own import OwnSinks
 from tonumpy.text.candidates import ReturnSite, handed_over
+from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
 
 if TYPE_CHECKING:
@@ -110,7 +112,7 @@ def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | Non
             if facts is not None:
                 found = made_of(site, spelt(function), node, facts, seen, evidence_in(given))
                 keeps_value = consumer.keeps_value and facts.is_sole and not refusal.error
-                found = found._replace(never=refusal.error, takes_arrays=refusal.takes_arrays)
+                found = found._replace(never=refusal.error, takes_arrays=refusal.takes_arrays, later=refusal.later)
                 if of_items and isinstance(node, ast.Attribute):
                     found = found._replace(chain=Chain(()))  # `meter.data`, a list that is no tensor's
                 yield found._replace(of_items=of_items, keeps_value=keeps_value)
@@ -204,10 +206,19 @@ def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
         _, _, inside = (path_of(call.func.value) or "").partition(".")
         return consumer_of(f"{receiver.root}.{inside}".rstrip("."), call.func.attr)
     for each in members(receiver):  # `ax = ax or plt.gca()` is whatever it was given, which has this method, too
-        found = consumer_of(each.what, call.func.attr) if isinstance(each, Plain) else None
+        name = _made_by(each)
+        found = consumer_of(name, call.func.attr) if name else None
         if found is not None:
             return found
     return None
+
+
+def _made_by(value: Value) -> str:
+    """The function or class that gave an object, nothing of objects that no table knows."""
+    if isinstance(value, Plain):
+        return value.what
+    name = value.name if isinstance(value, LibraryObject) else ""
+    return name if name.partition(".")[0] in CONSUMERS else ""
 
 
 def _value(arguments: Arguments, argument: Argument) -> Value | None:

@@ -4,7 +4,8 @@ libraries/NAME.json says it, one file a library: that is measured on the library
 only the files of libraries are read that a module imports. A line there is a function with its parameters, each as
 `a:0 tensor items=gd (v, 2)`: the name and the position, how tensors are given that are refused (themselves, in a list,
 as values of a dict), and the call that was tried. `=gd`: only what requires grad or is on a device; `~`: an array
-gives something else than a tensor does; `!TypeError`: every tensor raises that, and `!!` that arrays raise as well.
+gives something else than a tensor does; `^`: not the call raises but what is done next with what it gives or changes,
+as an artist is drawn; `!TypeError`: every tensor raises that, and `!!` that arrays raise as well.
 `*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs.
 """
 
@@ -27,11 +28,12 @@ _HOMES = {"mpl_toolkits": "matplotlib"}
 
 class Refusal(NamedTuple):
     """What of one way to give a tensor is refused: letters of sorts, or every tensor with an error of this name, where
-    arrays may be refused too."""
+    arrays may be refused too. `later`: in what is done next with what the function gives or changes."""
 
     sorts: str
     error: str = ""
     takes_arrays: bool = True
+    later: bool = False
 
 
 EVERY = Refusal(_SORTS)
@@ -121,9 +123,9 @@ def _read(line: tuple[str, ...]) -> Consumer:
         for way in ways:
             kind, _, error = way.partition("!")
             kind, _, sorts = kind.partition("=")
-            keeps_value &= not kind.endswith("~")
+            keeps_value &= "~" not in kind
             refusal = Refusal("", error.lstrip("!"), not error.startswith("!")) if error else Refusal(sorts or _SORTS)
-            takes[kind.rstrip("~")] = refusal
+            takes[kind.rstrip("~^")] = refusal._replace(later="^" in kind)
         parameters.append(Parameter(name or None, int(position) if position else None, takes))
     refuses = any(each.error for parameter in parameters for each in parameter.takes.values())
     return Consumer(tuple(parameters), keeps_value, refuses)
