@@ -16,7 +16,7 @@ from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.plain_names import PlainNames
-from tonumpy.sinks.shapes import Names, given_away, may_convert, refuses_every_tensor
+from tonumpy.sinks.shapes import Names, given_away, is_bridged, may_convert, refuses_every_tensor
 from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.prefilter import CONSUMERS
@@ -79,6 +79,7 @@ def imported(source: Source) -> Names:
         if isinstance(statement, (ast.Import, ast.ImportFrom))
         for name, imported in imports_of(statement)
         if not imported.level and imported.module.partition(".")[0] in CONSUMERS
+        if not is_bridged(imported.module, source.text)
     }
 
 

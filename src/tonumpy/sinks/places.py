@@ -11,7 +11,7 @@ import re
 from tonumpy.findings import SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import methods_of
-from tonumpy.sinks.shapes import Names, consumer_named, may_convert, roots_of
+from tonumpy.sinks.shapes import Names, consumer_named, is_bridged, may_convert, roots_of
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.source import parse
 
@@ -46,7 +46,7 @@ def _names_spelt(text: str) -> Names:
         module = f"{before[-1]}." if before[-2:-1] == ["from"] else ""
         for name, alias in _ALIAS.findall(match[1]):
             root = name.partition(".")[0]
-            if (module or name).partition(".")[0] in CONSUMERS:
+            if (module or name).partition(".")[0] in CONSUMERS and not is_bridged(module or name, text):
                 names[alias or root] = module + (name if alias else root)
     return names
 

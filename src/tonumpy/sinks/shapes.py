@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 Names = dict[str, str]  # what a module has imported of these libraries: its own name for it, and the full one
 
 
+# What makes a library take tensors of every sort, once it is imported.
+_BRIDGES = {"faiss": "torch_utils"}
+
+
+def is_bridged(full: str, text: str) -> bool:
+    """Whether a text names the module that teaches a library to take tensors: then the library converts none."""
+    bridge = _BRIDGES.get(full.partition(".")[0])
+    return bridge is not None and bridge in text
+
+
 def may_convert(call: ast.Call, names: Names) -> bool:
     """Whether a call is of a consumer, as it seems, and given what may be a tensor where that would be converted."""
     return any(may_be_a_tensor(each, names) for each in given_away(call, names))
