@@ -149,7 +149,9 @@ async def editor(
 ) -> AsyncIterator[Editor]:
     client = Editor()
     await client.start_io(sys.executable, "-m", *command, cwd=folder)
+    related = types.PublishDiagnosticsClientCapabilities(related_information=True)
     capabilities = types.ClientCapabilities(
+        text_document=types.TextDocumentClientCapabilities(publish_diagnostics=related),
         general=types.GeneralClientCapabilities(position_encodings=encodings),  # type: ignore[arg-type]
         workspace=types.WorkspaceClientCapabilities(
             workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=versioned),
@@ -289,7 +291,8 @@ def test_quick_fixes_one_and_all_safe_and_unsafe_and_a_hover(tmp_path: Path) -> 
             assert text.startswith(
                 f"**TNP101 bare-numpy** (medium confidence)\n\n{finding.message}\n\nsafe: Add `.detach().cpu()`"
             )
-            assert "**device:** unknown, may be a GPU\n- to fix: `.cpu()`" in text
+            line = "- code: unknown from this line on (b.py:4)\n"
+            assert f"**device:** unknown, may be a GPU\n{line}- to fix: `.cpu()`" in text
             assert finding.url in text
             assert await window.hovered(uri, 0, 0) is None
             assert await window.hovered(uri, 99, 0) is None

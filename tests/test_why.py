@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from conftest import RunTonumpy
 
 from tonumpy import check_source
+from tonumpy.config import Settings
+from tonumpy.inference.index.project import Project
+from tonumpy.pipeline import check
+from tonumpy.text.source import Source
+from tonumpy.why import explain
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 MODULE = """\
 import torch
@@ -35,6 +43,8 @@ def test_why_not(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
         "  TNP102 (low confidence): `.cpu()` without `.detach()` before `.numpy()` on a likely tensor that may require"
         " grad: can raise RuntimeError\n"
         "  kind: likely torch tensor, by how it is used\n"
+        "    code, m.py:5: true from this line on\n"
+        "        5 | return labels.cpu().numpy()\n"
         "    to fix: annotate it, or test `isinstance(x, torch.Tensor)`\n"
         "  device: on the CPU (the chain moves it there)\n"
         "  grad: does not require grad\n"
@@ -55,7 +65,7 @@ def test_what_a_dtype_rests_on(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(code.format("x = clip.tokenize(texts)[0]"))
     assert "  dtype: integral\n    promise clip.tokenize, m.py:5:" in run_tonumpy("why", "m.py:6").out
     (tmp_path / "m.py").write_text(code.format("x = clip.tokenize(texts)[0].float()"))
-    assert run_tonumpy("why", "m.py:6").out.endswith("  dtype: float32\n")
+    assert "  dtype: float32\n    code, m.py:5: true from" in run_tonumpy("why", "m.py:6").out
 
 
 def test_an_argument_in_an_f_string(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
@@ -68,7 +78,7 @@ def test_an_argument_in_an_f_string(run_tonumpy: RunTonumpy, tmp_path: Path) -> 
 def test_a_place_without_a_conversion(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(MODULE)
     done = run_tonumpy("why", "m.py:1")
-    assert done[:3] == (2, "", "tonumpy: error: m.py:1: no conversion on this line\n")
+    assert done[:3] == (2, "", "tonumpy: error: m.py:1: no conversion on this line; the nearest is on line 5\n")
     assert run_tonumpy("why", "m.py").err.startswith("tonumpy: error: `m.py`: expected FILE:ROW")
     assert "not.py: error: No such file" in run_tonumpy("why", "not.py:1").err
 
@@ -174,3 +184,120 @@ def test_how_sure_it_is_that_memory_is_shared(beginning: str, confidence: str) -
     code = f"import torch\n\n\n{beginning}    {_SHARED}"
     found = check_source(code, "m.py", select=["TNP201"], confidence="low")
     assert [finding.confidence for finding in found] == [confidence]
+
+
+SINKS = """\
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch import nn
+
+model = nn.Linear(2, 2)
+x = torch.rand(3, 2)
+y = x.cuda()
+
+
+def show(a, ax, step: int, device):
+    plt.plot(step, a)
+    ax.plot(a)
+    moved = a.to(device)
+    with torch.no_grad():
+        return moved.numpy(), np.zeros(3).tolist(), step.numpy()
+
+
+plt.plot(x, model(y), label="y")
+"""
+
+
+def about(told: str, subject: str) -> dict[str, str]:
+    """The answers of one explanation, each with the lines under it."""
+    (block,) = (block for block in told.split("\n\n") if block.partition("\n")[0].endswith(f": `{subject}`"))
+    answers: dict[str, str] = {}
+    for part in block.split("\n"):
+        if part.startswith("  ") and part[2] != " ":
+            name, _, text = part.strip().partition(": ")
+            answers[name] = text
+        elif part.startswith("    "):
+            answers[name] += part.removeprefix("   ")
+    return answers
+
+
+def test_each_argument_of_a_function_that_converts(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(SINKS)
+    told = run_tonumpy("why", "m.py:19").out
+    assert "  not reported\n" in told  # x
+    assert about(told, "x")["given to"] == "`plt.plot`, which makes an array of a tensor"
+    assert about(told, "x")["device"].endswith(" code, m.py:7: true from this line on     7 | x = torch.rand(3, 2)")
+    assert "m.py:6: true from this line on     6 | model = nn.Linear(2, 2)" in about(told, "model(y)")["grad"]
+    told = run_tonumpy("why", "m.py:12").out
+    assert about(told, "step")["kind"] == "not a tensor (int)"
+    unknown = "a parameter that no caller in sight gives"
+    assert about(told, "a")["kind"].startswith(f"unknown, {unknown} code, m.py:11: {unknown}")
+    told = run_tonumpy("why", "m.py:13").out
+    assert about(told, "a")["given to"].startswith("`ax.plot`, not known to convert: unknown, ")
+
+
+def test_the_line_behind_each_fact(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(SINKS)
+    told = run_tonumpy("why", "m.py:16").out
+    assert "chosen at run time, may be a GPU code, m.py:14: " in about(told, "moved")["device"]
+    assert about(told, "moved")["grad mode"].startswith("off code, m.py:15: sets it here")
+    assert "m.py:11: " in about(told, "moved")["grad"]
+    assert about(told, "step")["kind"] == "not known to be a torch tensor, so it is not reported: not a tensor (int)"
+
+
+def test_a_line_without_a_conversion_names_the_nearest(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(SINKS)
+    told = run_tonumpy("why", "m.py:14").err
+    assert told.endswith("m.py:14: no conversion on this line; the nearest are on line 13 and 16\n")
+    (tmp_path / "empty.py").write_text("import torch\n")
+    assert run_tonumpy("why", "empty.py:1").err.endswith("empty.py:1: no conversion on this line\n")
+
+
+def test_the_lines_that_write_and_read(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    body = "    a = x.detach().cpu().numpy()\n    x.zero_()\n    return a\n"
+    (tmp_path / "m.py").write_text(f"import torch\n\n\ndef f(x: torch.Tensor):\n{body}")
+    told = run_tonumpy("why", "m.py:5").out
+    assert "code, m.py:6: overwrites the tensor" in told
+    assert "code, m.py:7: reads the array" in told
+    (result,) = json.loads(run_tonumpy("check", "--output-format", "sarif").out)["runs"][0]["results"]
+    related = [
+        (each["physicalLocation"]["region"]["startLine"], each["message"]["text"])
+        for each in result["relatedLocations"]
+    ]
+    assert related == [(6, "code: overwrites the tensor"), (7, "code: reads the array")]
+
+
+def test_the_lines_that_fill_a_list(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    body = "    seen = []\n    seen.append(x.cuda())\n    print(np.stack(seen))\n    return seen\n"
+    (tmp_path / "m.py").write_text(f"import numpy as np\nimport torch\n\n\ndef f(x: torch.Tensor):\n{body}")
+    (finding,) = json.loads(run_tonumpy("check", "--output-format", "json").out)
+    told = [(each["location"]["row"], each["message"]) for each in finding["evidence"]]
+    assert told == [(7, "puts a tensor into `seen`"), (9, "reads `seen`, too")]
+
+
+SURE = ("not on the CPU", "chosen at run time", "requires grad", "computed from model parameters")
+FOLDERS = ("TNP103", "TNP104", "TNP105", "habits/program_on_cpu", "flow/devices")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_confidence_contradicts_what_is_known(folder: str) -> None:
+    """High only beside a fact that speaks for it, low only beside a habit, callers or a limit."""
+    for path in sorted((FIXTURES / folder).rglob("*.py")):
+        source = Source(path.read_bytes(), str(path))
+        found = check(source, Settings(confidence="low"), Project())
+        for row in sorted({each.start.row for each in found if each.code.startswith("TNP10")}):
+            for explained in explain(source, Settings(), Project(), row):
+                told = [answer.text for answer in explained.answers]
+                lacks = [answer.about for answer in explained.answers if answer.about in ("dtype", "layout", "bit")]
+                kinds = {ground.kind for answer in explained.answers for ground in answer.grounds} - {"code"}
+                for finding in explained.findings:
+                    if not finding.code.startswith("TNP10") or "always" in finding.message:
+                        continue
+                    place = f"{path}:{row}: {explained.subject}: {finding.confidence}, {told}"
+                    if finding.confidence == "high":
+                        assert lacks or any(text.startswith(SURE) for text in told), place
+                    if finding.confidence == "low":
+                        assert kinds or any("limit" in text for text in told), place
+                    if finding.confidence != "low":
+                        assert not {"on the CPU", "does not require grad"} <= set(told) or lacks, place

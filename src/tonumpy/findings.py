@@ -55,9 +55,10 @@ class Fix(NamedTuple):
 class Ground(NamedTuple):
     """One thing that a finding, or a silence, rests on.
 
-    `kind` is "proof", "promise", "callers", "habit", "budget" or, of what a run has seen, "run"; `about` is what it
-    speaks of: "device", "grad" or "kind". `id` names the habit, or the name of the library that promises it. `row`
-    counts from 1, in the cell if there is a `cell`; 0 for no place.
+    `kind` is "code", "promise", "callers", "habit", "budget" or, of what a run has seen, "run"; `about` is what it
+    speaks of: "device", "grad", "grad mode", "dtype" or "kind", and "memory", "list" or "result" where the code writes
+    or reads what is converted. `id` names the habit, or the name of the library that promises it; it is empty for code.
+    `row` counts from 1, in the cell if there is a `cell`; 0 for no place.
     """
 
     kind: str
@@ -67,6 +68,11 @@ class Ground(NamedTuple):
     filename: str
     row: int
     cell: int | None = None
+
+    @property
+    def source(self) -> str:
+        """`habit label-name`, `code`."""
+        return f"{self.kind} {self.id}".rstrip()
 
     @property
     def place(self) -> str:

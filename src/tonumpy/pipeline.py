@@ -375,7 +375,7 @@ def _judgements(
                 if fix and fix.applicability == "safe" and (rule.fix_is_unsafe or is_trained_on):
                     fix = fix._replace(applicability="unsafe")
                 span = span_of(conversion, source)
-                grounds = grounds_of(judged)
+                grounds = (*grounds_of(judged), *rule.related(judged, source.filename))
                 finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
                 yield Judgement(finding, conversion, operations, style)
 

@@ -5,66 +5,155 @@ from __future__ import annotations
 import ast
 from functools import cache, partial
 
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
 from tonumpy.findings import Answer, Explanation
+from tonumpy.inference.lattice.values import evidence_in
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
-from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.inference.summaries.observing import observe
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.phrases import shares
-from tonumpy.pipeline import as_believed, check, grounds_of, module_of, span_of
+from tonumpy.pipeline import as_believed, check, module_of, span_of
+from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
 from tonumpy.sinks.arguments import infer_implicit
+from tonumpy.sinks.known import infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
 from tonumpy.sinks.operations import find_operations
 from tonumpy.sinks.sharers import infer_sharers, sharers_in
+from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import call_span, find_candidates
 
 if TYPE_CHECKING:
     from tonumpy.config import Settings
-    from tonumpy.findings import Finding, Ground, Position
+    from tonumpy.conversions import Conversion, ImplicitConversion
+    from tonumpy.findings import Finding, Position
+    from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.project import Project
+    from tonumpy.sinks.known import Argued
     from tonumpy.text.candidates import Candidate
     from tonumpy.text.source import Source
 
 
+class _Known(NamedTuple):
+    """What is known of the conversions of a row: by the id of the call, and those of arguments and operators."""
+
+    receivers: dict[int, Conversion]
+    no_tensors: dict[int, Answer]
+    arguments: list[Argued]
+    others: list[ImplicitConversion]
+    sharers: list[ImplicitConversion]
+
+
 def explain(source: Source, settings: Settings, project: Project, row: int) -> list[Explanation]:
-    """The conversions that begin in a row or span it, reported or not, in the order of the text."""
-    found = _found(source, settings, project)
-    seen = _seen(source, settings)
-    module = module_of(source, settings, project)
+    """The conversions that begin in a row or span it, and the arguments of functions that convert there, reported or
+    not, in the order of the text."""
+    found, seen = _found(source, settings, project), _seen(source, settings)
     candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
-    sharers = [each for each in sharers_in(module) if _is_in_row(each.call, row)]
-    sharing = cache(partial(sharing_of, module, candidates, sharers))
-    known: dict[int, Conversion] = {
-        id(each.candidate): as_believed(each, settings) for each in infer(module, candidates, sharing, lambda _: True)
-    }
-    explanations = []
+    known = _known(source, settings, project, row, candidates)
+    lines = _known(source, settings, project, row, candidates, tells_origins=True)
+    explanations: list[Explanation] = []
+    answers: tuple[Answer, ...]
     for candidate in candidates:
         start, _ = call_span(candidate, source)
-        subject = source.text_of(candidate.receiver)
-        answers = _answers(known[id(candidate)]) if id(candidate) in known else _OF_NO_TENSOR
+        conversion = known.receivers.get(id(candidate.call))
+        traced = lines.receivers.get(id(candidate.call))
+        if conversion is None:
+            answers = (lines.no_tensors[id(candidate.call)],)
+        else:
+            answers = answers_of(conversion, traced, source.filename)
         answers += seen.get(candidate.call, ())
-        explanations.append(Explanation(start, subject, _at(found, start), answers))
-    for each in infer_sharers(module, sharers, sharing()) if sharers else ():
+        explanations.append(Explanation(start, source.text_of(candidate.receiver), _at(found, start), answers))
+    for each in known.sharers:
         start, _ = span_of(each, source)
+        grounds = (*of_written_tensor(each, source.filename), *of_written_array(each, source.filename))
         remedy = "`.clone()`" if each.makes == "tensor" else "`.copy()`"
-        answer = Answer("memory", f"{shares(each)} on the CPU", (), remedy)
+        answer = Answer("memory", f"{shares(each)} on the CPU", grounds, remedy)
         explanations.append(Explanation(start, source.text_of(each.argument), _at(found, start), (answer,)))
-    trouble = Trouble(source)
-    sites = [each for each in find_given(module, trouble) if _is_in_row(each.call, row)]
-    operations = [each for each in find_operations(source, trouble) if _is_in_row(each.node, row)]
-    for conversion in (*infer_implicit(module, sites), *infer_mixtures(module, operations)):
-        start, _ = span_of(conversion, source)
-        subject = source.text_of(conversion.argument)
-        answers = _answers(as_believed(conversion, settings)) + seen.pop(conversion.site.call, ())
-        explanations.append(Explanation(start, subject, _at(found, start), answers))
-    for node, answers in seen.items():  # of which only a run tells
+    of_lines = {id(each.node): each for each in lines.arguments}
+    for argued in known.arguments:
+        start = source.node_start(argued.site.string or argued.node)
+        answers = answers_of_argument(argued, of_lines.get(id(argued.node)), source.filename)
+        answers += seen.pop(argued.site.call, ())
+        explanations.append(Explanation(start, source.text_of(argued.node), _of_call(found, source, argued), answers))
+    traced_others = {id(each.site.call): each for each in lines.others}
+    for other in known.others:
+        start, _ = span_of(other, source)
+        answers = answers_of(other, traced_others.get(id(other.site.call)), source.filename)
+        answers += seen.pop(other.site.call, ())
+        explanations.append(Explanation(start, source.text_of(other.argument), _at(found, start), answers))
+    for node, words in seen.items():  # of which only a run tells
         if isinstance(node, (ast.expr, ast.stmt)) and _is_in_row(node, row) and not _is_candidate(node, candidates):
             start = source.node_start(node)
-            explanations.append(Explanation(start, source.text_of(node), _in(found, source, node), answers))
+            explanations.append(Explanation(start, source.text_of(node), _in(found, source, node), words))
     return sorted(explanations, key=lambda each: each.start)
+
+
+def _known(
+    source: Source,
+    settings: Settings,
+    project: Project,
+    row: int,
+    candidates: list[Candidate],
+    *,
+    tells_origins: bool = False,
+) -> _Known:
+    """`tells_origins`: with the line of code behind each fact."""
+    module = module_of(source, settings, project)
+    module.tells_origins = tells_origins
+    sharers = [each for each in sharers_in(module) if _is_in_row(each.call, row)]
+    sharing = cache(partial(sharing_of, module, candidates, sharers))
+    conversions = infer(module, candidates, sharing, lambda _: True)
+    receivers = {id(each.candidate.call): as_believed(each, settings) for each in conversions}
+    no_tensors = _no_tensors(module, [each for each in candidates if id(each.call) not in receivers])
+    sinks = sinks_in(module, row)
+    arguments = [
+        each if each.conversion is None else each._replace(conversion=as_believed(each.conversion, settings))
+        for each in infer_known(module, sinks)
+    ]
+    trouble, of_sinks = Trouble(source), {id(each.call) for each in sinks}
+    given = [each for each in find_given(module, trouble) if id(each.call) not in of_sinks]
+    sites = [each for each in given if _is_in_row(each.call, row)]
+    stores = [each for each in find_stores(source, trouble) if _is_in_row(each.node, row)]
+    operations = [each for each in find_operations(source, trouble) if _is_in_row(each.node, row)]
+    others = [*infer_implicit(module, sites), *infer_stores(module, stores), *infer_mixtures(module, operations)]
+    shared = infer_sharers(module, sharers, sharing()) if sharers else []
+    return _Known(receivers, no_tensors, arguments, [as_believed(each, settings) for each in others], list(shared))
+
+
+def _no_tensors(module: Module, candidates: list[Candidate]) -> dict[int, Answer]:
+    """What the other receivers are."""
+    observed = observe(module, candidates) if candidates else {}
+    found = {}
+    for each in candidates:
+        seen = observed.get(id(each.call))
+        words = "the analysis does not reach this call" if seen is None else told(seen.receiver)
+        lines = () if seen is None else lines_of_evidence(evidence_in(seen.receiver), "kind")
+        found[id(each.call)] = Answer("kind", f"not known to be a torch tensor, so it is not reported: {words}", lines)
+    return found
+
+
+def _of_call(found: list[Finding], source: Source, argued: Argued) -> tuple[Finding, ...]:
+    """The findings of an argument; one that is in trouble beside another is told of with that."""
+    node = argued.site.string or argued.node
+    at = _at(found, source.node_start(node))
+    is_other = not at and argued.conversion is not None and bool(argued.conversion.trouble)
+    return tuple(each for each in _in(found, source, argued.site.call) if each.code == "TNP104") if is_other else at
+
+
+def nearest_conversions(source: Source, settings: Settings, project: Project, row: int) -> str:
+    """For a message: the nearest rows with a conversion or a function that converts, one before and one after, in the
+    same cell."""
+    module = module_of(source, settings, project)
+    rows = {call_span(each, source)[0].row for each in find_candidates(source)}
+    rows |= {each.call.lineno for each in sinks_in(module)}
+    cell, first = source.cell_at(row)
+    rows = {each for each in rows if source.cell_at(each)[0] == cell}
+    before, after = [each for each in rows if each < row], [each for each in rows if each > row]
+    nearest = [str(each - first + 1) for each in (*sorted(before)[-1:], *sorted(after)[:1])]
+    return f"; the nearest {'are' if len(nearest) > 1 else 'is'} on line {' and '.join(nearest)}" if nearest else ""
 
 
 def _seen(source: Source, settings: Settings) -> dict[ast.AST, tuple[Answer, ...]]:
@@ -104,78 +193,3 @@ def _spans(span: tuple[Position, Position], row: int) -> bool:
 
 def _at(found: list[Finding], start: Position) -> tuple[Finding, ...]:
     return tuple(finding for finding in found if finding.start == start)
-
-
-_OF_NO_TENSOR = (Answer("kind", "not known to be a torch tensor, so it is not reported"),)
-
-
-def _answers(conversion: Conversion | ImplicitConversion) -> tuple[Answer, ...]:
-    grounds = grounds_of(conversion)
-
-    def of(about: str) -> tuple[Ground, ...]:
-        return tuple(each for each in grounds if each.about == about)
-
-    mode = {True: "on", False: "off", None: "unknown (may be on)"}[conversion.grad_mode]
-    return (
-        _kind(conversion),
-        _device(conversion, of("device")),
-        _grad(conversion, of("grad")),
-        Answer("grad mode", mode, of("grad mode")),
-        *_representation(conversion, of("dtype")),
-        *_left_to_callers(conversion),
-    )
-
-
-def _left_to_callers(conversion: Conversion | ImplicitConversion) -> list[Answer]:
-    is_left = isinstance(conversion, Conversion) and conversion.candidate.is_left_to_callers
-    return [Answer("force", "a parameter of the function, so its caller chooses")] if is_left else []
-
-
-def _kind(conversion: Conversion | ImplicitConversion) -> Answer:
-    remedy = "annotate it, or test `isinstance(x, torch.Tensor)`"
-    if isinstance(conversion, Conversion) and not conversion.is_settled:
-        return Answer("kind", "possible torch tensor: the analysis reached its limit", (), remedy)
-    return {
-        "tensor": Answer("kind", "torch tensor (proved)"),
-        "likely": Answer("kind", "likely torch tensor, by how it is used", (), remedy),
-        "possible": Answer(
-            "kind", "possible torch tensor: type unknown, but torch is the module's only array framework", (), remedy
-        ),
-    }[conversion.certainty]
-
-
-def _device(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
-    if conversion.chain.cpu is not None:
-        return Answer("device", "on the CPU (the chain moves it there)")
-    remedy = "`.cpu()`"
-    if conversion.on_cpu is False:
-        return Answer("device", "not on the CPU", grounds, remedy)
-    if conversion.on_cpu is None:
-        sent = conversion.is_sent
-        text = "chosen at run time, may be a GPU" if sent else "unknown, may be a GPU"
-        return Answer("device", text, grounds, remedy)
-    return Answer("device", "on the CPU", grounds)
-
-
-def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
-    if conversion.chain.detach is not None:
-        return Answer("grad", "detached (by the chain)")
-    remedy = "`.detach()`, or compute it under `torch.no_grad()`"
-    if conversion.requires_grad:
-        return Answer("grad", "requires grad", grounds, remedy)
-    if conversion.requires_grad is None and conversion.learns:
-        text = "computed from model parameters: requires grad unless all of them are frozen"
-        return Answer("grad", text, grounds, remedy)
-    if conversion.requires_grad is None:
-        return Answer("grad", "unknown, may require grad", grounds, remedy)
-    return Answer("grad", "does not require grad", grounds)
-
-
-def _representation(conversion: Conversion | ImplicitConversion, of_dtype: tuple[Ground, ...]) -> list[Answer]:
-    """Of these only a dtype may rest on more than proof: what torch's own operators do is known."""
-    facts = (
-        ("dtype", conversion.dtype, of_dtype),
-        ("layout", conversion.layout, ()),
-        ("bit", conversion.bit, ()),
-    )
-    return [Answer(about, text, grounds) for about, text, grounds in facts if text is not None]

@@ -272,14 +272,16 @@ def _why(arguments: argparse.Namespace) -> int:
     from tonumpy.inference.index.project import Project  # saves start-up
     from tonumpy.report.parts.evidence import explanation  # saves start-up
     from tonumpy.text.sources import source_of  # saves start-up
-    from tonumpy.why import explain  # saves start-up
+    from tonumpy.why import explain, nearest_conversions  # saves start-up
 
     filename, row, column = read_place(arguments.place)
     filename, cell = read_cell(filename)
     settings = configuration_of(arguments).settings_of(filename)
     try:
         source = source_of(read(filename), filename)
-        found = source.explained(explain(source, settings, Project(), source.row_of(cell, row)))
+        asked = source.row_of(cell, row)
+        found = source.explained(explain(source, settings, Project(), asked))
+        nearest = "" if found else nearest_conversions(source, settings, Project(), asked)
         streams.write_errors(source.skipped)
     except ValueError as error:
         raise ConfigError(f"{arguments.place}: {error}") from error
@@ -289,7 +291,7 @@ def _why(arguments: argparse.Namespace) -> int:
     if column is not None:
         found = [each for each in found if each.start.column == column] or found
     if not found:
-        raise ConfigError(f"{arguments.place}: no conversion on this line")
+        raise ConfigError(f"{arguments.place}: no conversion on this line{nearest}")
     colour = streams.has_colour(sys.stdout, arguments)
     streams.write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
     return CLEAN

@@ -134,7 +134,7 @@ class Server(LanguageServer):
             return  # it has changed meanwhile, and has its turn again
         found: dict[int, list[types.Diagnostic]] = {number: [] for number in range(len(opened.documents))}
         for finding in checked.findings:
-            number, diagnostic = self._diagnostic(finding, checked)
+            number, diagnostic = self._diagnostic(finding, checked, opened)
             found[number].append(diagnostic)
         for error in checked.errors if opened.documents else ():
             number, diagnostic = self._diagnostic_of_error(error, opened)
@@ -188,7 +188,7 @@ class Server(LanguageServer):
 
     # The protocol's shapes
 
-    def _diagnostic(self, finding: Finding, checked: Checked) -> tuple[int, types.Diagnostic]:
+    def _diagnostic(self, finding: Finding, checked: Checked, opened: _Opened) -> tuple[int, types.Diagnostic]:
         """With the number, from 0, of the document that it belongs to."""
         number, place = self._place(checked.source, finding.start, finding.end)
         return number, types.Diagnostic(
@@ -198,7 +198,22 @@ class Server(LanguageServer):
             code=finding.code,
             code_description=types.CodeDescription(finding.url),
             source="tonumpy",
+            related_information=self._related(finding, checked, opened) or None,
         )
+
+    def _related(
+        self, finding: Finding, checked: Checked, opened: _Opened
+    ) -> list[types.DiagnosticRelatedInformation]:
+        """The other lines that a finding speaks of, in its document or notebook, for editors that show such."""
+        document = self.client_capabilities.text_document
+        asked = document.publish_diagnostics if document else None
+        found = []
+        for each in finding.evidence if asked and asked.related_information else ():
+            if each.row and each.filename == finding.filename:
+                number, place = self._place(checked.source, *(2 * [Position(each.row, 1)]))
+                where = types.Location(opened.documents[number].uri, place)
+                found.append(types.DiagnosticRelatedInformation(where, f"{each.source}: {each.message}"))
+        return found
 
     def _diagnostic_of_error(self, error: SourceError, opened: _Opened) -> tuple[int, types.Diagnostic]:
         number = (error.cell or 1) - 1
@@ -265,7 +280,7 @@ class Server(LanguageServer):
             types.CodeAction(
                 f"{fix.message} ({finding.code}{_REPAIRS[fix.applicability]})",
                 kind=types.CodeActionKind.QuickFix,
-                diagnostics=[self._diagnostic(finding, checked)[1]],
+                diagnostics=[self._diagnostic(finding, checked, opened)[1]],
                 is_preferred=fix.applicability == "safe",
                 edit=self._edit(opened, checked, edits),
             )
@@ -318,7 +333,8 @@ def _page(explained: Explanation, findings: Sequence[Finding]) -> str:
         lines = [f"**{answer.about}:** {answer.text}"]
         for ground in answer.grounds:
             place = f" ({os.path.basename(ground.place)})" if ground.row else ""
-            lines.append(f"- {ground.kind} `{ground.id}`: {ground.message}{place}")
+            name = f" `{ground.id}`" if ground.id else ""
+            lines.append(f"- {ground.kind}{name}: {ground.message}{place}")
         if answer.remedy and findings:
             lines.append(f"- to fix: {answer.remedy}")
         parts.append("\n".join(lines))

@@ -26,7 +26,7 @@ def _finding(finding: Finding) -> str:
     text = visible(f"{finding.place}: {finding.code} {finding.message}")
     text += f"\n  {finding.confidence} confidence" if finding.observed is None else f"\n  {finding.observed.words}"
     for each in finding.evidence:
-        told = f"{each.kind} {each.id}: {each.message}" + (f" ({each.place})" if each.row else "")
+        told = f"{each.source}: {each.message}" + (f" ({each.place})" if each.row else "")
         text += f"\n  {visible(told)}"
     if finding.fix is not None:
         text += f"\n  help: {visible(finding.fix.message)}"

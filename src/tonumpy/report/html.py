@@ -78,7 +78,7 @@ def _shown(text: str) -> str:
 
 def _said(ground: Ground) -> str:
     place = f" ({ground.place})" if ground.row else ""
-    return f"{ground.kind} {ground.id}: {ground.message}{place}"
+    return f"{ground.source}: {ground.message}{place}"
 
 
 class _Files:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Literal
 
-    from tonumpy.findings import Confidence, RepairStyle
+    from tonumpy.findings import Confidence, Ground, RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
@@ -28,6 +28,7 @@ class Rule(NamedTuple):
     Those that judge comments are given the codes of a `# noqa` comment that suppress nothing.
     `concerns` tells which of the conversions of a file that are plainly complete (`.detach().cpu().numpy()`, or
     `.cpu().numpy()` under `torch.no_grad()`) the rule may object to: about the others nothing need be inferred for it.
+    `related` are the other lines of the file that the message speaks of.
     `confidence` is that of a finding; its own where what is wrong has nothing to do with grad or device.
     `stands_in_for` are codes: where none of them is reported of a conversion, for it is not selected or not as sure as
     is asked for, this rule speaks of it, however sure that is.
@@ -46,6 +47,7 @@ class Rule(NamedTuple):
     fix_is_unsafe: bool
     confidence: Callable[[Any], Confidence]
     concerns: Callable[[Complete], Iterable[Candidate]]
+    related: Callable[[Any, str], tuple[Ground, ...]]
     stands_in_for: tuple[str, ...]
     is_preview: bool
     is_preview_kind: Callable[[Any], bool]
@@ -58,6 +60,10 @@ class Rule(NamedTuple):
 
 
 def _no_complete_chain(complete: Complete) -> Iterable[Candidate]:  # noqa: ARG001
+    return ()
+
+
+def _nothing_related(judged: object, filename: str) -> tuple[Ground, ...]:  # noqa: ARG001
     return ()
 
 
@@ -82,6 +88,7 @@ def all_rules() -> tuple[Rule, ...]:
             getattr(module, "FIX_IS_UNSAFE", False),
             getattr(module, "confidence", attrgetter("confidence")),
             getattr(module, "concerns", _no_complete_chain),
+            getattr(module, "related", _nothing_related),
             getattr(module, "STANDS_IN_FOR", ()),
             getattr(module, "PREVIEW", False),
             getattr(module, "is_preview_kind", _is_old_kind),

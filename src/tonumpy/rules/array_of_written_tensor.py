@@ -65,6 +65,7 @@ from operator import attrgetter
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import overwritten
+from tonumpy.related import of_written_tensor
 from tonumpy.repair.operations import end_sharing
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ JUDGES = ("receivers", "memory")
 confidence = attrgetter("confidence_of_sharing")
 FIX_IS_UNSAFE = True
 repair = end_sharing
+related = of_written_tensor
 
 
 def concerns(complete: Complete) -> list[Candidate]:

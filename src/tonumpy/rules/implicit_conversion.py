@@ -78,6 +78,7 @@ import ast
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import CONVERT, in_trouble, used_in_torch
+from tonumpy.related import of_argument
 from tonumpy.repair.operations import convert_arguments
 from tonumpy.sinks.fillings import filling_of, is_filling
 from tonumpy.sinks.torch_counterparts import in_torch
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
 CODE = "TNP104"
 ON_BY_DEFAULT = True
 JUDGES = ("arguments",)
+related = of_argument
 
 
 def check(conversion: ImplicitConversion) -> str | None:

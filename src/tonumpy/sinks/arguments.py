@@ -35,7 +35,7 @@ from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from collections.abc import Sequence as Items
 
     from tonumpy.facts import Certainty, Fact
@@ -50,7 +50,7 @@ MAX_STATEMENTS = 400
 
 
 # What a call gives away: the expression, what is known of it or, for a list that is not in sight, of its items.
-_Given = tuple[ast.expr, Value, bool, Refusal]
+Given = tuple[ast.expr, Value, bool, Refusal]
 
 
 class Facts(NamedTuple):
@@ -98,43 +98,55 @@ def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | Non
     if isinstance(site, ReturnSite):
         yield from _given_back(site, seen)
         return
-    function = handed_over(site.call)
-    if function is not None:
+    consumer, converted = converted_at(site, seen, own)
+    function = handed_over(site.call) or site.call.func
+    for given in converted:
+        found = conversion_of(site, function, given, seen)
+        if found is not None and consumer is not None:
+            yield found._replace(keeps_value=consumer.keeps_value and found.keeps_value)
+
+
+def converted_at(site: Site, seen: Observation, own: OwnSinks | None) -> tuple[Consumer | None, Iterable[Given]]:
+    """The function that a call is of, if it is known to convert, and what is given to it there."""
+    if handed_over(site.call) is not None:
         consumer = _consumer_handed_over(seen.arguments)
-        converted = () if consumer is None else _handed_on(site.call, consumer, seen.arguments)
-    else:
-        function, consumer = site.call.func, _consumer(site.call, seen.receiver)
-        consumer = own.consumer(site.call) if consumer is None and own is not None else consumer
-        converted = () if consumer is None else _given(site.call, consumer, seen.arguments)
-    if consumer is not None:
-        for node, given, of_items, refusal in converted:
-            facts = _as_refused(facts_of(given), refusal)
-            if facts is not None:
-                found = made_of(site, spelt(function), node, facts, seen, evidence_in(given))
-                keeps_value = consumer.keeps_value and facts.is_sole and not refusal.error
-                found = found._replace(never=refusal.error, takes_arrays=refusal.takes_arrays, later=refusal.later)
-                if of_items and isinstance(node, ast.Attribute):
-                    found = found._replace(chain=Chain(()))  # `meter.data`, a list that is no tensor's
-                yield found._replace(of_items=of_items, keeps_value=keeps_value)
+        return consumer, () if consumer is None else _handed_on(site.call, consumer, seen.arguments)
+    consumer = _consumer(site.call, seen.receiver)
+    consumer = own.consumer(site.call) if consumer is None and own is not None else consumer
+    return consumer, () if consumer is None else _given(site.call, consumer, seen.arguments)
+
+
+def conversion_of(site: Site, function: ast.expr, given: Given, seen: Observation) -> ImplicitConversion | None:
+    """That of one argument; None where it is not known for a tensor. It keeps its value if it is nothing else."""
+    node, value, of_items, refusal = given
+    facts = _as_refused(facts_of(value), refusal)
+    if facts is None:
+        return None
+    found = made_of(site, spelt(function), node, facts, seen, evidence_in(value))._replace(of_items=of_items)
+    if of_items and isinstance(node, ast.Attribute):
+        found = found._replace(chain=Chain(()))  # `meter.data`, a list that is no tensor's
+    keeps_value = facts.is_sole and not refusal.error
+    found = found._replace(never=refusal.error, takes_arrays=refusal.takes_arrays, later=refusal.later)
+    return found._replace(keeps_value=keeps_value)
 
 
 def _given_back(site: ReturnSite, seen: Observation) -> Iterator[ImplicitConversion]:
     """To an optimizer of SciPy; others may call the function as well."""
     assert site.call.value is not None
     result = Argument(site.call.value, None, None, {"tensor": EVERY, "items": EVERY})
-    for node, value, of_items, _ in _tensors(result, seen.receiver):
+    for node, value, of_items, _ in tensors_in(result, seen.receiver):
         facts = facts_of(value)
         if facts is not None:
             found = made_of(site, OPTIMIZERS, node, facts, seen, evidence_in(value))
             yield found._replace(of_items=of_items)
 
 
-def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[_Given]:
+def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[Given]:
     for argument in converting_arguments(call, consumer):
-        yield from _tensors(argument, _value(arguments, argument))
+        yield from tensors_in(argument, value_given(arguments, argument))
 
 
-def _handed_on(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[_Given]:
+def _handed_on(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[Given]:
     """What `map(np.asarray, xs)` converts: each item, or what is in each."""
     for position, (node, value) in enumerate(zip(call.args[1:], arguments.positional[1:], strict=False)):
         item = item_handed_on(value)
@@ -221,14 +233,14 @@ def _made_by(value: Value) -> str:
     return name if name.partition(".")[0] in CONSUMERS else ""
 
 
-def _value(arguments: Arguments, argument: Argument) -> Value | None:
+def value_given(arguments: Arguments, argument: Argument) -> Value | None:
     if argument.name is not None:
         return arguments.named_value(argument.name)
     assert argument.position is not None
     return arguments.positional[argument.position] if argument.position < len(arguments.positional) else None
 
 
-def _tensors(argument: Argument, value: Value | None) -> Iterator[_Given]:
+def tensors_in(argument: Argument, value: Value | None) -> Iterator[Given]:
     """The expressions that are converted, each with its value; for a list that is not in sight, the list's own."""
     node = argument.node
     if value is None:
@@ -253,7 +265,7 @@ def _tensors(argument: Argument, value: Value | None) -> Iterator[_Given]:
         yield node, value.element, True, refusal
 
 
-def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal) -> Iterator[_Given]:
+def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal) -> Iterator[Given]:
     if isinstance(node, ast.Dict):
         for key, part in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant):

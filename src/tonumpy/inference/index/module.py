@@ -67,6 +67,7 @@ class Module:
         self.promises = promises  # those that hold where this module is checked
         self.sinks = sinks  # the same
         self.disabled_habits = disabled_habits  # those that are not believed where this module is checked
+        self.tells_origins = False  # whether somebody asks for the line behind each fact
         self.filename = source.filename
         self.project = project
         if reading is not None:

@@ -6,7 +6,7 @@ from functools import reduce
 
 from tonumpy.inference.knowledge.arrays import of_arithmetic
 from tonumpy.inference.lattice.dtypes import is_complex, is_integral
-from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, Evidence, Strength, joined, of_cuts, only, without
+from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, Evidence, Strength, joined, of_open, only, without
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
@@ -110,11 +110,11 @@ def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact, dty
     if not evidence:
         return PROVED
     if cpu is None:
-        evidence = without(evidence, "device") | only(of_cuts(evidence), "device")
+        evidence = without(evidence, "device") | only(of_open(evidence), "device")
     if dtype is None:
         evidence = without(evidence, "dtype")
     if grad is None:
-        return without(evidence, "grad") | only(of_cuts(evidence), "grad")
+        return without(evidence, "grad") | only(of_open(evidence), "grad")
     return without(evidence, "grad") if grad is False and grad_mode is False else evidence
 
 

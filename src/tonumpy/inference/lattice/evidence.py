@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Strength(IntEnum):
     """The kinds of evidence, the strongest first: of two the greater one counts, as the weaker one."""
 
-    PROOF = 0  # follows from what Python and torch do
+    PROOF = 0  # follows from what Python and torch do: kept only where somebody asks for the line (see origins.py)
     PROMISE = 1  # documented by a library
     CALLERS = 2  # every caller in the repository gives what is safe, or a definition in another file says so
     HABIT = 3  # people mostly mean that by such a name or place
@@ -106,6 +106,16 @@ def of_made(of_mode: AllEvidence) -> AllEvidence:
 def is_cut_off(evidence: AllEvidence, about: Aspect) -> bool:
     """Whether more about one aspect might have been found, had the search gone on."""
     return any(each.about == about for each in of_cuts(evidence))
+
+
+def of_code(evidence: AllEvidence) -> AllEvidence:
+    """The lines where facts have begun."""
+    return evidence and frozenset(each for each in evidence if each.strength is Strength.PROOF)
+
+
+def of_open(evidence: AllEvidence) -> AllEvidence:
+    """What tells of facts that are not known: where the search for them was cut off, and where they have begun."""
+    return evidence and frozenset(each for each in evidence if each.strength in (Strength.PROOF, Strength.BUDGET))
 
 
 def of_cuts(evidence: AllEvidence) -> AllEvidence:

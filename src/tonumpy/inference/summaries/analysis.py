@@ -43,6 +43,7 @@ class Analysis:
         self.module = module  # the one that is looked at
         self.looks_everywhere = looks_everywhere  # for callers, in all files of the repository
         self.disabled_habits = module.disabled_habits
+        self.tells_origins = module.tells_origins
         self.evaluator = EVALUATOR
         self.own_promises = OwnPromises(module)
         self.frames: list[Frame] = []  # all that were made

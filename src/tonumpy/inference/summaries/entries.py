@@ -77,6 +77,7 @@ class Entries:
             frame.evidence_of_mode = evidence
             frame.env.set(AUTOCAST, around)
             self._analysis.decorators.enter_autocast(frame, Function(node, module, owner, closure))
+            frame.row = node.lineno
             for name, value in parameters.items():
                 frame.bind(name, value)
         execute(frame, node.body)

@@ -10,6 +10,7 @@ from tonumpy.inference.index.freezing import freezes_itself, grad_left_by_method
 from tonumpy.inference.index.torch_words import MOVING
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_real
+from tonumpy.inference.lattice.evidence import of_code, only
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.values import (
     Arguments,
@@ -129,7 +130,8 @@ class ModuleObjects:
         if value.on_cpu is False:
             return value
         if is_module and instance.on_cpu is None:
-            value = value._replace(sent=max(value.sent, instance.sent))
+            lines = only(of_code(instance.evidence), "device")
+            value = value._replace(sent=max(value.sent, instance.sent), evidence=value.evidence | lines)
         return value._replace(on_cpu=instance.on_cpu if is_module else None)
 
     def _may_be_thawed(self, cls: Class) -> bool:

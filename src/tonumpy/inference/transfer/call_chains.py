@@ -218,7 +218,8 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
         else:
             under_names = _under_names(value) if not hides_names else NOTHING
             has_star = hides_names = True
-    return Arguments(tuple(positional), tuple(named), has_star, hidden, hides_names, under_names)
+    given = Arguments(tuple(positional), tuple(named), has_star, hidden, hides_names, under_names)
+    return given.mapped(frame.begun) if frame.analysis.tells_origins else given
 
 
 def _under_names(given: Value) -> Value:

@@ -224,6 +224,7 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
     rewritten = rewritten_element(statement)
 
     def start_pass() -> Continues:
+        frame.row = statement.lineno  # again, after the body
         if wanted:
             assign(frame, statement.target, item_of(frame, evaluate(frame, statement.iter)), is_item=True)
         if rewritten is not None:

@@ -14,6 +14,7 @@ from tonumpy.inference.lattice.environment import (
 )
 from tonumpy.inference.lattice.evidence import PROVED, Spot
 from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.origins import begun_at
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -34,7 +35,7 @@ from tonumpy.inference.lattice.values import (
     dtype_of,
 )
 from tonumpy.inference.transfer.beliefs import where_no_accelerator_is
-from tonumpy.inference.transfer.targets import Loop, Observation, Targets, join_observations
+from tonumpy.inference.transfer.targets import Loop, Observation, Targets, begun, join_observations
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -128,6 +129,10 @@ class Frame:
         self.put_into_objects: set[str] = set()  # the origins of tensors that are attributes as well
         self.regraded: set[str] = set()  # the origins of tensors that got or lost a grad in place
 
+    def begun(self, value: Value) -> Value:
+        """With this line behind what has not been known of it before, where somebody asks for that."""
+        return begun_at(value, self.module.filename, self.row) if self.analysis.tells_origins and self.row else value
+
     def habit(self, habit: str, message: str) -> Basis | None:
         """See `Where` in lattice/evidence.py; the place is the statement that is being run."""
         return self.at(self.row).habit(habit, message)
@@ -177,7 +182,7 @@ class Frame:
             value = Constant(self.assumed[name])
         if self.is_body_of_module and name in self.flow.local_names:
             value = self.analysis.names.with_what_functions_leave(self.module, name, value)
-        value = with_origin(value, name)
+        value = with_origin(self.begun(value) if self.analysis.tells_origins else value, name)
         self.env.set(name, value)
         if name in self.path_roots:
             self.env.forget_paths(name)
@@ -202,7 +207,7 @@ class Frame:
 
     def refine(self, name: str, value: Value) -> None:
         """What a test has shown of a name; the name still holds the same object, so its attributes stay known."""
-        self.env.set(name, value)
+        self.env.set(name, self.begun(value) if self.analysis.tells_origins else value)
         root, dot, _ = name.rpartition(".")
         while dot:
             self.path_roots.add(root)
@@ -312,6 +317,8 @@ class Frame:
             observation = observation._replace(receiver=where_no_accelerator_is(observation.receiver))
         if self.evidence_of_mode and observation.grad_mode is False:
             observation = observation._replace(evidence=self.evidence_of_mode)
+        if self.analysis.tells_origins:
+            observation = begun(observation, self.begun)
         before = self.observations.get(call)
         self.observations[call] = observation if before is None else join_observations(before, observation)
 

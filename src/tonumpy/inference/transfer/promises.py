@@ -7,7 +7,7 @@ import ast
 from tonumpy.inference.knowledge.libraries.rows import is_module
 from tonumpy.inference.knowledge.operands import promoted, result_facts
 from tonumpy.inference.lattice.dtypes import is_real
-from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined, only
+from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined, of_open, only
 from tonumpy.inference.lattice.joins import sequence_of
 from tonumpy.inference.lattice.values import (
     MOVED_MODULE,
@@ -75,7 +75,14 @@ def _rests_on(
         evidence = _derived(frame, promise, "device", _whose_device(promise, owner, arguments), owner, arguments)
     if grad is not None and (grad or frame.grad_mode is not False):
         evidence |= _derived(frame, promise, "grad", promise.grad, owner, arguments)
+    if frame.analysis.tells_origins:
+        evidence |= _begun_in(owner, arguments)
     return evidence
+
+
+def _begun_in(owner: Value | None, arguments: Arguments) -> AllEvidence:
+    given = joined(map(evidence_in, arguments.values() if owner is None else (*arguments.values(), owner)))
+    return frozenset(each for each in of_open(given) if each.about in ("device", "grad"))
 
 
 _DERIVED = frozenset("first inputs self both own derived".split()) | {"some of both"}
@@ -88,7 +95,9 @@ def _derived(
     said = frozenset((Evidence(Strength.PROMISE, about, promise.name, message, frame.module.filename, frame.row),))
     # Whether it is an object of this class at all may be but a habit.
     said |= frozenset(
-        each._replace(about=about) for each in (() if owner is None else evidence_in(owner)) if each.about == "kind"
+        each._replace(about=about)
+        for each in (() if owner is None else evidence_in(owner))
+        if each.about == "kind" and each.strength is not Strength.PROOF
     )
     if of not in _DERIVED:
         return said

@@ -326,7 +326,7 @@ def _enters_in_stack(frame: Frame, call: ast.Call) -> bool:
 def _return(frame: Frame, statement: ast.Return) -> Continues:
     if frame.wants_result or id(statement) in frame.targets.statements:
         value = Constant(None) if statement.value is None else evaluate(frame, statement.value)
-        frame.returned = join(frame.returned, value)
+        frame.returned = join(frame.returned, frame.begun(value) if frame.analysis.tells_origins else value)
         if id(statement) in frame.targets.calls:
             frame.observe_operation(statement, value)
     return False

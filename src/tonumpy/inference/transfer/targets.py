@@ -8,6 +8,8 @@ from tonumpy.inference.lattice.values import NOTHING, Arguments, Value
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonumpy.facts import Fact
     from tonumpy.inference.lattice.environment import Environment
     from tonumpy.inference.lattice.evidence import AllEvidence
@@ -41,6 +43,12 @@ class Loop:
         self.base = base
         self.breaks: list[dict[str, Value]] = []
         self.continues: list[dict[str, Value]] = []
+
+
+def begun(observation: Observation, in_line: Callable[[Value], Value]) -> Observation:
+    """With the line behind what is first known there."""
+    given = observation.arguments.mapped(in_line)
+    return observation._replace(receiver=in_line(observation.receiver), arguments=given)
 
 
 def join_observations(first: Observation, second: Observation) -> Observation:

@@ -21,7 +21,7 @@ def lines_of(grounds: Iterable[Ground], indent: str) -> str:
     lines = ""
     for each in grounds:
         place = f", {each.place}" if each.row else ""
-        told = f"{each.kind} {each.id}{place}: {each.message}"
+        told = f"{each.source}{place}: {each.message}"
         lines += f"{indent}{visible(told)}\n"
         text = _line(each).strip() if each.row else ""
         lines += f"{indent}    {each.row} | {visible(text)}\n" if text else ""

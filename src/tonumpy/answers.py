@@ -1,0 +1,205 @@
+"""What is known of one conversion, fact by fact: from a conversion to answers with what each rests on.
+
+`traced` is the same conversion with the line behind each fact (see inference/lattice/origins.py).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.findings import Answer, Ground
+from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
+from tonumpy.inference.lattice.evidence import Strength
+from tonumpy.inference.lattice.origins import state_of_device, state_of_grad
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.pipeline import grounds_of
+from tonumpy.related import of_written_array, of_written_tensor
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonumpy.inference.lattice.evidence import AllEvidence
+    from tonumpy.sinks.known import Argued
+
+# What is true on one path at least, once another path joins.
+_ALSO = {
+    "unknown": ("chosen", "learns"),
+    "chosen": ("unknown", "elsewhere"),
+    "learns": ("requires grad",),
+    "possible": ("unknown",),
+    "likely": ("unknown", "tensor"),
+}
+
+
+def answers_of(
+    conversion: Conversion | ImplicitConversion, traced: Conversion | ImplicitConversion | None, filename: str
+) -> tuple[Answer, ...]:
+    grounds = [each for each in grounds_of(conversion) if _speaks_for_fact(each, conversion)]
+    grounds += _lines_behind(conversion, traced)
+
+    def of(about: str) -> tuple[Ground, ...]:
+        return tuple(each for each in grounds if each.about == about)
+
+    mode = {True: "on", False: "off", None: "unknown (may be on)"}[conversion.grad_mode]
+    return (
+        _kind(conversion, of("kind")),
+        _device(conversion, of("device")),
+        _grad(conversion, of("grad")),
+        Answer("grad mode", mode, (*of("grad mode"), *_line_of_mode(conversion, filename))),
+        *_representation(conversion, of("dtype")),
+        *_left_to_callers(conversion),
+        *_memory(conversion, filename),
+    )
+
+
+def _speaks_for_fact(ground: Ground, conversion: Conversion | ImplicitConversion) -> bool:
+    """Not what is believed of one path alone, where another makes the fact unknown: habits say that all is well."""
+    is_open = {"device": conversion.on_cpu is None, "grad": conversion.requires_grad is None}.get(ground.about, False)
+    return not is_open or ground.kind not in (("habit", "promise") if ground.about == "device" else ("habit",))
+
+
+def answers_of_argument(argued: Argued, traced: Argued | None, filename: str) -> tuple[Answer, ...]:
+    """The same of an argument of a function that converts, which may be no tensor."""
+    if not argued.is_converter:
+        lines = () if traced is None else lines_of_evidence(traced.evidence, "kind")
+        return (Answer("given to", f"`{argued.function}`, {argued.words}", lines),)
+    given = Answer("given to", f"`{argued.function}`, which makes an array of a tensor")
+    if argued.conversion is not None:
+        return (given, *answers_of(argued.conversion, None if traced is None else traced.conversion, filename))
+    lines = () if traced is None else lines_of_evidence(traced.evidence, "kind")
+    remedy = "annotate it, or test `isinstance(x, torch.Tensor)`" if argued.words.startswith("unknown") else ""
+    return (given, Answer("kind", argued.words, lines, remedy))
+
+
+def lines_of_evidence(evidence: AllEvidence, about: str, states: Iterable[str] | None = None) -> tuple[Ground, ...]:
+    """The lines of code behind one fact, of all states or of some."""
+    pieces = sorted(each for each in evidence if each.strength is Strength.PROOF and each.about == about)
+    return tuple(
+        Ground("code", each.about, "", each.message, each.filename, each.row)
+        for each in pieces
+        if states is None or each.id in states
+    )
+
+
+def _lines_behind(
+    conversion: Conversion | ImplicitConversion, traced: Conversion | ImplicitConversion | None
+) -> list[Ground]:
+    """None where the search with lines, which may cost more than there is to spend, has found something else."""
+    if traced is None or _facts(conversion) != _facts(traced):
+        return []
+    told: list[Ground] = []
+    for about, state in _states(conversion).items():
+        lines = lines_of_evidence(traced.evidence, about, (state,))
+        lines = lines or lines_of_evidence(traced.evidence, about, _ALSO.get(state, ()))
+        told += lines
+    return told
+
+
+def _facts(conversion: Conversion | ImplicitConversion) -> tuple[object, ...]:
+    return (
+        *(conversion.certainty, conversion.on_cpu, conversion.is_sent, conversion.requires_grad, conversion.learns),
+        conversion.dtype,
+    )
+
+
+def _states(conversion: Conversion | ImplicitConversion) -> dict[str, str]:
+    return {
+        "kind": conversion.certainty,
+        "device": state_of_device(conversion.on_cpu, is_sent=conversion.is_sent),
+        "grad": state_of_grad(conversion.requires_grad, learns=conversion.learns),
+        "dtype": conversion.dtype or "",
+    }
+
+
+def _line_of_mode(conversion: Conversion | ImplicitConversion, filename: str) -> list[Ground]:
+    """The innermost `with torch.no_grad():` or decorator around it that says so."""
+    wanted = {True: "on", False: "off", None: ""}[conversion.grad_mode]
+    site = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
+    found = None
+    for scope in site.scopes:
+        for each in getattr(scope, "decorator_list", ()) if isinstance(scope, FUNCTIONS) else ():
+            found = each if _mode_of(each) == wanted else found
+    row = site.call.lineno
+    for statement in statements_of(site.scopes[-1].body):
+        is_around = statement.lineno <= row <= (statement.end_lineno or row)
+        for item in statement.items if is_around and isinstance(statement, (ast.With, ast.AsyncWith)) else ():
+            found = item.context_expr if _mode_of(item.context_expr) == wanted else found
+    return [Ground("code", "grad mode", "", "sets it here", filename, found.lineno)] if found and wanted else []
+
+
+def _mode_of(node: ast.expr) -> str | None:
+    name = last_name(node.func if isinstance(node, ast.Call) else node)
+    return GRAD_CONTEXTS.get(name or "")
+
+
+def _memory(conversion: Conversion | ImplicitConversion, filename: str) -> list[Answer]:
+    lines = (
+        ("tensor", of_written_tensor(conversion, filename)),
+        ("array", of_written_array(conversion, filename)),
+    )
+    return [
+        Answer("memory", f"shared by tensor and array, and the {side} is overwritten", grounds, "`.copy()`")
+        for side, grounds in lines
+        if grounds
+    ]
+
+
+def _left_to_callers(conversion: Conversion | ImplicitConversion) -> list[Answer]:
+    is_left = isinstance(conversion, Conversion) and conversion.candidate.is_left_to_callers
+    return [Answer("force", "a parameter of the function, so its caller chooses")] if is_left else []
+
+
+def _kind(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
+    remedy = "annotate it, or test `isinstance(x, torch.Tensor)`"
+    if isinstance(conversion, Conversion) and not conversion.is_settled:
+        return Answer("kind", "possible torch tensor: the analysis reached its limit", grounds, remedy)
+    return {
+        "tensor": Answer("kind", "torch tensor (proved)", grounds),
+        "likely": Answer("kind", "likely torch tensor, by how it is used", grounds, remedy),
+        "possible": Answer(
+            "kind",
+            "possible torch tensor: type unknown, but torch is the module's only array framework",
+            grounds,
+            remedy,
+        ),
+    }[conversion.certainty]
+
+
+def _device(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
+    if conversion.chain.cpu is not None:
+        return Answer("device", "on the CPU (the chain moves it there)")
+    remedy = "`.cpu()`"
+    if conversion.on_cpu is False:
+        return Answer("device", "not on the CPU", grounds, remedy)
+    if conversion.on_cpu is None:
+        sent = conversion.is_sent
+        text = "chosen at run time, may be a GPU" if sent else "unknown, may be a GPU"
+        return Answer("device", text, grounds, remedy)
+    return Answer("device", "on the CPU", grounds)
+
+
+def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
+    if conversion.chain.detach is not None:
+        return Answer("grad", "detached (by the chain)")
+    remedy = "`.detach()`, or compute it under `torch.no_grad()`"
+    if conversion.requires_grad:
+        return Answer("grad", "requires grad", grounds, remedy)
+    if conversion.requires_grad is None and conversion.learns:
+        text = "computed from model parameters: requires grad unless all of them are frozen"
+        return Answer("grad", text, grounds, remedy)
+    if conversion.requires_grad is None:
+        return Answer("grad", "unknown, may require grad", grounds, remedy)
+    return Answer("grad", "does not require grad", grounds)
+
+
+def _representation(conversion: Conversion | ImplicitConversion, of_dtype: tuple[Ground, ...]) -> list[Answer]:
+    """Of these only a dtype may rest on more than proof: what torch's own operators do is known."""
+    facts = (
+        ("dtype", conversion.dtype, of_dtype),
+        ("layout", conversion.layout, ()),
+        ("bit", conversion.bit, ()),
+    )
+    return [Answer(about, text, grounds) for about, text, grounds in facts if text is not None]

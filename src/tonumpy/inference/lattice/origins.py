@@ -1,0 +1,70 @@
+"""Where facts begin, for `tonumpy why`: from a value in a line to the same value with the line behind each new fact.
+
+A fact that a value did not have before begins in the line in which it is first seen. In a check nobody asks for this.
+"""
+
+from __future__ import annotations
+
+from tonumpy.inference.lattice.evidence import Evidence, Strength
+from tonumpy.inference.lattice.values import Instance, LibraryObject, Tensor, Unknown, Value, mapped
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.facts import Fact
+    from tonumpy.inference.lattice.evidence import AllEvidence, Aspect
+
+_TRUE = "true from this line on"
+_UNKNOWN = "unknown from this line on"
+_OPEN = ("unknown", "chosen", "learns")  # what a join of other states may give
+
+
+def begun_at(value: Value, filename: str, row: int) -> Value:
+    """The value in this line of code: what was known before keeps its lines."""
+    if isinstance(value, (Tensor, Unknown, LibraryObject, Instance)):
+        evidence = value.evidence
+        for about, state, message in _states(value):
+            evidence = _with_state(evidence, about, state, message, filename, row)
+        return value if evidence == value.evidence else value._replace(evidence=evidence)
+    return mapped(value, lambda part: begun_at(part, filename, row))
+
+
+def state_of_device(on_cpu: Fact, *, is_sent: bool) -> str:
+    if on_cpu is None:
+        return "chosen" if is_sent else "unknown"
+    return "on the CPU" if on_cpu else "elsewhere"
+
+
+def state_of_grad(requires_grad: Fact, *, learns: bool) -> str:
+    if requires_grad is None:
+        return "learns" if learns else "unknown"
+    return "requires grad" if requires_grad else "none"
+
+
+def _states(value: Tensor | Unknown | LibraryObject | Instance) -> list[tuple[Aspect, str, str]]:
+    if isinstance(value, Instance):  # what it is worked out for is kept by what is known of it: only what counts
+        return [("device", "chosen", _TRUE)] if value.on_cpu is None and value.sent else []
+    learns = isinstance(value, LibraryObject) or value.learns  # as what a layer makes
+    states: tuple[tuple[Aspect, str], ...] = (
+        ("device", state_of_device(value.on_cpu, is_sent=bool(value.sent))),
+        ("grad", state_of_grad(value.requires_grad, learns=learns)),
+    )
+    told = [(about, state, _UNKNOWN if state == "unknown" else _TRUE) for about, state in states]
+    if isinstance(value, Unknown):
+        told.append(("kind", "unknown", value.reason.value))
+    elif isinstance(value, Tensor):
+        told.append(("kind", value.certainty, _TRUE))
+        if value.dtype is not None:
+            told.append(("dtype", value.dtype, _TRUE))
+    return told
+
+
+def _with_state(
+    evidence: AllEvidence, about: Aspect, state: str, message: str, filename: str, row: int
+) -> AllEvidence:
+    known = [each for each in evidence if each.about == about and each.row]
+    if any(each.strength is not Strength.PROOF for each in known):
+        return evidence  # which has its own place
+    states = {each.id for each in known}
+    if state in states or (len(states) > 1 and state in _OPEN):
+        return evidence
+    return evidence.difference(known) | {Evidence(Strength.PROOF, about, state, message, filename, row)}

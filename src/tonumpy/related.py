@@ -1,0 +1,48 @@
+"""The other lines that a finding speaks of: where memory is written and read, where a list is filled, where torch uses
+what comes of it. Reports show them as evidence, and as related locations."""
+
+from __future__ import annotations
+
+from tonumpy.findings import Ground
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.fillings import filling_of
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Conversion, ImplicitConversion
+    from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.inference.memory.regions import Side
+
+
+def lines_of_memory(shared: Overwritten | None, written: Side, filename: str) -> tuple[Ground, ...]:
+    """The line that writes to the one side, and the line that reads the other."""
+    if shared is None:
+        return ()
+    read = "array" if written == "tensor" else "tensor"
+    told = [(shared.write, f"overwrites the {written}")]
+    if shared.through is not None:
+        told.append((shared.through.lineno, "calls the function that converts"))
+    told.append((shared.read, f"`{shared.kept_in}` still holds the {read}" if shared.kept_in else f"reads the {read}"))
+    return tuple(Ground("code", "memory", "", message, filename, row) for row, message in told if row)
+
+
+def of_written_tensor(conversion: Conversion | ImplicitConversion, filename: str) -> tuple[Ground, ...]:
+    return lines_of_memory(conversion.tensor_written, "tensor", filename)
+
+
+def of_written_array(conversion: Conversion | ImplicitConversion, filename: str) -> tuple[Ground, ...]:
+    return lines_of_memory(conversion.array_written, "array", filename)
+
+
+def of_argument(conversion: ImplicitConversion, filename: str) -> tuple[Ground, ...]:
+    """Where the tensors are put into the list, and what else reads it or uses the result."""
+    told: list[tuple[int, str, str]] = []
+    filling = filling_of(conversion.site, conversion.argument) if conversion.of_items else None
+    if filling is not None:
+        told += [(each.lineno, "list", f"puts a tensor into `{filling.name}`") for each in filling.places]
+        if filling.other_reader is not None:
+            told.append((filling.other_reader, "list", f"reads `{filling.name}`, too"))
+        if filling.made_in is not None:
+            told.append((filling.made_in, "list", f"makes `{filling.name}`"))
+    if conversion.would_cut_gradient and conversion.back_in_torch is not None:
+        told.append((conversion.back_in_torch, "result", "uses the result in torch"))
+    return tuple(Ground("code", about, "", message, filename, row) for row, about, message in told)

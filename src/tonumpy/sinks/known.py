@@ -1,0 +1,140 @@
+"""What a row gives to functions that convert, for `tonumpy why`: every argument, whatever is known of it."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.lattice.values import (
+    Constant,
+    Foreign,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Plain,
+    Sequence,
+    Symbol,
+    Tensor,
+    Unknown,
+    Value,
+    evidence_in,
+    members,
+)
+from tonumpy.inference.summaries.observing import observe
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.sinks.arguments import MAX_STATEMENTS, conversion_of, converted_at, spelt, value_given
+from tonumpy.sinks.calls import imported
+from tonumpy.sinks.consumers import converting_arguments
+from tonumpy.sinks.own import OwnSinks
+from tonumpy.sinks.shapes import given_away
+from tonumpy.text.candidates import find_calls, handed_over
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import ImplicitConversion
+    from tonumpy.inference.index.module import Module
+    from tonumpy.inference.lattice.evidence import AllEvidence
+    from tonumpy.inference.transfer.targets import Observation
+    from tonumpy.sinks.consumers import Consumer
+    from tonumpy.sinks.shapes import Names
+    from tonumpy.text.candidates import Site
+
+
+class Argued(NamedTuple):
+    """An argument, and the function as it is written; `conversion` where it is, or reads as, a tensor.
+
+    `words` say what it is else, and `evidence` what that rests on; `is_converter`: the function is known to convert.
+    """
+
+    site: Site
+    node: ast.expr
+    function: str
+    conversion: ImplicitConversion | None
+    words: str
+    evidence: AllEvidence
+    is_converter: bool = True
+
+
+def sinks_in(module: Module, row: int | None = None) -> list[Site]:
+    """The calls of such functions that span a row, or all; those that `tonumpy check` passes over, too."""
+    names = imported(module.source)
+    own = {id(site.call) for site in OwnSinks(module).sites()} if module.sinks else set[int]()
+
+    def is_wanted(call: ast.Call) -> bool:
+        is_there = row is None or call.lineno <= row <= (call.end_lineno or call.lineno)
+        return is_there and (id(call) in own or bool(given_away(call, names)))
+
+    rows = [row] if row is not None else list(range(1, len(module.source.line_starts) + 1))
+    return find_calls(module.source, rows, is_wanted)
+
+
+def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
+    """In the order of the sites, and of the arguments of each."""
+    observed = observe(module, sites, MAX_STATEMENTS)
+    own = OwnSinks(module) if module.sinks else None
+    names = imported(module.source)
+    found = []
+    for site in sites:
+        called = handed_over(site.call) or site.call.func
+        function = spelt(called)
+        seen = observed.get(id(site.call))
+        if seen is None:
+            for node in _spelt_as_given(site.call, names):
+                words = "not followed: the analysis does not reach this call"
+                found.append(Argued(site, node, function, None, words, frozenset()))
+            continue
+        consumer, given = converted_at(site, seen, own)
+        if consumer is None:
+            words, evidence = f"not known to convert: {told(seen.receiver)}", evidence_in(seen.receiver)
+            for node in _spelt_as_given(site.call, names):
+                found.append(Argued(site, node, function, None, words, evidence, is_converter=False))
+            continue
+        converted = [each for each in given if not isinstance(each[1], Nothing)] or list(given)
+        for item in converted:
+            node, value, of_items, _ = item
+            conversion = conversion_of(site, called, item, seen)
+            words = f"a list whose items are {told(value)}" if of_items else told(value)
+            found.append(Argued(site, node, function, conversion, words, evidence_in(value)))
+        if handed_over(site.call) is None:
+            found += _others(site, function, consumer, seen, [node for node, *_ in converted])
+    return found
+
+
+def _spelt_as_given(call: ast.Call, names: Names) -> list[ast.expr]:
+    """Each once: methods of one name belong to several libraries."""
+    return list({id(node): node for node in given_away(call, names)}.values())
+
+
+def _others(site: Site, function: str, consumer: Consumer, seen: Observation, known: list[ast.expr]) -> list[Argued]:
+    """The arguments that are converted if they are tensors, and are of another kind."""
+    found = []
+    for argument in converting_arguments(site.call, consumer):
+        value = value_given(seen.arguments, argument)
+        if value is not None and not any(node in ast.walk(argument.node) for node in known):
+            found.append(Argued(site, argument.node, function, None, told(value), evidence_in(value)))
+    return found
+
+
+def told(value: Value) -> str:
+    """What a value is, for a person."""
+    parts = members(value)
+    if len(parts) > 1:
+        return "one of: " + "; ".join(dict.fromkeys(map(told, parts)))
+    if isinstance(value, Unknown):
+        return f"unknown, {value.reason.value}"
+    if isinstance(value, Constant):
+        return f"`{value.value!r}`" if len(repr(value.value)) < 30 else "a literal"
+    if isinstance(value, Plain):
+        return "a NumPy array" if value.dimensions is not None else f"not a tensor ({value.what})"
+    if isinstance(value, Sequence):
+        return f"a list whose items are {told(value.element)}"
+    if isinstance(value, Instance):
+        return f"an object of class `{value.cls.node.name}`"
+    if isinstance(value, LibraryObject):
+        return f"an object of `{value.name}`"
+    if isinstance(value, Foreign):
+        return f"a value of {value.root}"
+    if isinstance(value, Symbol):
+        return f"`{value.name}`"
+    simple = {Mapping: "a dict", Function: "a function", Nothing: "nothing: no run reaches this"}
+    return simple.get(type(value), "a tensor" if isinstance(value, Tensor) else "not a tensor")
