@@ -262,6 +262,22 @@ def test_columns_are_counted_as_the_editor_counts_them(
     run(talk())
 
 
+WRITTEN = "import torch\n\n\ndef f(x: torch.Tensor):\n    a = x.cpu().detach().numpy()\n    x.zero_()\n    return a\n"
+
+
+def test_the_other_lines_of_a_finding_are_related_information(tmp_path: Path) -> None:
+    async def talk() -> None:
+        async with editor(tmp_path) as window:
+            uri = window.opened(tmp_path / "a.py", WRITTEN)
+            await window.until(("TNP201", 4, 25, 32), uri=uri)
+            (diagnostic,) = window.diagnostics[uri].diagnostics
+            related = [(each.location.range.start.line, each.message) for each in diagnostic.related_information or ()]
+            assert {each.location.uri for each in diagnostic.related_information or ()} == {uri}
+            assert related == [(5, "code: overwrites the tensor"), (6, "code: reads the array")]
+
+    run(talk())
+
+
 def test_quick_fixes_one_and_all_safe_and_unsafe_and_a_hover(tmp_path: Path) -> None:
     async def talk() -> None:
         async with editor(tmp_path) as window:
