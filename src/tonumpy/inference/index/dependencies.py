@@ -33,6 +33,8 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_o
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tonumpy.inference.index.lowering import Store
+
 _LISTS = (ast.List, ast.Tuple)
 _SCOPES_AND_LAMBDAS = (*SCOPES, ast.Lambda)
 _NONE: frozenset[str] = frozenset()
@@ -94,122 +96,152 @@ def flow_of(
     body: list[ast.stmt], parameters: list[str], *, is_function: bool = True, enters_definitions: bool = True
 ) -> Flow:
     """The dependencies among the names of one body. Linear in its statements."""
-    local, outer = set(parameters), set()
-    shared: set[str] = set()
-    sources: dict[str, set[str]] = {}
-    times_bound = dict.fromkeys(parameters, 1)
-    switched: dict[tuple[str, bool], int] = {}
-    aliases: dict[str, set[str]] = {}
-    written: set[str] = set()
-    given: dict[str, set[str]] = {}
-    altered: set[str] = set()
-    setting_mode: set[str] = set()
-    has_inner = False
-    uses: dict[int, Lowered] = {}
-    not_entered: list[Definition] = []
-    made_empty: set[str] = set()
+    found = _Collected(parameters, is_function=is_function, enters_definitions=enters_definitions)
     for statement in statements_of(body):
-        if isinstance(statement, (ast.Global, ast.Nonlocal)):
-            outer.update(statement.names)
-            continue
-        if isinstance(statement, _SCOPES_AND_LAMBDAS):
-            local.add(statement.name)
-            has_inner = True
-            if enters_definitions:
-                sources.setdefault(statement.name, set()).update(names_in(statement))
-            else:
-                not_entered.append(statement)
-            if is_function:  # a module's own variables are not what `nonlocal` speaks of, nor are those of a class
-                nonlocals = (node for node in walk(statement) if isinstance(node, ast.Nonlocal))
-                shared.update(name for node in nonlocals for name in node.names)
-            continue
-        use = uses[id(statement)] = lowered(statement)
-        has_inner = has_inner or use.makes_lambda
-        setting_mode.update(name for node in _contexts(statement) for name in names_in(node))
-        for name, value, store in ((each.root, each.value, each) for each in use.stores):
-            if store.binds:
-                local.add(name)
-            if store.how == "imported":
-                continue
-            if isinstance(value, ast.Constant) and isinstance(value.value, bool) and store.binds:
-                switched[name, value.value] = max(statement.lineno, switched.get((name, value.value), 0))
-            elif store.binds:
-                times_bound[name] = times_bound.get(name, 0) + 1
-            if value is not None and is_empty_container(value):
-                made_empty.add(name)
-            sources.setdefault(name, set()).update(use.reads)
-            aliases.setdefault(name, set()).update(_aliased(value))
-            if isinstance(value, ast.Call):
-                given.setdefault(name, set()).update(use.reads)
-            if isinstance(store.target, ast.Attribute) and store.target.attr == "requires_grad":
-                altered.add(name)
-            if store.how == "augmented" or not store.rebinds:
-                written.add(name)
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
-            for name in names_given(statement.value):
-                sources.setdefault(name, set()).update(use.reads)
-                written.add(name)
-        roots: dict[int, str] = {}  # of the calls further inside a chain: they have the root of the whole
-        for generator in use.generators:
-            for name in bound_names(generator.target):
-                given.setdefault(name, set()).update(names_in(generator.iter))
-        for call in use.calls:
-            if not isinstance(call.func, ast.Attribute):
-                continue
-            # A method may change its receiver: `items.append(x)`, `out.copy_(x)`.
-            changed = roots.pop(id(call), None) or root_name(call.func)
-            if changed is not None:
-                further_inside = _next_call(call.func)
-                if further_inside is not None:
-                    roots[id(further_inside)] = changed
-                read = {name for argument in arguments_of(call) for name in names_in(argument)}
-                sources.setdefault(changed, set()).update(read)
-                if is_in_place(call.func):
-                    # `y = x.requires_grad_()` is of interest where x is.
-                    sources[changed].update(each.root for each in use.stores)
-                    altered.add(changed)
-                if is_in_place(call.func) or call.func.attr in IN_PLACE:
-                    written.add(changed)
-                if call.func.attr in MOVES and isinstance(statement, ast.Expr):
-                    altered.add(changed)
-                for name in moved_when_made(call):
-                    sources.setdefault(name, set()).update(each.root for each in use.stores)
-    closures = _closures_in(body) if has_inner and is_function else None
+        found.add(statement)
+    closures = _closures_in(body) if found.has_inner and is_function else None
     for statement in statements_of(body) if closures is not None else ():
         for name in closures.at.get(id(statement), ()) if closures is not None else ():
-            sources.setdefault(name, set()).update(uses[id(statement)].reads)
-    filled = _filled(uses, made_empty)
+            found.depends(name, found.uses[id(statement)].reads)
+    filled = _filled(found.uses, found.made_empty)
     for at, containers in filled.items():
         for name in containers:
-            sources.setdefault(name, set()).update(uses[at].reads)
-    for name in written:
-        for other in aliases.get(name, ()):
-            sources.setdefault(other, set()).add(name)  # what is written under one name shows under the other
-    waiting = list(altered)
-    while waiting:
-        name = waiting.pop()
-        # A call may have handed back what it was given, and a loop goes through what it goes through.
-        for other in given.get(name, _NONE) | aliases.get(name, _NONE):
-            sources.setdefault(other, set()).add(name)
-            if other not in altered:
-                altered.add(other)
-                waiting.append(other)
+            found.depends(name, found.uses[at].reads)
+    found.follow_aliases()
     return Flow(
-        frozenset(local - outer),
-        frozenset(outer),
-        sources,
-        times_bound,
-        frozenset(shared),
-        switched,
-        frozenset(setting_mode),
+        frozenset(found.local - found.outer),
+        frozenset(found.outer),
+        found.sources,
+        found.times_bound,
+        frozenset(found.shared),
+        found.switched,
+        frozenset(found.setting_mode),
         closures,
-        uses,
+        found.uses,
         is_function,
-        tuple(not_entered),
+        tuple(found.not_entered),
         filled,
         NameUses(body, is_function=is_function),
     )
+
+
+class _Collected:
+    """What the statements of one body say of its names, statement by statement."""
+
+    def __init__(self, parameters: list[str], *, is_function: bool, enters_definitions: bool) -> None:
+        self._is_function = is_function
+        self._enters_definitions = enters_definitions
+        self.local, self.outer = set(parameters), set[str]()
+        self.shared: set[str] = set()
+        self.sources: dict[str, set[str]] = {}
+        self.times_bound = dict.fromkeys(parameters, 1)
+        self.switched: dict[tuple[str, bool], int] = {}
+        self.setting_mode: set[str] = set()
+        self.has_inner = False
+        self.uses: dict[int, Lowered] = {}
+        self.not_entered: list[Definition] = []
+        self.made_empty: set[str] = set()
+        self._aliases: dict[str, set[str]] = {}
+        self._written: set[str] = set()
+        self._given: dict[str, set[str]] = {}  # what a call has given for a name, or a loop goes through for it
+        self._altered: set[str] = set()
+
+    def depends(self, name: str, names: Iterable[str]) -> None:
+        self.sources.setdefault(name, set()).update(names)
+
+    def add(self, statement: ast.stmt) -> None:
+        if isinstance(statement, (ast.Global, ast.Nonlocal)):
+            self.outer.update(statement.names)
+            return
+        if isinstance(statement, _SCOPES_AND_LAMBDAS):
+            self._add_definition(statement)
+            return
+        use = self.uses[id(statement)] = lowered(statement)
+        self.has_inner = self.has_inner or use.makes_lambda
+        self.setting_mode.update(name for node in _contexts(statement) for name in names_in(node))
+        for store in use.stores:
+            self._add_store(store, statement, use)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            # What is called for its effect alone may fill what it is given: `collect(model, outputs)`.
+            for name in names_given(statement.value):
+                self.depends(name, use.reads)
+                self._written.add(name)
+        for generator in use.generators:
+            for name in bound_names(generator.target):
+                self._given.setdefault(name, set()).update(names_in(generator.iter))
+        roots: dict[int, str] = {}  # of the calls further inside a chain: they have the root of the whole
+        for call in use.calls:
+            if isinstance(call.func, ast.Attribute):
+                # A method may change its receiver: `items.append(x)`, `out.copy_(x)`.
+                changed = roots.pop(id(call), None) or root_name(call.func)
+                further_inside = None if changed is None else _next_call(call.func)
+                if changed is not None and further_inside is not None:
+                    roots[id(further_inside)] = changed
+                if changed is not None:
+                    self._add_method(call, call.func, changed, statement, use)
+
+    def _add_definition(self, statement: Definition) -> None:
+        self.local.add(statement.name)
+        self.has_inner = True
+        if self._enters_definitions:
+            self.depends(statement.name, names_in(statement))
+        else:
+            self.not_entered.append(statement)
+        if self._is_function:  # a module's own variables are not what `nonlocal` speaks of, nor are those of a class
+            nonlocals = (node for node in walk(statement) if isinstance(node, ast.Nonlocal))
+            self.shared.update(name for node in nonlocals for name in node.names)
+
+    def _add_store(self, store: Store, statement: ast.stmt, use: Lowered) -> None:
+        name, value = store.root, store.value
+        if store.binds:
+            self.local.add(name)
+        if store.how == "imported":
+            return
+        if isinstance(value, ast.Constant) and isinstance(value.value, bool) and store.binds:
+            key = name, value.value
+            self.switched[key] = max(statement.lineno, self.switched.get(key, 0))
+        elif store.binds:
+            self.times_bound[name] = self.times_bound.get(name, 0) + 1
+        if value is not None and is_empty_container(value):
+            self.made_empty.add(name)
+        self.depends(name, use.reads)
+        self._aliases.setdefault(name, set()).update(_aliased(value))
+        if isinstance(value, ast.Call):
+            self._given.setdefault(name, set()).update(use.reads)
+        if isinstance(store.target, ast.Attribute) and store.target.attr == "requires_grad":
+            self._altered.add(name)
+        if store.how == "augmented" or not store.rebinds:
+            self._written.add(name)
+
+    def _add_method(
+        self, call: ast.Call, method: ast.Attribute, changed: str, statement: ast.stmt, use: Lowered
+    ) -> None:
+        self.depends(changed, {name for argument in arguments_of(call) for name in names_in(argument)})
+        if is_in_place(method):
+            # `y = x.requires_grad_()` is of interest where x is.
+            self.depends(changed, (each.root for each in use.stores))
+            self._altered.add(changed)
+        if is_in_place(method) or method.attr in IN_PLACE:
+            self._written.add(changed)
+        if method.attr in MOVES and isinstance(statement, ast.Expr):
+            self._altered.add(changed)
+        for name in moved_when_made(call):
+            self.depends(name, (each.root for each in use.stores))
+
+    def follow_aliases(self) -> None:
+        """What is written or altered under one name shows under the others of the object."""
+        for name in self._written:
+            for other in self._aliases.get(name, ()):
+                self.depends(other, (name,))
+        waiting = list(self._altered)
+        while waiting:
+            name = waiting.pop()
+            # A call may have handed back what it was given, and a loop goes through what it goes through.
+            for other in self._given.get(name, _NONE) | self._aliases.get(name, _NONE):
+                self.depends(other, (name,))
+                if other not in self._altered:
+                    self._altered.add(other)
+                    waiting.append(other)
 
 
 def _filled(uses: dict[int, Lowered], containers: set[str]) -> dict[int, frozenset[str]]:

@@ -55,17 +55,7 @@ _UNREAD = Unknown(Reason.SYNTAX)
 
 def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript) -> Value:
     """`a.b[0].c(x).d()` from the inside out, in a loop: a chain may be longer than Python's stack is deep."""
-    links: list[ast.Call | ast.Attribute | ast.Subscript] = []
-    inner: ast.expr = node
-    while True:
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-            links.append(inner)
-            inner = inner.func.value
-        elif isinstance(inner, (ast.Attribute, ast.Subscript)):
-            links.append(inner)
-            inner = inner.value
-        else:
-            break
+    inner, links = _links_of(node)
     value = (
         _call_of_expression(frame, inner) if isinstance(inner, ast.Call) else frame.evaluator.expression(frame, inner)
     )
@@ -85,19 +75,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 value = as_owner_of_device(frame, value, link.value)
             value = attribute_of(frame, value, link.attr) if known is None else known
         elif isinstance(link, ast.Subscript):
-            element = None if path is None else element_path(path, link.slice) or key_path(path, link.slice)
-            known = None if element is None else frame.env.get(element)
-            if known is None and makes_annotation(value):
-                known = Annotation(frame.analysis.parameters.annotated(frame, link))
-            elif known is None:
-                index = frame.evaluator.expression(frame, link.slice)
-                if id(link) in frame.targets.calls and isinstance(link.ctx, ast.Load):
-                    frame.observe_operation(link, settle(frame, value), settle(frame, index))
-                known = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
-                if isinstance(known, Unknown) or isinstance(value, Mapping):
-                    known = learnt_from_key(known, last_name(link.slice), frame)
-            value = known
-            path = None
+            value, path = _item_at(frame, link, value, path), None
         else:
             assert isinstance(link.func, ast.Attribute)
             known = frame.env.get(f"{path}.{link.func.attr}") if path is not None else None
@@ -127,6 +105,36 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 path = None
         seen.append((id(link), value))
     return value
+
+
+def _links_of(node: ast.expr) -> tuple[ast.expr, list[ast.Call | ast.Attribute | ast.Subscript]]:
+    """The expression at the inside of a chain, and its links, the outermost first."""
+    links: list[ast.Call | ast.Attribute | ast.Subscript] = []
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            links.append(node)
+            node = node.func.value
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            links.append(node)
+            node = node.value
+        else:
+            return node, links
+
+
+def _item_at(frame: Frame, link: ast.Subscript, value: Value, path: str | None) -> Value:
+    element = None if path is None else element_path(path, link.slice) or key_path(path, link.slice)
+    known = None if element is None else frame.env.get(element)
+    if known is not None:
+        return known
+    if makes_annotation(value):
+        return Annotation(frame.analysis.parameters.annotated(frame, link))
+    index = frame.evaluator.expression(frame, link.slice)
+    if id(link) in frame.targets.calls and isinstance(link.ctx, ast.Load):
+        frame.observe_operation(link, settle(frame, value), settle(frame, index))
+    found = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
+    if isinstance(found, Unknown) or isinstance(value, Mapping):
+        return learnt_from_key(found, last_name(link.slice), frame)
+    return found
 
 
 def _as_what_has(frame: Frame, receiver: Value, method: str) -> Value:

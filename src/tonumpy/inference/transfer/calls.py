@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.habits import collate_function, generation_keywords
 from tonumpy.inference.index.frameworks import IMPORTING
 from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.knowledge import arrays, torch_api
 from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_objects, under_context
-from tonumpy.inference.knowledge.operands import combine, result_facts
+from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
-from tonumpy.inference.lattice.evidence import of_cuts, only
+from tonumpy.inference.lattice.evidence import of_cuts
 from tonumpy.inference.lattice.joins import KEPT_CALLS, join, join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -36,8 +35,6 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    believed,
-    dtype_of,
     left_open,
     stronger,
     tensor_facts,
@@ -56,14 +53,15 @@ from tonumpy.inference.transfer.call_results import (
     made_by,
     made_of_data,
 )
-from tonumpy.inference.transfer.devices import cpu_of_device, keeps_device
-from tonumpy.inference.transfer.members import attribute_of, item_of, subscript_of, under_key
+from tonumpy.inference.transfer.devices import cpu_of_device
+from tonumpy.inference.transfer.members import attribute_of, item_of, subscript_of
 from tonumpy.inference.transfer.torch_operators import (
     TORCH_WORDS,
     call_tensor_method,
     call_torch_function,
     on_default_device,
 )
+from tonumpy.inference.transfer.unknown_methods import call_unknown
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS
 
@@ -268,7 +266,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
             result = result._replace(certainty=stronger(result.certainty, "likely"))
         return autocast.cast(frame, name, (receiver, *arguments.values()), result)
     if isinstance(receiver, Unknown):
-        return _call_unknown(frame, receiver, name, arguments)
+        return call_unknown(frame, receiver, name, arguments)
     if isinstance(receiver, Symbol):
         return call_value(frame, symbol(f"{receiver.name}.{name}"), arguments)
     if isinstance(receiver, Class) and name == "apply" and frame.analysis.kinds.is_operator(receiver):
@@ -300,7 +298,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         if "." in receiver.what:  # what a library's object gives is the library's too: `figure.add_subplot()`
             return receiver if held is None else receiver._replace(dimensions=dimensions)
         if name in TORCH_WORDS:  # a key, most often, taken for a text or number: they have no such method
-            return _call_unknown(frame, Unknown(Reason.CONTENT), name, arguments)
+            return call_unknown(frame, Unknown(Reason.CONTENT), name, arguments)
         return Plain(f"result of {name}", dimensions)
     if isinstance(receiver, Nothing):
         return NOTHING
@@ -351,92 +349,3 @@ def _members_with_method(receiver: Union, method: str) -> list[Value]:
 _OF_ARRAYS_ALONE = frozenset("astype byteswap dump dumps fill setfield setflags tobytes tofile".split())
 # Methods of tensors that these have as well; a batch of texts, which is read as a dict, can be moved.
 _OF_CONTAINERS: dict[type, tuple[str, ...]] = {Sequence: ("add", "sort"), Mapping: ("values", "to")}
-
-
-_PLAIN_METHODS = frozenset(
-    "numpy item tolist size dim numel nelement stride data_ptr keys strip lower upper startswith endswith splitlines"
-    " astype".split()
-)
-
-# What a method of a container gives a part of, by the name of the method.
-_OUT_OF_CONTAINER = {
-    "get": Reason.TAKEN_OUT,
-    "pop": Reason.TAKEN_OUT,
-    "popitem": Reason.TAKEN_OUT,
-    "items": Reason.ITEM,
-}
-
-
-def _call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
-    """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
-    if name in _PLAIN_METHODS:
-        is_array = name == "numpy" and frame.module.frameworks.only_torch_says
-        return Plain(f"result of {name}", 0 if is_array else None)
-    if name in ("items", "values", "get", "pop", "setdefault", "copy", "popitem"):
-        inner = receiver._replace(reason=_OUT_OF_CONTAINER.get(name, Reason.CONTENT), is_no_tensor=False)
-        if receiver.reason is Reason.SAVED and name != "copy":
-            inner = receiver._replace(requires_grad=False)
-        if name == "copy":
-            inner = inner._replace(is_no_tensor=True)  # which has no such method
-        if name == "items":
-            return Sequence(None, Sequence((Plain("key"), inner), inner))
-        if name in ("get", "pop") and arguments.positional:
-            if any(map(python_builtins.is_option, arguments.positional[1:])):
-                return Plain("number")
-            return under_key(frame, inner, inner, arguments.positional[0])
-        return Sequence(None, inner) if name == "values" else inner
-    if name == "split" and _is_of_text(arguments):
-        return Sequence(None, Plain("str"))
-    if collate_function.is_meant(name):
-        basis = frame.habit("collate-function", f"`{name}` is called as what makes a batch")
-        return believed(Unknown(Reason.LIBRARY), basis, on_cpu=True, requires_grad=False)
-    if generation_keywords.is_meant(name, (keyword for keyword, _ in arguments.named)):
-        basis = frame.habit("generation-keywords", "transformers generates with grad mode off")
-        return believed(Unknown(Reason.LIBRARY), basis, requires_grad=False)
-    if name in ("eval", "train") and not arguments.values() and frame.module.frameworks.only_torch_says:
-        return LibraryObject("torch.nn.Module", receiver.on_cpu, evidence=only(receiver.evidence, "device"))
-    if name == "state_dict" and frame.module.frameworks.only_torch_says:
-        # Detached, unless keep_vars asks otherwise.
-        return Mapping((), Tensor(receiver.on_cpu, False, evidence=only(receiver.evidence, "device")))
-    if receiver.is_no_tensor and torch_api.tensor_method(name) is not None:
-        return Unknown(receiver.reason, None, None, is_no_tensor=True)  # a method that is called as one of a tensor's
-    if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
-        is_data = receiver.reason is Reason.DATASET and result_facts(arguments.values(), True, mixes=True)[1] is False
-        made = fresh(Reason.METHOD, frame, arguments)
-        return unless_it_requires_grad(made) if is_data else made
-    result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
-    if result is None:
-        return fresh(Reason.of_method(name), frame, arguments)
-    if isinstance(result, Tensor):
-        speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None or _is_cast(name, arguments)
-        if (name == "cpu" and not frame.module.frameworks.speaks_of_torch) or (
-            name in ("cpu", "cuda", "detach") and frame.module.frameworks.hands_out_wrappers
-        ):
-            speaks_torch = False  # wrappers of results have a `cpu` and a `numpy` too
-        if speaks_torch and frame.module.frameworks.only_torch_says:
-            is_shared = name in frame.module.frameworks.shared_words and not _is_in_a_module(frame)
-            return result._replace(certainty="possible" if is_shared else "likely")
-        is_obscure = receiver.reason is Reason.DATASET or (name == "to" and not keeps_device(arguments))
-        reason = Reason.of_method(name) if is_obscure else receiver.reason
-        facts = result.on_cpu, result.requires_grad
-        return Unknown(reason, *facts, evidence=result.evidence, sent=result.sent, learns=result.learns)
-    return result
-
-
-def _is_cast(method: str, arguments: Arguments) -> bool:
-    """`x.to(torch.bfloat16)`, `x.to(device, torch.half)`, `x.type(torch.long)`: to a dtype of torch."""
-    given = (*arguments.positional[:2], arguments.named_value("dtype"))
-    return method in ("to", "type") and any(dtype_of(each) is not None for each in given)
-
-
-def _is_of_text(arguments: Arguments) -> bool:
-    """`split()`, `split(",")`: that of a tensor is told a size."""
-    separator = arguments.get(0, "sep")
-    if separator is None:
-        return not arguments.has_star and arguments.named_value("split_size") is None
-    return isinstance(separator, Constant) and (separator == NONE or isinstance(separator.value, str))
-
-
-def _is_in_a_module(frame: Frame) -> bool:
-    """Whether a method of a torch.nn.Module is being looked at: it works on torch's tensors."""
-    return frame.owner is not None and frame.analysis.kinds.is_module(frame.owner)

@@ -55,25 +55,48 @@ def change_receiver(
 ) -> None:
     """What a method call does to the variable it is called on: `items.append(x)`, `t.detach_()`, `model.cuda()`."""
     assert isinstance(call.func, ast.Attribute)
-    name = call.func.attr
+    name, node = call.func.attr, call.func.value
     if name == "requires_grad_" and not same(arguments.get(0, "requires_grad"), Constant(False)):
-        thaw(frame, call.func.value)
+        thaw(frame, node)
     if name == "apply" and frame.module.words.may_thaw:  # what it is given may do so to each part of a module
-        thaw(frame, call.func.value)
+        thaw(frame, node)
     if path is not None and name in _REPLACES_KEYS:
         frame.env.forget_keys(path)
-    if isinstance(receiver, Instance):
-        receiver = _received(frame, call.func.value, receiver, path, name, arguments)
     if isinstance(receiver, Union):
         _change_members(frame, call, receiver, path, arguments)
     elif isinstance(receiver, (Sequence, Mapping)):
-        changed = python_builtins.changed_container(frame, receiver, name, arguments)
-        if changed is not None and path is not None:
-            frame.change_all(path, receiver, changed)
-        elif changed is not None:
-            _store_back(frame, call.func.value, path, changed)
-            frame.change_others(receiver, changed)
-    elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
+        _change_container(frame, node, receiver, path, name, arguments)
+    elif isinstance(receiver, Tensor):
+        _change_tensor(frame, receiver, path, name, result)
+    elif isinstance(receiver, Unknown):
+        _change_unknown(frame, receiver, path, name, arguments)
+    elif isinstance(receiver, LibraryObject) and libraries.is_container(receiver) and path is not None:
+        filled = libraries.filled(receiver, name, arguments)
+        if filled is not None or changes_module_in_place(name):
+            frame.change_all(path, receiver, result if filled is None else filled)
+    elif isinstance(receiver, Instance):
+        received = _received(frame, node, receiver, path, name, arguments)
+        _change_object(frame, node, received, path, name, arguments, result)
+    elif isinstance(receiver, LibraryObject):
+        _change_object(frame, node, receiver, path, name, arguments, result)
+    elif isinstance(receiver, Nothing) and path is not None and name in ("append", "add", "extend"):
+        first = Sequence((), NOTHING)
+        _store_back(frame, node, path, python_builtins.changed_container(frame, first, name, arguments) or first)
+
+
+def _change_container(
+    frame: Frame, node: ast.expr, receiver: Sequence | Mapping, path: str | None, name: str, arguments: Arguments
+) -> None:
+    changed = python_builtins.changed_container(frame, receiver, name, arguments)
+    if changed is not None and path is not None:
+        frame.change_all(path, receiver, changed)
+    elif changed is not None:
+        _store_back(frame, node, path, changed)
+        frame.change_others(receiver, changed)
+
+
+def _change_tensor(frame: Frame, receiver: Tensor, path: str | None, name: str, result: Value) -> None:
+    if name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
         # One that is read from an object may be any that has been put into one.
         origins = receiver.origins or frozenset(frame.put_into_objects)
         frame.change_grad(receiver, result._replace(origins=origins))
@@ -82,34 +105,40 @@ def change_receiver(
         frame.change(path, result)
         if name == "requires_grad_":
             thaw_owners(frame, path)
-    elif isinstance(receiver, Unknown) and frame.put_into_objects and name.endswith("_"):
+    elif path is not None and name == "backward":
+        frame.refine(path, receiver._replace(requires_grad=True))  # or it would have raised
+
+
+def _change_unknown(frame: Frame, receiver: Unknown, path: str | None, name: str, arguments: Arguments) -> None:
+    if frame.put_into_objects and name.endswith("_"):
         frame.change_grad(Tensor(), Tensor(origins=frozenset(frame.put_into_objects)))
-    elif isinstance(receiver, LibraryObject) and libraries.is_container(receiver) and path is not None:
-        filled = libraries.filled(receiver, name, arguments)
-        if filled is not None or changes_module_in_place(name):
-            frame.change_all(path, receiver, result if filled is None else filled)
-    elif path is None:
-        if isinstance(receiver, (LibraryObject, Instance)) and changes_module_in_place(name):
-            change_owner(frame, call.func.value)
+    elif path is not None and name == "backward" and not (arguments.positional or arguments.has_star):
+        frame.refine(path, receiver._replace(requires_grad=True, learns=True))
+
+
+def _change_object(
+    frame: Frame,
+    node: ast.expr,
+    receiver: LibraryObject | Instance,
+    path: str | None,
+    name: str,
+    arguments: Arguments,
+    result: Value,
+) -> None:
+    changes_itself = changes_module_in_place(name)
+    if path is None:
+        if changes_itself:
+            change_owner(frame, node)
             frame.change_others(receiver, result)
         elif isinstance(receiver, Instance) and receiver.real is not None:
             _forget_what_is_written(frame, SELF, receiver, name)
-    elif isinstance(receiver, Tensor) and name == "backward":
-        frame.refine(path, receiver._replace(requires_grad=True))  # or it would have raised
-    elif isinstance(receiver, Unknown) and name == "backward" and not (arguments.positional or arguments.has_star):
-        frame.refine(path, receiver._replace(requires_grad=True, learns=True))
-    elif isinstance(receiver, (LibraryObject, Instance)) and isinstance(result, type(receiver)):
-        if changes_module_in_place(name):
+    elif isinstance(result, type(receiver)):
+        if changes_itself:
             frame.change_all(path, receiver, result)
             if isinstance(receiver, Instance):
                 _change_parts(frame, path, receiver, name, arguments)
     elif isinstance(receiver, Instance):
         _change_by_itself(frame, path, receiver, name)
-    elif isinstance(receiver, Nothing) and name in ("append", "add", "extend"):
-        first = Sequence((), NOTHING)
-        _store_back(
-            frame, call.func.value, path, python_builtins.changed_container(frame, first, name, arguments) or first
-        )
 
 
 _REPLACES_KEYS = frozenset("update clear pop popitem setdefault to cpu cuda".split())

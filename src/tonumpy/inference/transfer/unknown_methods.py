@@ -1,0 +1,135 @@
+"""The transfer functions of methods of values of unknown kind."""
+
+from __future__ import annotations
+
+from tonumpy.inference.habits import collate_function, generation_keywords
+from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge.operands import result_facts
+from tonumpy.inference.lattice.aliases import unless_it_requires_grad
+from tonumpy.inference.lattice.evidence import only
+from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.values import (
+    NONE,
+    Arguments,
+    Constant,
+    LibraryObject,
+    Mapping,
+    Plain,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    believed,
+    dtype_of,
+)
+from tonumpy.inference.transfer import python_builtins
+from tonumpy.inference.transfer.call_results import (
+    fresh,
+)
+from tonumpy.inference.transfer.devices import keeps_device
+from tonumpy.inference.transfer.members import under_key
+from tonumpy.inference.transfer.torch_operators import (
+    TORCH_WORDS,
+    call_tensor_method,
+)
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.transfer.frame import Frame
+
+_PLAIN_METHODS = frozenset(
+    "numpy item tolist size dim numel nelement stride data_ptr keys strip lower upper startswith endswith splitlines"
+    " astype".split()
+)
+
+_OF_CONTAINERS = frozenset("items values get pop setdefault copy popitem".split())
+# What a method of a container gives a part of, by the name of the method.
+_OUT_OF_CONTAINER = {
+    "get": Reason.TAKEN_OUT,
+    "pop": Reason.TAKEN_OUT,
+    "popitem": Reason.TAKEN_OUT,
+    "items": Reason.ITEM,
+}
+
+
+def call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
+    """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
+    if name in _PLAIN_METHODS:
+        is_array = name == "numpy" and frame.module.frameworks.only_torch_says
+        return Plain(f"result of {name}", 0 if is_array else None)
+    if name in _OF_CONTAINERS:
+        return _part_of_container(frame, receiver, name, arguments)
+    if name == "split" and _is_of_text(arguments):
+        return Sequence(None, Plain("str"))
+    if collate_function.is_meant(name):
+        basis = frame.habit("collate-function", f"`{name}` is called as what makes a batch")
+        return believed(Unknown(Reason.LIBRARY), basis, on_cpu=True, requires_grad=False)
+    if generation_keywords.is_meant(name, (keyword for keyword, _ in arguments.named)):
+        basis = frame.habit("generation-keywords", "transformers generates with grad mode off")
+        return believed(Unknown(Reason.LIBRARY), basis, requires_grad=False)
+    if name in ("eval", "train") and not arguments.values() and frame.module.frameworks.only_torch_says:
+        return LibraryObject("torch.nn.Module", receiver.on_cpu, evidence=only(receiver.evidence, "device"))
+    if name == "state_dict" and frame.module.frameworks.only_torch_says:
+        # Detached, unless keep_vars asks otherwise.
+        return Mapping((), Tensor(receiver.on_cpu, False, evidence=only(receiver.evidence, "device")))
+    if receiver.is_no_tensor and torch_api.tensor_method(name) is not None:
+        return Unknown(receiver.reason, None, None, is_no_tensor=True)  # a method that is called as one of a tensor's
+    if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
+        is_data = receiver.reason is Reason.DATASET and result_facts(arguments.values(), True, mixes=True)[1] is False
+        made = fresh(Reason.METHOD, frame, arguments)
+        return unless_it_requires_grad(made) if is_data else made
+    result = call_tensor_method(receiver, name, arguments, frame.grad_mode)
+    if result is None:
+        return fresh(Reason.of_method(name), frame, arguments)
+    return _believed(frame, receiver, name, arguments, result) if isinstance(result, Tensor) else result
+
+
+def _part_of_container(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
+    inner = receiver._replace(reason=_OUT_OF_CONTAINER.get(name, Reason.CONTENT), is_no_tensor=False)
+    if receiver.reason is Reason.SAVED and name != "copy":
+        inner = receiver._replace(requires_grad=False)
+    if name == "copy":
+        inner = inner._replace(is_no_tensor=True)  # which has no such method
+    if name == "items":
+        return Sequence(None, Sequence((Plain("key"), inner), inner))
+    if name in ("get", "pop") and arguments.positional:
+        if any(map(python_builtins.is_option, arguments.positional[1:])):
+            return Plain("number")
+        return under_key(frame, inner, inner, arguments.positional[0])
+    return Sequence(None, inner) if name == "values" else inner
+
+
+def _believed(frame: Frame, receiver: Unknown, name: str, arguments: Arguments, result: Tensor) -> Value:
+    """What a method of a tensor would give: a tensor if the method speaks of torch alone, else what is known of it."""
+    frameworks = frame.module.frameworks
+    speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None or _is_cast(name, arguments)
+    if (name == "cpu" and not frameworks.speaks_of_torch) or (
+        name in ("cpu", "cuda", "detach") and frameworks.hands_out_wrappers
+    ):
+        speaks_torch = False  # wrappers of results have a `cpu` and a `numpy` too
+    if speaks_torch and frameworks.only_torch_says:
+        is_shared = name in frameworks.shared_words and not _is_in_a_module(frame)
+        return result._replace(certainty="possible" if is_shared else "likely")
+    is_obscure = receiver.reason is Reason.DATASET or (name == "to" and not keeps_device(arguments))
+    reason = Reason.of_method(name) if is_obscure else receiver.reason
+    facts = result.on_cpu, result.requires_grad
+    return Unknown(reason, *facts, evidence=result.evidence, sent=result.sent, learns=result.learns)
+
+
+def _is_cast(method: str, arguments: Arguments) -> bool:
+    """`x.to(torch.bfloat16)`, `x.to(device, torch.half)`, `x.type(torch.long)`: to a dtype of torch."""
+    given = (*arguments.positional[:2], arguments.named_value("dtype"))
+    return method in ("to", "type") and any(dtype_of(each) is not None for each in given)
+
+
+def _is_of_text(arguments: Arguments) -> bool:
+    """`split()`, `split(",")`: that of a tensor is told a size."""
+    separator = arguments.get(0, "sep")
+    if separator is None:
+        return not arguments.has_star and arguments.named_value("split_size") is None
+    return isinstance(separator, Constant) and (separator == NONE or isinstance(separator.value, str))
+
+
+def _is_in_a_module(frame: Frame) -> bool:
+    """Whether a method of a torch.nn.Module is being looked at: it works on torch's tensors."""
+    return frame.owner is not None and frame.analysis.kinds.is_module(frame.owner)
