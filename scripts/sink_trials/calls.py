@@ -150,8 +150,11 @@ def bases_of(parameters: list[Parameter]) -> Iterator[Call]:
     names = [each.name for each in (*required, *by_name)]
     if not names:
         yield Call(())
-        is_first = bool(parameters) and parameters[0].kind in kinds
-        yield from (Call((text,)) for text in (_ARRAYS_FIRST if is_first else ()))  # one of the options must be given
+        # One of the options must be given.
+        if parameters[0].kind in kinds:
+            yield from (Call((text,)) for text in _ARRAYS_FIRST)
+        elif parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
+            yield from (Call((), ((parameters[0].name, text),)) for text in _ARRAYS_FIRST)
     if len(names) > 5:
         return
     if has_star and not required:

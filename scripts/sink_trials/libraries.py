@@ -154,6 +154,7 @@ LIBRARIES: tuple[Library, ...] = (
     )),
     Library("skimage", "scikit-image", modules=SKIMAGE, walks=False, methods=False, only=_OF_IMAGES, trials=(
         ("skimage.io.imsave(png, u)", "the name of a file says its format"),
+        ("skimage.segmentation.slic(p)", _SLOW),
     )),
     Library("imageio", modules=("imageio.v2", "imageio.v3"), trials=(
         ("imageio.imwrite(png, u)", "the name of a file says its format"),
@@ -168,7 +169,13 @@ LIBRARIES: tuple[Library, ...] = (
     ), things=(Thing("get_writer", "imageio.get_writer(file + '.gif')", _FILE),)),
     Library("statsmodels", modules=(
         "statsmodels.api", "statsmodels.tsa.api", "statsmodels.stats.api", "statsmodels.nonparametric.api",
-    ), walks=False, methods=False, only=_MODELS),
+    ), walks=False, methods=False, only=_MODELS, trials=(
+        ("statsmodels.api.OLS(v, v)", "its second parameter is an option that it cannot do without"),
+        ("statsmodels.api.qqplot(v)", _SLOW),
+        ("statsmodels.api.tsa.acf(v)", "a module under another name"),
+        ("statsmodels.api.tsa.adfuller(v)", "as tsa.acf"),
+        ("statsmodels.api.nonparametric.lowess(v, v)", "as tsa.acf"),
+    )),
     Library("h5py", things=(
         Thing("File", "h5py.File(file, 'w')", _FILE),
         Thing("Group", "h5py.File(file, 'w').create_group('a')", _FILE),
@@ -241,10 +248,14 @@ LIBRARIES: tuple[Library, ...] = (
     Library("librosa", modules=("librosa.feature", "librosa.effects", "librosa.onset", "librosa.beat"), walks=False,
             methods=False, only=_SOUNDS),
     Library("soundfile", trials=(("soundfile.write(wav, v, 16000)", "the name of a file says its format"),)),
-    Library("trimesh", methods=False),
+    Library("trimesh", modules=("trimesh.points",), walks=False, methods=False, trials=(
+        ("trimesh.Trimesh(c, k)", "corners and faces must fit"),
+    )),
     Library("bokeh", modules=("bokeh.plotting", "bokeh.models"), walks=False, methods=False, only=_GLYPHS, things=(
         Thing("figure", "plotting.figure()", "a figure takes settings, no arrays"),
     ), trials=(
+        ("bokeh.figure.scatter(v, v)", "no signature says what it takes"),
+        ("bokeh.figure.circle(v, v, radius=1)", "as scatter"),
         ("bokeh.models.ColumnDataSource(v)", "a dict of columns is asked for"),
         ("bokeh.models.ColumnDataSource(data=v)", "a dict of columns is asked for"),
         ("bokeh.plotting.ColumnDataSource(v)", "as in bokeh.models"),

@@ -234,7 +234,7 @@ def thing_of(library: Library, make: str) -> Callable[[], object]:
     return made
 
 
-ALSO = {"matplotlib": ("matplotlib.pyplot", "matplotlib.figure")}
+ALSO = {"matplotlib": ("matplotlib.pyplot", "matplotlib.figure"), "statsmodels": ("matplotlib.pyplot",)}
 
 
 def _trained(index: Any) -> object:  # noqa: ANN401
