@@ -134,6 +134,21 @@ DEVICE = """
     table(torch.tensor([1, 2]).cuda()).sum().backward()
     torch.optim.SparseAdam(list(table.parameters()), lr=0.5).step()
     print(table.weight.grad.is_sparse, [round(value, 3) for value in table.weight[:, 0].tolist()])
+    state = torch.cuda.get_rng_state()
+    first = torch.rand(2, device="cuda").tolist()
+    torch.cuda.set_rng_state(state)
+    again = torch.rand(2, device="cuda").tolist()
+    torch.cuda.manual_seed_all(3)
+    third = torch.rand(2, device="cuda").tolist()
+    torch.cuda.manual_seed(3)
+    print(first == again, third == torch.rand(2, device="cuda").tolist())
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities, profile_memory=True) as profile:
+        x + 1
+    table = profile.key_averages().table(sort_by="cuda_time_total", row_limit=2)
+    with torch.autograd.profiler.profile(use_cuda=True) as profile:
+        x + 1
+    print("Self" in table, len(profile.key_averages()) > 0)
     nested = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], device="cuda")
     jagged = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], device="cuda", layout=torch.jagged)
     print(nested.size(0), (jagged * 2).unbind()[1].device)
@@ -149,6 +164,8 @@ True 0
 [[3.0, 3.0]] [3.0]
 torch.Size([1, 2])
 True [1.0, 0.5, 0.5, 1.0]
+True True
+True True
 2 cuda:0
 """
 
@@ -157,3 +174,4 @@ def test_what_belongs_to_the_device_answers(tmp_path: Path) -> None:
     done = run(DEVICE, tmp_path)
     assert (done.code, done.output) == (0, DEVICE_SAYS), done.errors
     assert "torch.nested.nested_tensor: it stays on the CPU" in done.errors
+    assert "Failed to record" not in done.errors

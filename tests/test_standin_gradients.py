@@ -118,6 +118,7 @@ def test_a_gradient_that_ends_in_numpy_is_told_of(tmp_path: Path) -> None:
     assert "element 0 of tensors does not" in done.output
     assert {told.row for told in done.told if told.way == "lost gradient"} == _marked(PROGRAM)
     assert "not told of" not in done.errors
+    assert "Converting a tensor with requires_grad" not in done.errors
 
 
 LATER = """

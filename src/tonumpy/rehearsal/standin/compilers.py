@@ -24,6 +24,7 @@ def patch(patches: Patches, names: Names) -> None:
     _without_nested_memory(patches, names)
     _without_fast_path(patches)
     _without_fusion(patches)
+    _without_device_events(patches)
 
 
 def _without_nested_memory(patches: Patches, names: Names) -> None:
@@ -91,3 +92,16 @@ def _without_fusion(patches: Patches) -> None:
     if can_fuse is not None and can_fuse():
         torch._C._jit_override_can_fuse_on_gpu(False)
         patches.on_exit(lambda: torch._C._jit_override_can_fuse_on_gpu(True))
+
+
+def _without_device_events(patches: Patches) -> None:
+    """A profiler would ask the device's own library for the time of each operator, and say each time that there is
+    none."""
+    profile = torch.autograd.profiler.profile
+    begin = profile.__init__
+
+    def __init__(self: Any, enabled: bool = True, **options: Any) -> None:  # noqa: N807
+        options.pop("use_cuda", None)
+        begin(self, enabled, **(options | {"use_device": None}))
+
+    patches.replace(profile, "__init__", __init__)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 _MEMORY = 16 * 2**30
 _NOTHING = (
-    "_lazy_init init synchronize empty_cache set_device manual_seed manual_seed_all seed ipc_collect set_rng_state"
-    " set_rng_state_all seed_all reset_peak_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated"
-    " reset_max_memory_cached set_per_process_memory_fraction set_stream set_sync_debug_mode _record_memory_history"
-    " _set_allocator_settings _sleep"
+    "_lazy_init init synchronize empty_cache set_device ipc_collect reset_peak_memory_stats"
+    " reset_accumulated_memory_stats reset_max_memory_allocated reset_max_memory_cached"
+    " set_per_process_memory_fraction set_stream set_sync_debug_mode _record_memory_history _set_allocator_settings"
+    " _sleep"
 ).split()
 _ZERO = (
     "current_device memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached"
@@ -162,9 +162,32 @@ def answers(names: Names) -> dict[str, Any]:
     found["memory_stats"] = libraries.memory_stats
     found["get_amp_supported_dtype"] = lambda: [torch.float16, torch.bfloat16]
     found["get_rng_state"] = lambda device=names.device: torch.get_rng_state()  # noqa: ARG005
+    found |= _seeds()
     found["get_rng_state_all"] = lambda: [torch.get_rng_state()]
     found |= {"Stream": Stream, "Event": Event, "device": _Context, "device_of": _Context, "stream": _Context}
     return found
+
+
+def _seeds() -> dict[str, Any]:
+    """The device draws from the generator of the CPU."""
+    generator = torch.default_generator
+
+    def manual_seed(seed: int) -> None:
+        generator.manual_seed(int(seed))
+
+    def seed() -> None:
+        generator.seed()
+
+    def set_rng_state(new_state: Any, device: Any = None) -> None:
+        del device
+        generator.set_state(new_state)
+
+    def set_rng_state_all(new_states: Any) -> None:
+        for state in new_states:
+            generator.set_state(state)
+
+    found: dict[str, Any] = {"manual_seed": manual_seed, "manual_seed_all": manual_seed, "seed": seed, "seed_all": seed}
+    return found | {"set_rng_state": set_rng_state, "set_rng_state_all": set_rng_state_all}
 
 
 def patch(patches: Patches, names: Names) -> None:

@@ -33,6 +33,7 @@ Tensor = torch.Tensor
 _OF_TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 _MOST = 500  # places that are kept, of each kind
 _MOST_NODES = 5_000  # of a graph
+_detach = torch._C.TensorBase.detach
 _CUTS = ("detach", "detach_")
 _NUMBERS = ("item", "tolist", "__float__")  # they take the history of a tensor away without a word
 
@@ -84,12 +85,16 @@ class Gradients:
         self._waiting.clear()
 
     def _watched(self, function: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
+        name = getattr(function, "__name__", "data")
+
         def watched(self_: Any, *args: Any, **kwargs: Any) -> Any:
             if self_.requires_grad and not sys._getframe(1).f_code.co_filename.startswith(_OF_TORCH):
                 self._guarded(note, self_)
-            return function(self_, *args, **kwargs)
+            # `float` would warn of the history, at this line; NumPy calls it for what it was refused before.
+            plain = _detach(self_) if name == "__float__" and self_.requires_grad else self_
+            return function(plain, *args, **kwargs)
 
-        watched.__name__ = getattr(function, "__name__", "data")
+        watched.__name__ = name
         watched.__qualname__ = f"Tensor.{watched.__name__}"
         watched.__doc__ = function.__doc__
         return watched
