@@ -43,12 +43,13 @@ def answers_of(
     def of(about: str) -> tuple[Ground, ...]:
         return tuple(each for each in grounds if each.about == about)
 
+    of_mode = (*of("grad mode"), *_line_of_mode(conversion, filename))
     mode = {True: "on", False: "off", None: "unknown (may be on)"}[conversion.grad_mode]
     return (
         _kind(conversion, of("kind")),
         _device(conversion, of("device")),
-        _grad(conversion, of("grad")),
-        Answer("grad mode", mode, (*of("grad mode"), *_line_of_mode(conversion, filename))),
+        _grad(conversion, of("grad") or (of_mode if conversion.grad_mode is False else ())),
+        Answer("grad mode", mode, of_mode),
         *_representation(conversion, of("dtype")),
         *_left_to_callers(conversion),
         *_memory(conversion, filename),
