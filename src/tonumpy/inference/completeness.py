@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
+from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import own_expressions, statements_of, walk
@@ -78,7 +79,7 @@ def _turns_grad_off(node: ast.expr) -> bool:
         isinstance(node, ast.Call)
         and not (node.args or node.keywords)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("no_grad", "inference_mode")
+        and GRAD_CONTEXTS.get(node.func.attr) == "off"
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id == "torch"
     )

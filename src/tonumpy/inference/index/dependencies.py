@@ -26,7 +26,7 @@ from tonumpy.inference.index.changes import (
 )
 from tonumpy.inference.index.lowering import Lowered, lowered
 from tonumpy.inference.index.name_uses import NameUses
-from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, VIEWING
+from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, TOLD_BY_FLAG, VIEWING
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 
@@ -346,7 +346,7 @@ def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
             name = getattr(node.func, "attr", getattr(node.func, "id", None))
             if name == "enter_context":
                 yield node
-            elif name in ("set_grad_enabled", "inference_mode"):
+            elif name in TOLD_BY_FLAG:
                 yield from arguments_of(node)
             elif isinstance(node.func, ast.Name) and isinstance(statement, (ast.With, ast.AsyncWith)):
                 yield node.func

@@ -5,7 +5,7 @@ A mode is "on", "off", "unknown", or "unchanged" from what it is around the bloc
 
 from __future__ import annotations
 
-from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
+from tonumpy.inference.index.torch_words import GRAD_CONTEXTS, TOLD_BY_FLAG
 from tonumpy.inference.lattice.values import BoundMethod, Constant, Function, LibraryObject, Value, members
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -30,18 +30,12 @@ def _mode_of_object(value: Value) -> str:
 
 def mode_of_context(name: str, given: Value | None) -> str:
     """Of the context of this name, without its module's, by what it is given."""
-    if name in ("inference_mode", "set_grad_enabled") and given is not None:
-        mode = _mode_of_flag(given)
-        if name == "inference_mode":
-            return {"on": "off", "off": "on"}.get(mode, "unknown")
-        return mode
-    return GRAD_CONTEXTS[name]
-
-
-def _mode_of_flag(value: Value) -> str:
-    if isinstance(value, Constant) and isinstance(value.value, bool):
-        return "on" if value.value else "off"
-    return "unknown"
+    if name not in TOLD_BY_FLAG or given is None:
+        return GRAD_CONTEXTS[name]
+    if not isinstance(given, Constant) or not isinstance(given.value, bool):
+        return "unknown"
+    where_true = TOLD_BY_FLAG[name]
+    return where_true if given.value else {"on": "off", "off": "on"}[where_true]
 
 
 def under_context(mode: str, arguments: Arguments) -> Function | BoundMethod | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import given_to, parameter_names, path_of
+from tonumpy.inference.index.torch_words import GRAD_DECORATORS
 from tonumpy.inference.lattice.values import Function, ModuleValue
 from tonumpy.inference.memory.regions import Memory, Names, Place, Reference, References, further
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.memory.writes import EffectOnModels
     from tonumpy.inference.summaries.module_variables import ModuleNames
 
-_DECORATORS = frozenset("staticmethod classmethod no_grad inference_mode enable_grad".split())  # others may do anything
+_DECORATORS = frozenset(("staticmethod", "classmethod", *GRAD_DECORATORS))  # others may do anything
 
 
 class Effects(NamedTuple):

@@ -14,6 +14,7 @@ from tonumpy.inference.index.references import (
     is_nested,
     references_to,
 )
+from tonumpy.inference.index.torch_words import GRAD_DECORATORS
 from tonumpy.inference.summaries.elsewhere import is_for_others, may_be_imported
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS
@@ -103,7 +104,7 @@ def keeps_calls_in_sight(decorator: ast.expr) -> bool:
 
 # Decorators that leave the parameters of a function as they are.
 _DECORATORS = frozenset(
-    "staticmethod classmethod no_grad inference_mode enable_grad cache lru_cache wraps contextmanager jit script"
+    "staticmethod classmethod cache lru_cache wraps contextmanager jit script"
     " torch_compile compile rank_zero_only on_main_process main_process_only override final typechecked beartype"
     " jaxtyped".split()
-)
+).union(GRAD_DECORATORS)
