@@ -328,6 +328,14 @@ def test_the_program_needs_no_dashes_before_it(tmp_path: Path) -> None:
 
 
 @needs_torch
+def test_a_report_that_cannot_be_written_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "learn.py").write_text(f"{LEARN}weight.numpy()\n")
+    result = tonumpy(tmp_path, "rehearse", "-o", "learn.py", "learn.py")
+    assert (result.code, result.out.count("TNP101")) == (2, 1)
+    assert "tonumpy: error: learn.py: " in result.err
+
+
+@needs_torch
 def test_a_module_is_run(tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     (tmp_path / "package/__init__.py").write_text("")

@@ -60,7 +60,12 @@ def rehearse(arguments: argparse.Namespace, configuration: Configuration) -> int
     rehearsed = rehearsed_of(arguments, configuration)
     speech = sys.stderr if arguments.diff else sys.stdout
     streams.write_diff(rehearsed.changes, colour=streams.has_colour(sys.stdout, arguments))
-    streams.publish(form.render, rehearsed.report, speech, arguments)
+    try:
+        streams.publish(form.render, rehearsed.report, speech, arguments)
+    except ConfigError:  # the file cannot be written; the run may have taken hours
+        arguments.output_file = None
+        streams.publish(form.render, rehearsed.report, speech, arguments)
+        raise
     streams.write_errors(rehearsed.report.errors)
     if not arguments.quiet:
         told = speech if streams.is_for_people(form) or arguments.output_file else sys.stderr
