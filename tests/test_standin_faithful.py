@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -37,3 +38,11 @@ def test_arrays_and_tensors_meet_as_on_a_real_device() -> None:
     found, expected = (_run("standin_expressions.py", word).splitlines() for word in ("standin", "toy"))
     assert len(found) > 100
     assert found == expected
+
+
+@pytest.mark.slow
+def test_the_fixtures_raise_where_and_what_they_raise_on_the_test_device() -> None:
+    found, expected = (json.loads(_run("standin_beside.py", word)) for word in ("standin", "toy"))
+    assert found == expected
+    assert len(found) > 2000
+    assert sum(bool(each) for each in found.values()) > 1000
