@@ -145,8 +145,6 @@ def main() -> int:
                 importlib.import_module(name)  # before anything is confined
         if "matplotlib" in sys.modules:
             make_plain()
-        if library.warms:
-            thing_of(library, library.warms)()
         if arguments.check:
             table = json.loads(path_of(library).read_text("utf-8"))["functions"]
             names = differing(library, table, arguments.every, folder)

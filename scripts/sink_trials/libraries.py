@@ -31,7 +31,6 @@ class Library(NamedTuple):
     methods: bool = True  # whether classes are made and their methods tried
     walks: bool = True  # through the modules inside; not where these are the library's own business
     only: str = ""  # a pattern of the names that are tried, of a library with hundreds that take no arrays
-    warms: str = ""  # an expression that compiles what the trials would else compile each anew
 
 
 # Of scikit-learn's modules those whose functions and estimators users call.
@@ -133,6 +132,7 @@ LIBRARIES: tuple[Library, ...] = (
         Thing("Quiver", "figure.Figure().add_subplot().quiver([0, 1], [0, 1])", _ARTIST),
     ), trials=(
         ("matplotlib.patches.FancyArrowPatch(e, e)", "its points are options, which are tried one at a time"),
+        ("matplotlib.Axes.set_xticks(v)", "a search would draw thousands of ticks"),
         ("matplotlib.patches.ConnectionPatch(e, e, 'data')", "the names of coordinates are asked for"),
     )),
     Library("pandas", modules=("pandas.plotting", "pandas.api.types"), walks=False),
@@ -218,7 +218,7 @@ LIBRARIES: tuple[Library, ...] = (
     Library("lime", modules=("lime.lime_tabular", "lime.lime_image")),
     Library("umap", "umap-learn", walks=False, methods=False, things=(
         Thing("UMAP", "umap.UMAP(n_neighbors=3, n_epochs=2, init='random').fit(x)", "to fit takes long"),
-    ), warms="umap.UMAP(n_neighbors=3, n_epochs=2, init='random').fit(x).transform(x)"),
+    ), only="fit|transform"),
     Library("xgboost", walks=False, things=(
         Thing("XGBClassifier", "xgboost.XGBClassifier(n_estimators=2)", "a hundred trees take long to fit"),
         Thing("XGBRegressor", "xgboost.XGBRegressor(n_estimators=2)", "as XGBClassifier"),
