@@ -74,9 +74,10 @@ class PlainNames:
                 self._values.setdefault(changed, []).extend(values)
             if changed not in self._libraries and changed != "print":
                 for argument in given:  # what is called for its effect alone may fill what it is given
-                    names = {argument.id} if isinstance(argument, ast.Name) else _filled_within(argument)
-                    for name in names:
-                        self._values.setdefault(name, []).append(None)
+                    if isinstance(argument, ast.Name):
+                        self._values.setdefault(argument.id, []).append(None)
+                    elif isinstance(argument, ast.Lambda):
+                        self._values.update((name, [None]) for name in _filled_within(argument))
         elif isinstance(statement, FUNCTIONS) and not self._wants_arrays:
             for name in _filled_within(statement):
                 self._values.setdefault(name, []).append(None)

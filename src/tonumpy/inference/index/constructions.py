@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _TROUBLE = re.compile(
     r"Parameter\(|requires_grad\b|\.(?:to|cuda)\(|device=|(?:\b|_)(?:model|net|network|policy|encoder)\(|parameters\(|\.weight\b"
 )
+_WORD = re.compile(r"\w+")
 _CALLED = re.compile(r"(\w+)\(")
 _ASKING = frozenset(("isinstance", "issubclass"))
 
@@ -91,7 +92,7 @@ def may_give_trouble(module: Module, place: Reference) -> bool:
 
 
 def _lines_with(names: set[str], text: str) -> list[str]:
-    return re.findall(rf"^.*\b(?:{'|'.join(sorted(names))})\b.*$", text, re.MULTILINE) if names else []
+    return [line for line in text.splitlines() if not names.isdisjoint(_WORD.findall(line))] if names else []
 
 
 def _made_of(line: str, names: set[str]) -> list[str]:

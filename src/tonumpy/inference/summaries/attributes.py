@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.summaries.analysis import Analysis
 
+_MAY_RECEIVE = frozenset((Instance, Sequence, Mapping))
 _PLACEHOLDERS = (NONE, Sequence((), NOTHING), Mapping((), NOTHING))
 
 
@@ -111,12 +112,13 @@ class Attributes:
             if "classmethod" in decorators:
                 return BoundMethod(function, cls)
             return BoundMethod(function, instance)
-        return self._analysis.classes.inner_class(cls, name) or self._held(instance, name)
+        inner = self._analysis.classes.inner_class(cls, name)
+        if inner is not None or not instance.received:
+            return inner or self._written(instance, name)
+        return self._with_received(instance, name)
 
-    def _held(self, instance: Instance, name: str) -> Value:
+    def _with_received(self, instance: Instance, name: str) -> Value:
         """What stands in an attribute: what its class says of it, and what its methods have put there in sight."""
-        if not instance.received:
-            return self._written(instance, name)
         value = self._written(instance._replace(received=()), name)
         received = dict(instance.received).get(name)
         if received is None:
@@ -243,7 +245,8 @@ class Attributes:
             writers += fillers
         if any(map(_may_get_grad, found)):
             writers += [each for each in changers if each not in writers]
-        writers += [each for each in self._tellers(instance.cls, name, found) if each not in writers]
+        if not _MAY_RECEIVE.isdisjoint(map(type, found)):
+            writers += [each for each in self._tellers(instance.cls, name, found) if each not in writers]
         if not writers:
             return assigned
         self._attributes[_key(instance, name)] = assigned  # what the methods find there

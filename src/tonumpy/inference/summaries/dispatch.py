@@ -43,6 +43,8 @@ def classes_dispatched_on(function: Function) -> list[ast.expr]:
     """The classes that `@f.register(cls)` names over a function, one above the other: what its first argument is."""
     node = function.node
     decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    if not decorators:
+        return []  # as of most
     registered = [each for each in map(registered_for, decorators) if each is not None]
     return [cls for name, cls in registered if cls is not None and _is_dispatched(function, name)]
 

@@ -106,7 +106,8 @@ class Parameters:
             where = frame.at(function.node.lineno)
             basis = where.habit("sample-parameter", f"`{given}` comes from the Dataset that defines this method")
             found[given] = kept_as_data(found[given], basis)
-        if first is not None and self._is_forward(function):
+        owner = function.owner if getattr(function.node, "name", "") == "forward" else None
+        if owner is not None and self._analysis.kinds.is_module(owner):
             found.update(
                 (name, value._replace(learns=True))
                 for name, value in found.items()
@@ -134,11 +135,6 @@ class Parameters:
         if not samples or is_called_on_others(module, owner.node, node):
             return []
         return [] if names_other_devices(module.text.of(owner.node)) else samples
-
-    def _is_forward(self, function: Function) -> bool:
-        node, owner = function.node, function.owner
-        is_named = not isinstance(node, ast.Lambda) and node.name == "forward"
-        return is_named and owner is not None and self._analysis.kinds.is_module(owner)
 
     def _first_parameter(self, function: Function) -> str | None:
         """`self` of a method; None for plain functions, static and class methods."""

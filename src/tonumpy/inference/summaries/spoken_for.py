@@ -40,8 +40,8 @@ _CALLED = (Function, BoundMethod)
 def given_by_all(values: Items[Value]) -> Value:
     """What several calls give a parameter. Where one gives a tensor that raises there, those that give an array do not
     make it good: `env.step(action.numpy())` and `env.step(action)`."""
-    if len(values) > 1 and any(map(_is_tensor_in_trouble, values)):
-        values = [each for each in values if not isinstance(each, Plain)] or values
+    if Plain in map(type, values) and any(map(_is_tensor_in_trouble, values)):
+        values = [each for each in values if not isinstance(each, Plain)]
     return join_all(values)
 
 

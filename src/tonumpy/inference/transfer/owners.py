@@ -18,7 +18,8 @@ def sent_with(promise: Promise, owner: Value | None) -> Sent:
     distribution have been sent is what it draws."""
     if not isinstance(owner, (Instance, LibraryObject)) or promise.device not in _WITH_ITS_OWNER:
         return Sent.NOWHERE
-    return max(owner.sent, most_sent(made_of(owner)))
+    made = made_of(owner)
+    return max(owner.sent, most_sent(made)) if made else owner.sent
 
 
 def made_of(owner: Value | None) -> tuple[Value, ...]:

@@ -39,16 +39,16 @@ def after_call(frame: Frame, receiver: Value, method: str, arguments: Arguments)
     if not isinstance(receiver, Instance) or arguments.has_star or not arguments.values():
         return receiver
     analysis = frame.analysis
-    if analysis.kinds.is_module(receiver.cls):
+    written = analysis.classes.written_by(receiver.cls, method)
+    if not written or analysis.kinds.is_module(receiver.cls):
         return receiver
     is_harmless = not _may_raise(arguments.values())
     if is_harmless and any(each.requires_grad is not False for each in _tensors_in(arguments.values())):
         return receiver
-    written = analysis.classes.written_by(receiver.cls, method)
     if is_harmless:
         nothing: tuple[tuple[str, Value], ...] = tuple((name, NOTHING) for name in sorted(written))
-        return receiver._replace(received=joined_received(receiver.received, nothing)) if nothing else receiver
-    function = analysis.classes.method(receiver.cls, method) if written else None
+        return receiver._replace(received=joined_received(receiver.received, nothing))
+    function = analysis.classes.method(receiver.cls, method)
     if function is None or isinstance(function.node, ast.Lambda):
         return receiver
     key = (id(function.node), "receives")
