@@ -273,7 +273,7 @@ def _again(library: Library, name: str, entry: list[str]) -> Iterator[Row]:
             if json.dumps(place_of(slot, parameters)) == place:
                 for way, outcome in trier.outcomes(call, slot).items():
                     found.setdefault(place, {}).setdefault(way, []).append([str(call), *outcome])
-        texts += texts_of(found, "!!" if library else "!")
+        texts += texts_of(found, "!!" if library.plain else "!")
     yield {"same": all(any(is_claimed(text, now) for now in texts) for text in entry)}
 
 
