@@ -135,6 +135,12 @@ def test_the_arguments_that_convert(call: str, arguments: list[str]) -> None:
         ("import numpy as np\nnp.asarray(x.numpy()), np.mean([x.item()]), np.array(len(x))", 0),
         ("import torch\ntorch.stack(x)", 0),
         ("from .numpy import asarray\nasarray(x)", 0),
+        ("import numpy as np\nrandom.choice(x)", 1),
+        ("import random\nimport numpy as np\nrandom.choice(x)", 0),
+        ("import random\nimport numpy as np\nrandom = np.random.default_rng()\nrandom.choice(x)", 1),
+        ("import random\nimport numpy as np\ndef f(random):\n    random.choice(x.cuda())", 1),
+        ("import numpy as np\nfrom .generators import random\nrandom.choice(x)", 1),
+        ("import random\nimport numpy as np\nfrom .generators import random\nrandom.choice(x)", 1),
     ],
 )
 def test_the_calls_that_are_looked_at(text: str, count: int) -> None:

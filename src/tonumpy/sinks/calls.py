@@ -10,21 +10,31 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cached_property
 
-from tonumpy.inference.index.bindings import imports_of
+from tonumpy.inference.index.bindings import imports_of, parameters_of, path_of
+from tonumpy.inference.index.lowering import stores_of
+from tonumpy.inference.index.project import is_of_library
 from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.plain_names import PlainNames
-from tonumpy.sinks.shapes import Names, given_away, is_bridged, may_convert, refuses_every_tensor
+from tonumpy.sinks.shapes import (
+    Names,
+    consumer_named,
+    given_away,
+    is_bridged,
+    may_convert,
+    refuses_every_tensor,
+)
 from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import statements_of
+from tonumpy.text.syntax import SCOPES, statements_of
 
 if TYPE_CHECKING:
-    from tonumpy.text.candidates import Site
+    from tonumpy.text.candidates import Scope, Site
     from tonumpy.text.source import Source
 
 
@@ -41,6 +51,8 @@ def find_consumers(source: Source, trouble: Trouble | None = None) -> list[Site]
         return (is_near or refuses_every_tensor(call, names)) and may_convert(call, names)
 
     sites = find_calls(source, sorted(rows), is_wanted)
+    others = _OtherLibraries(source, names)
+    sites = [site for site in sites if not others.have(site)]
     imports = _plain_imports(source.tree) if sites else frozenset[str]()
     scopes: dict[ast.AST, PlainNames] = {}
     return [site for site in sites if not _is_given_plain_values(site, names, imports, scopes)]
@@ -58,6 +70,51 @@ def _is_given_plain_values(
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
         return False
+
+
+class _OtherLibraries:
+    """What a module imports of well-known libraries, from the names of which a call looks like that of a consumer's
+    method: `random.choice(x)`, which `numpy.random.Generator` has too."""
+
+    def __init__(self, source: Source, consumers: Names) -> None:
+        self._source = source
+        self._consumers = consumers
+        self._bound: dict[ast.AST, frozenset[str]] = {}
+
+    def have(self, site: Site) -> bool:
+        """Whether it is certainly one of them that is called, and one that converts nothing."""
+        root, dot, rest = (path_of(site.call.func) or "").partition(".")
+        full = self._imports.get(root) if dot and root not in self._consumers else None
+        if full is None or consumer_named(full + dot + rest) is not None:
+            return False
+        return not any(root in self._names_bound(scope) for scope in site.scopes)
+
+    @cached_property
+    def _imports(self) -> Names:
+        """What is not bound by an import of anything else as well."""
+        found: dict[str, set[str]] = {}
+        for statement in statements_of(self._source.tree.body):
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                for name, each in imports_of(statement):
+                    is_known = not each.level and is_of_library(each.module.partition(".")[0])
+                    found.setdefault(name, set()).add(each.full_name if is_known else "")
+        return {name: full for name, (full, *others) in found.items() if full and not others}
+
+    def _names_bound(self, scope: Scope) -> frozenset[str]:
+        """Those that a scope binds, but for the imports of a module."""
+        if scope not in self._bound:
+            names = set(parameters_of(scope))
+            for statement in statements_of(scope.body):
+                stores = stores_of(statement)
+                if isinstance(scope, ast.Module):
+                    stores = [each for each in stores if each.how != "imported"]
+                names.update(each.root for each in stores)
+                if isinstance(statement, SCOPES):
+                    names.add(statement.name)
+                elif isinstance(statement, (ast.Global, ast.Nonlocal)):
+                    names.update(statement.names)
+            self._bound[scope] = frozenset(names)
+        return self._bound[scope]
 
 
 def _plain_imports(tree: ast.Module) -> frozenset[str]:
