@@ -206,7 +206,7 @@ def _fix(arguments: argparse.Namespace) -> int:
         streams.write_diff(run.changes, colour=streams.has_colour(sys.stdout, arguments))
     elif run.stdin is not None:
         speech = sys.stderr
-        streams.write_bytes(run.changes[0][1].new if run.changes else run.stdin)
+        streams.print_bytes(run.changes[0][1].new if run.changes else run.stdin)
     else:
         run = run.written(arguments.paths)
     _, form = streams.format_of(arguments, speech, configuration_of(arguments))

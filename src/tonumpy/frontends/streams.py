@@ -67,7 +67,7 @@ def write(text: str, stream: TextIO) -> None:
             stream.flush()
 
 
-def write_bytes(data: bytes) -> None:
+def print_bytes(data: bytes) -> None:
     with _guarded(sys.stdout):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -131,7 +131,7 @@ def write_diff(changes: Iterable[tuple[str, Change]], *, colour: bool) -> None:
 
     for filename, change in changes:
         patch = unified_diff(filename, change.old, change.new)
-        write_bytes(b"".join(coloured_diff(patch) if colour else patch))
+        print_bytes(b"".join(coloured_diff(patch) if colour else patch))
 
 
 def has_colour(stream: TextIO, arguments: argparse.Namespace) -> bool:
