@@ -24,7 +24,12 @@ class Permuted(NamedTuple):
 
 def with_rows(message: str, row_before: Callable[[int], int]) -> str:
     """A message that speaks of the rows as they were before."""
-    return re.sub(r"(?<=\bline )\d+", lambda found: str(row_before(int(found[0]))), message)
+    return re.sub(r"\blines? \d+(?:(?:, | and )\d+)*", lambda found: _with_rows(found[0], row_before), message)
+
+
+def _with_rows(words: str, row_before: Callable[[int], int]) -> str:
+    rows = iter(sorted(row_before(int(row)) for row in re.findall(r"\d+", words)))
+    return re.sub(r"\d+", lambda _: str(next(rows)), words)
 
 
 def permuted(text: str, shuffle: Callable[[list[range]], object]) -> Permuted | None:

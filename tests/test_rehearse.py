@@ -294,7 +294,8 @@ def test_stop_raises_as_hardware_does(tmp_path: Path) -> None:
     ("text", "how"),
     [
         ("raise ValueError('bad')", "ended with ValueError: bad at end.py:5."),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was ended by SIGKILL."),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+         "was ended by SIGKILL; what else it had loaded is not known."),
         ("import os; os._exit(7)", "ended with exit code 7."),
         ("raise KeyboardInterrupt", "ended with KeyboardInterrupt at end.py:5."),
     ],

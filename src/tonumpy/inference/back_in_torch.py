@@ -55,7 +55,7 @@ def back_in_torch(module: Module, node: ast.AST, scopes: tuple[Scope, ...]) -> i
 
 def _used(module: Module, names: Names, nodes: set[int]) -> int | None:
     made = names.made_of(nodes)
-    for call in names.calls:
+    for call in names.calls_with(nodes, made):
         at = names.held_at(call.lineno, made, nodes)
         if _is_use(module, call, nodes, at) or any(holds(loss, nodes, at) for loss, _ in trained([call])):
             return call.lineno
@@ -80,6 +80,6 @@ def _is_of_torch(module: Module, function: ast.expr) -> bool:
 
 def _returned(names: Names, nodes: set[int]) -> Iterator[int]:
     made = names.made_of(nodes)
-    for value in names.returned:
-        if holds(value, nodes, names.held_at(value.lineno, made, nodes)):
+    for value, name in names.returned_with(nodes, made):
+        if not name or name in names.held_at(value.lineno, made, nodes):
             yield value.lineno

@@ -8,7 +8,7 @@ but for labels and constants, may well have a gradient.
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from tonumpy.inference.habits import label_name
 from tonumpy.inference.index.bindings import Import
@@ -79,16 +79,92 @@ class Names:
     def made_of(self, nodes: set[int]) -> set[str]:
         """The names that are bound to what holds one of the nodes, or one of these names again."""
         found: set[str] = set()
+        more: set[str] = set()
+        asked: Collection[int | str] = nodes
         for _ in range(MAX_PASSES):
-            more = {
-                name
-                for name, values in self._parts.items()
-                if name not in found and any(holds(value, nodes, found) for value in values)
-            }
+            near = {name for key in asked for name in self._bound_to.get(key, ())} - found
+            more = {name for name in near if any(holds(value, nodes, found) for value in self._parts[name])}
             if not more:
                 break
             found |= more
+            asked = more
         return found
+
+    @cached_property
+    def _bound_to(self) -> dict[int | str, set[str]]:
+        """By the id of an expression, or by a name: the names that are bound to what it is somewhere in."""
+        found: dict[int | str, set[str]] = {}
+        for name, values in self._parts.items():
+            for node in (node for value in values for node in walk(value)):
+                found.setdefault(id(node), set()).add(name)
+                if isinstance(node, ast.Name):
+                    found.setdefault(node.id, set()).add(name)
+        return found
+
+    def calls_with(self, nodes: set[int], names: set[str]) -> list[ast.Call]:
+        """The calls around the nodes and around where the names are read, in their order: so few are asked further that
+        a function with many conversions costs no more for each."""
+        around, read = self._around
+        found: dict[int, ast.Call] = {}
+        for node in (*nodes, *(id(each) for name in names for each in read.get(name, ()))):
+            call = around.get(node)
+            while call is not None and id(call) not in found:
+                found[id(call)] = call
+                call = around.get(id(call))
+        return sorted(found.values(), key=lambda call: self._places[id(call)])
+
+    def returned_with(self, nodes: set[int], names: set[str]) -> list[tuple[ast.expr, str]]:
+        """What is returned that holds one of the nodes, with "", or one of the names, with the name."""
+        above, read = self._above
+        starts = [(each, "") for each in nodes]
+        starts += [(id(each), name) for name in names for each in read.get(name, ())]
+        found = []
+        for start, name in starts:
+            node, passes = start, True
+            while passes and node in above:
+                node, passes = above[node]
+            if passes and node in self._return_places:
+                found.append((self._return_places[node], name))
+        return [(self.returned[place], name) for place, name in sorted(found)]
+
+    @cached_property
+    def _return_places(self) -> dict[int, int]:
+        return {id(value): place for place, value in enumerate(self.returned)}
+
+    @cached_property
+    def _above(self) -> tuple[dict[int, tuple[int, bool]], dict[str, list[ast.Name]]]:
+        """For each expression within what is returned: the one around it, and whether that is made of it, by their ids;
+        and where names are read there."""
+        above: dict[int, tuple[int, bool]] = {}
+        read: dict[str, list[ast.Name]] = {}
+        for value in self.returned:
+            for node in walk(value):
+                if isinstance(node, ast.Name):
+                    read.setdefault(node.id, []).append(node)
+                made_of = {id(part) for part in _parts_that_make(node)}
+                for child in children_of(node):
+                    above[id(child)] = id(node), id(child) in made_of
+        return above, read
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(call): place for place, call in enumerate(self.calls)}
+
+    @cached_property
+    def _around(self) -> tuple[dict[int, ast.Call], dict[str, list[ast.Name]]]:
+        """The innermost call around each expression, and where names are read."""
+        around: dict[int, ast.Call] = {}
+        read: dict[str, list[ast.Name]] = {}
+        for call in self.calls:
+            waiting: list[ast.AST] = list(children_of(call))
+            while waiting:
+                node = waiting.pop()
+                around[id(node)] = call
+                if isinstance(node, ast.Name):
+                    read.setdefault(node.id, []).append(node)
+                if not isinstance(node, ast.Call):  # those within are entered as calls themselves
+                    waiting += children_of(node)
+        return around, read
 
     def held_at(self, row: int, made: set[str], nodes: set[int]) -> set[str]:
         """Of the names that are made of the nodes, those that are by what was last bound to them before a row."""
@@ -165,13 +241,19 @@ def holds(value: ast.expr, nodes: set[int], names: Collection[str]) -> bool:
         node = waiting.pop()
         if id(node) in nodes or (isinstance(node, ast.Name) and node.id in names):
             return True
-        if isinstance(node, ast.Subscript):
-            waiting.append(node.value)
-        elif isinstance(node, ast.Call) and last_name(node.func) in OF_INTEGERS:
-            continue
-        elif not isinstance(node, ast.Compare) and not (isinstance(node, ast.Attribute) and node.attr in OF_INTEGERS):
-            waiting += children_of(node)
+        waiting += _parts_that_make(node)
     return False
+
+
+def _parts_that_make(node: ast.AST) -> list[ast.AST]:
+    """The parts that a value is made of."""
+    if isinstance(node, ast.Subscript):
+        return [node.value]
+    if isinstance(node, ast.Call) and last_name(node.func) in OF_INTEGERS:
+        return []
+    if isinstance(node, ast.Compare) or (isinstance(node, ast.Attribute) and node.attr in OF_INTEGERS):
+        return []
+    return children_of(node)
 
 
 def brings_back(call: ast.Call, nodes: set[int], names: Collection[str]) -> bool:
