@@ -67,6 +67,7 @@ sys.exit(4)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words", "how"),
     [

@@ -280,6 +280,7 @@ SURE = ("not on the CPU", "chosen at run time", "requires grad", "computed from 
 FOLDERS = ("TNP103", "TNP104", "TNP105", "habits/program_on_cpu", "flow/devices")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_confidence_contradicts_what_is_known(folder: str) -> None:
     """High only beside a fact that speaks for it, low only beside a habit, callers or a limit."""
