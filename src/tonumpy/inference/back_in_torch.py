@@ -8,15 +8,13 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import Import, path_of
-from tonumpy.inference.index.references import class_around, references_to
-from tonumpy.inference.lost_gradients import OF_INTEGERS, Names, brings_back, holds, trained
+from tonumpy.inference.index.references import class_around
+from tonumpy.inference.lost_gradients import OF_INTEGERS, Names, brings_back, callers_of, holds, trained
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tonumpy.inference.index.module import Module
     from tonumpy.text.candidates import Scope
 
@@ -36,25 +34,23 @@ def back_in_torch(module: Module, node: ast.AST, scopes: tuple[Scope, ...]) -> i
         return None  # positions and counts have no gradient to lose
     names = module.derived(Names, scopes[-1])
     nodes = {id(node)}
-    used = _used(module, names, nodes)
+    made = names.made_of(nodes)
+    used = _used(module, names, nodes, made)
     if used is not None:
         return used
-    returned = next(_returned(names, nodes), None)
+    returned = _returned(names, nodes, made)
     if returned is None or not isinstance(scopes[-1], FUNCTIONS):
         return None
     if scopes[-1].name in _RETURNING_TENSORS and class_around(scopes) is not None:
         return returned
-    for reference in references_to(module, scopes):
-        if reference.call is not None and isinstance(reference.scopes[-1], (ast.Module, *FUNCTIONS)):
-            of_caller = module.derived(Names, reference.scopes[-1])
-            used = _used(module, of_caller, {id(reference.call)})
-            if used is not None:
-                return used
+    for of_caller, call in callers_of(module, scopes):
+        used = _used(module, of_caller, {id(call)}, of_caller.made_of({id(call)}))
+        if used is not None:
+            return used
     return None
 
 
-def _used(module: Module, names: Names, nodes: set[int]) -> int | None:
-    made = names.made_of(nodes)
+def _used(module: Module, names: Names, nodes: set[int], made: set[str]) -> int | None:
     for call in names.calls_with(nodes, made):
         at = names.held_at(call.lineno, made, nodes)
         if _is_use(module, call, nodes, at) or any(holds(loss, nodes, at) for loss, _ in trained([call])):
@@ -78,8 +74,8 @@ def _is_of_torch(module: Module, function: ast.expr) -> bool:
     return any(isinstance(each, Import) and each.module.partition(".")[0] == "torch" for each in bound)
 
 
-def _returned(names: Names, nodes: set[int]) -> Iterator[int]:
-    made = names.made_of(nodes)
+def _returned(names: Names, nodes: set[int], made: set[str]) -> int | None:
     for value, name in names.returned_with(nodes, made):
         if not name or name in names.held_at(value.lineno, made, nodes):
-            yield value.lineno
+            return value.lineno
+    return None

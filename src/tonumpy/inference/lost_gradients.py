@@ -141,7 +141,7 @@ class Names:
             for node in walk(value):
                 if isinstance(node, ast.Name):
                     read.setdefault(node.id, []).append(node)
-                made_of = {id(part) for part in _parts_that_make(node)}
+                made_of = {id(part) for part in parts_that_make(node)}
                 for child in children_of(node):
                     above[id(child)] = id(node), id(child) in made_of
         return above, read
@@ -207,23 +207,28 @@ def _may_learn(module: Module, name: ast.Name) -> bool:
 
 
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(statement, ast.Expr):
+        yield from _put_in(statement.value)
+    for target, value in targets_with_values(statement):
+        if isinstance(target, ast.Name):
+            yield target.id, value
+
+
+def targets_with_values(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment or a loop binds, each element of a tuple by itself, with what it is made of."""
     if isinstance(statement, ast.Assign):
         targets, value = statement.targets, statement.value
     elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
         targets, value = [statement.target], statement.value
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
         targets, value = [statement.target], statement.iter
-    elif isinstance(statement, ast.Expr):
-        yield from _put_in(statement.value)
-        return
     else:
         return
     for target in targets:
         elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         values = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(elements) else None
         for position, element in enumerate(elements):
-            if isinstance(element, ast.Name):
-                yield element.id, value if values is None or len(elements) == 1 else values[position]
+            yield element, value if values is None or len(elements) == 1 else values[position]
 
 
 def _put_in(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
@@ -241,11 +246,11 @@ def holds(value: ast.expr, nodes: set[int], names: Collection[str]) -> bool:
         node = waiting.pop()
         if id(node) in nodes or (isinstance(node, ast.Name) and node.id in names):
             return True
-        waiting += _parts_that_make(node)
+        waiting += parts_that_make(node)
     return False
 
 
-def _parts_that_make(node: ast.AST) -> list[ast.AST]:
+def parts_that_make(node: ast.AST) -> list[ast.AST]:
     """The parts that a value is made of."""
     if isinstance(node, ast.Subscript):
         return [node.value]
@@ -278,13 +283,17 @@ def _is_loss(scopes: tuple[Scope, ...]) -> bool:
 
 def _is_trained(module: Module, scopes: tuple[Scope, ...]) -> bool:
     """Whether the module trains on what a function of it returns."""
+    for names, call in callers_of(module, scopes):
+        made = names.made_of({id(call)})
+        if any(holds(loss, {id(call)}, made) for loss, _ in trained(names.calls)):
+            return True
+    return False
+
+
+def callers_of(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[Names, ast.Call]]:
+    """The calls of a function in its module, each with the names of the function, or module, that it stands in."""
     if not isinstance(scopes[-1], FUNCTIONS):
-        return False
+        return
     for reference in references_to(module, scopes):
         if reference.call is not None and isinstance(reference.scopes[-1], (ast.Module, *FUNCTIONS)):
-            names = module.derived(Names, reference.scopes[-1])
-            nodes = {id(reference.call)}
-            made = names.made_of(nodes)
-            if any(holds(loss, nodes, made) for loss, _ in trained(names.calls)):
-                return True
-    return False
+            yield module.derived(Names, reference.scopes[-1]), reference.call

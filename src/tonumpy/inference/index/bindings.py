@@ -327,10 +327,6 @@ def arguments_of(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
-def makes_function(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Lambda) or (isinstance(value, ast.Call) and last_name(value.func) == "partial")
-
-
 def names_read(statement: ast.stmt) -> set[str]:
     """The names in a statement without those of the statements inside it."""
     return {name for expression in own_expressions(statement) for name in names_in(expression)}

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lost_gradients import OF_INTEGERS
-from tonumpy.text.names import last_name
+from tonumpy.inference.lost_gradients import MAX_PASSES, parts_that_make, targets_with_values
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     Stack = tuple[Call, ...]  # the innermost call first
 
-MAX_PASSES = 8  # over the assignments of one function
 MAX_BYTES = 2_000_000  # of one file
 _ADDS = frozenset("append extend insert add update appendleft".split())
 # Frames of expressions, in which the names of the function around are seen.
@@ -195,22 +193,13 @@ def _is_at(node: ast.expr, call: Call) -> bool:
 
 
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    if isinstance(statement, ast.Assign):
-        targets, value = statement.targets, statement.value
-    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
-        targets, value = [statement.target], statement.value
-    elif isinstance(statement, (ast.For, ast.AsyncFor)):
-        targets, value = [statement.target], statement.iter
-    else:
+    pairs = list(targets_with_values(statement))
+    for target, value in pairs:
+        name = _dotted(target.value if isinstance(target, ast.Subscript) else target)
+        if name:
+            yield name, value
+    if not pairs:
         yield from _added(statement)
-        return
-    for target in targets:
-        elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-        values = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(elements) else None
-        for position, element in enumerate(elements):
-            name = _dotted(element.value if isinstance(element, ast.Subscript) else element)
-            if name:
-                yield name, value if values is None or len(elements) == 1 else values[position]
 
 
 def _added(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
@@ -239,10 +228,5 @@ def _holds(value: ast.AST, nodes: set[int], names: set[str]) -> bool:
         node = waiting.pop()
         if id(node) in nodes or (isinstance(node, (ast.Name, ast.Attribute)) and _dotted(node) in names):
             return True
-        if isinstance(node, ast.Subscript):
-            waiting.append(node.value)
-        elif isinstance(node, ast.Call) and last_name(node.func) in OF_INTEGERS:
-            continue
-        elif not isinstance(node, ast.Compare) and not (isinstance(node, ast.Attribute) and node.attr in OF_INTEGERS):
-            waiting += children_of(node)
+        waiting += parts_that_make(node)
     return False
