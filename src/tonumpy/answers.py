@@ -15,6 +15,7 @@ from tonumpy.inference.lattice.origins import state_of_device, state_of_grad
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import grounds_of
 from tonumpy.related import of_written_array, of_written_tensor
+from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
@@ -125,7 +126,7 @@ def _line_of_mode(conversion: Conversion | ImplicitConversion, filename: str) ->
             found = each if _mode_of(each) == wanted else found
     row = site.call.lineno
     for statement in statements_of(site.scopes[-1].body):
-        is_around = statement.lineno <= row <= (statement.end_lineno or row)
+        is_around = is_in_row(statement, row)
         for item in statement.items if is_around and isinstance(statement, (ast.With, ast.AsyncWith)) else ():
             found = item.context_expr if _mode_of(item.context_expr) == wanted else found
     return [Ground("code", "grad mode", "", "sets it here", filename, found.lineno)] if found and wanted else []

@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.conversions import Conversion
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.candidates import is_in_row
 from tonumpy.text.quoted import quoted
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def used_in_torch(conversion: ImplicitConversion) -> str:
     """Why the tensors must not be converted."""
     row = conversion.back_in_torch
     call = conversion.site.call
-    is_here = row is not None and call.lineno <= row <= (call.end_lineno or row)
+    is_here = row is not None and is_in_row(call, row)
     use = "torch uses the result" if is_here else f"line {row} uses the result in torch"
     return f"{use}, and an array has no gradient"
 

@@ -24,36 +24,55 @@ from tonumpy.sinks.operations import find_operations
 from tonumpy.sinks.sharers import infer_sharers, sharers_in
 from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.sinks.trouble import Trouble
-from tonumpy.text.candidates import call_span, find_candidates
+from tonumpy.text.candidates import call_span, find_candidates, is_in_row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonumpy.config import Settings
     from tonumpy.conversions import Conversion, ImplicitConversion
     from tonumpy.findings import Finding, Position
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.project import Project
+    from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.sinks.known import Argued
-    from tonumpy.text.candidates import Candidate
+    from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
     from tonumpy.text.source import Source
+
+
+class _Places(NamedTuple):
+    """What may convert in a row."""
+
+    candidates: list[Candidate]
+    sharers: list[Site]
+    sinks: list[Site]
+    given: list[Site | ReturnSite]  # to what calls it, as `scipy.optimize` does
+    stores: list[OperationSite]
+    operations: list[OperationSite]
 
 
 class _Known(NamedTuple):
     """What is known of the conversions of a row: by the id of the call, and those of arguments and operators."""
 
     receivers: dict[int, Conversion]
-    no_tensors: dict[int, Answer]
     arguments: list[Argued]
     others: list[ImplicitConversion]
-    sharers: list[ImplicitConversion]
 
 
 def explain(source: Source, settings: Settings, project: Project, row: int) -> list[Explanation]:
     """The conversions that begin in a row or span it, and the arguments of functions that convert there, reported or
     not, in the order of the text."""
     found, seen = _found(source, settings, project), _seen(source, settings)
-    candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
-    known = _known(source, settings, project, row, candidates)
-    lines = _known(source, settings, project, row, candidates, tells_origins=True)
+    module = module_of(source, settings, project)
+    places = _places(module, row)
+    candidates = places.candidates
+    sharing = cache(partial(sharing_of, module, candidates, places.sharers))
+    known = _known(module, places, settings, sharing)
+    sharers = infer_sharers(module, places.sharers, sharing()) if places.sharers else []
+    traced_module = module_of(source, settings, project)
+    traced_module.tells_origins = True  # the line of code behind each fact
+    lines = _known(traced_module, places, settings, sharing)
+    no_tensors = _no_tensors(traced_module, [each for each in candidates if id(each.call) not in known.receivers])
     explanations: list[Explanation] = []
     answers: tuple[Answer, ...]
     for candidate in candidates:
@@ -61,12 +80,12 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
         conversion = known.receivers.get(id(candidate.call))
         traced = lines.receivers.get(id(candidate.call))
         if conversion is None:
-            answers = (lines.no_tensors[id(candidate.call)],)
+            answers = (no_tensors[id(candidate.call)],)
         else:
             answers = answers_of(conversion, traced, source.filename)
         answers += seen.get(candidate.call, ())
         explanations.append(Explanation(start, source.text_of(candidate.receiver), _at(found, start), answers))
-    for each in known.sharers:
+    for each in sharers:
         start, _ = span_of(each, source)
         grounds = (*of_written_tensor(each, source.filename), *of_written_array(each, source.filename))
         remedy = "`.clone()`" if each.makes == "tensor" else "`.copy()`"
@@ -85,42 +104,41 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
         answers += seen.pop(other.site.call, ())
         explanations.append(Explanation(start, source.text_of(other.argument), _at(found, start), answers))
     for node, words in seen.items():  # of which only a run tells
-        if isinstance(node, (ast.expr, ast.stmt)) and _is_in_row(node, row) and not _is_candidate(node, candidates):
+        if isinstance(node, (ast.expr, ast.stmt)) and is_in_row(node, row) and not _is_candidate(node, candidates):
             start = source.node_start(node)
             explanations.append(Explanation(start, source.text_of(node), _in(found, source, node), words))
     return sorted(explanations, key=lambda each: each.start)
 
 
-def _known(
-    source: Source,
-    settings: Settings,
-    project: Project,
-    row: int,
-    candidates: list[Candidate],
-    *,
-    tells_origins: bool = False,
-) -> _Known:
-    """`tells_origins`: with the line of code behind each fact."""
-    module = module_of(source, settings, project)
-    module.tells_origins = tells_origins
-    sharers = [each for each in sharers_in(module) if _is_in_row(each.call, row)]
-    sharing = cache(partial(sharing_of, module, candidates, sharers))
-    conversions = infer(module, candidates, sharing, lambda _: True)
-    receivers = {id(each.candidate.call): as_believed(each, settings) for each in conversions}
-    no_tensors = _no_tensors(module, [each for each in candidates if id(each.call) not in receivers])
+def _places(module: Module, row: int) -> _Places:
+    source = module.source
+    candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
     sinks = sinks_in(module, row)
-    arguments = [
-        each if each.conversion is None else each._replace(conversion=as_believed(each.conversion, settings))
-        for each in infer_known(module, sinks)
-    ]
     trouble, of_sinks = Trouble(source), {id(each.call) for each in sinks}
     given = [each for each in find_given(module, trouble) if id(each.call) not in of_sinks]
-    sites = [each for each in given if _is_in_row(each.call, row)]
-    stores = [each for each in find_stores(source, trouble) if _is_in_row(each.node, row)]
-    operations = [each for each in find_operations(source, trouble) if _is_in_row(each.node, row)]
-    others = [*infer_implicit(module, sites), *infer_stores(module, stores), *infer_mixtures(module, operations)]
-    shared = infer_sharers(module, sharers, sharing()) if sharers else []
-    return _Known(receivers, no_tensors, arguments, [as_believed(each, settings) for each in others], list(shared))
+    return _Places(
+        candidates,
+        [each for each in sharers_in(module) if is_in_row(each.call, row)],
+        sinks,
+        [each for each in given if is_in_row(each.call, row)],
+        [each for each in find_stores(source, trouble) if is_in_row(each.node, row)],
+        [each for each in find_operations(source, trouble) if is_in_row(each.node, row)],
+    )
+
+
+def _known(module: Module, places: _Places, settings: Settings, sharing: Callable[[], Sharing]) -> _Known:
+    conversions = infer(module, places.candidates, sharing, lambda _: True)
+    receivers = {id(each.candidate.call): as_believed(each, settings) for each in conversions}
+    arguments = [
+        each if each.conversion is None else each._replace(conversion=as_believed(each.conversion, settings))
+        for each in infer_known(module, places.sinks)
+    ]
+    others = [
+        *infer_implicit(module, places.given),
+        *infer_stores(module, places.stores),
+        *infer_mixtures(module, places.operations),
+    ]
+    return _Known(receivers, arguments, [as_believed(each, settings) for each in others])
 
 
 def _no_tensors(module: Module, candidates: list[Candidate]) -> dict[int, Answer]:
@@ -181,10 +199,6 @@ def _found(source: Source, settings: Settings, project: Project) -> list[Finding
         return found
     said = {(each.code, each.start) for each in found}
     return [*found, *(each for each in check(source, settings, project) if (each.code, each.start) not in said)]
-
-
-def _is_in_row(node: ast.expr | ast.stmt, row: int) -> bool:
-    return node.lineno <= row <= (node.end_lineno or row)
 
 
 def _spans(span: tuple[Position, Position], row: int) -> bool:

@@ -11,6 +11,7 @@ import re
 from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.candidates import is_in_row
 from tonumpy.text.syntax import own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _is_brought_to_cpu_without_grad(candidate: Candidate) -> bool:
 
 def _holds(statement: ast.With | ast.AsyncWith, candidate: Candidate) -> bool:
     row = candidate.statement.lineno
-    return statement is not candidate.statement and statement.lineno <= row <= (statement.end_lineno or row)
+    return statement is not candidate.statement and is_in_row(statement, row)
 
 
 def _turns_grad_off(node: ast.expr) -> bool:

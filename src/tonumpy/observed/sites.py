@@ -7,7 +7,15 @@ from functools import cached_property
 
 from tonumpy.inference.completeness import has_complete_chain
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.candidates import Candidate, OperationSite, Site, find_calls, find_candidates, find_operations
+from tonumpy.text.candidates import (
+    Candidate,
+    OperationSite,
+    Site,
+    find_calls,
+    find_candidates,
+    find_operations,
+    is_in_row,
+)
 
 if TYPE_CHECKING:
     from tonumpy.observed.sighting import Spot
@@ -28,7 +36,7 @@ class Sites:
 
     def candidate(self, spot: Spot) -> Candidate | None:
         """The call of `.numpy()` there; where only the row is known, the one of several that is not complete."""
-        placed = [each for each in self.candidates if _is_at(each.call, spot)]
+        placed = [each for each in self.candidates if is_at(each.call, spot)]
         if placed:
             return placed[0]
         near = self.in_row(spot.row)
@@ -40,7 +48,7 @@ class Sites:
 
     def in_row(self, row: int) -> list[Candidate]:
         """All calls of `.numpy()` there."""
-        return [each for each in self.candidates if _is_in_row(each.call, row)]
+        return [each for each in self.candidates if is_in_row(each.call, row)]
 
     def operation(self, spot: Spot) -> Site | OperationSite | None:
         """The call of a function there, or the operator or index; None where only the row is known, and several are."""
@@ -54,20 +62,17 @@ class Sites:
 
 
 def _is_near(node: ast.expr | ast.stmt, spot: Spot) -> bool:
-    return _is_at(node, spot) if spot.column is not None else _is_in_row(node, spot.row)
+    return is_at(node, spot) if spot.column is not None else is_in_row(node, spot.row)
 
 
-def _is_at(node: ast.expr | ast.stmt, spot: Spot) -> bool:
+def is_at(node: ast.expr | ast.stmt, spot: Spot) -> bool:
     """The call of a method in a chain over several lines begins for Python at the method's name."""
     if spot.column is None or (node.end_lineno, node.end_col_offset) != (spot.end_row, spot.end_column):
         return False
     if (node.lineno, node.col_offset) == (spot.row, spot.column):
         return True
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    function = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(function, ast.Attribute):
         return False
-    name = node.func.end_lineno, (node.func.end_col_offset or 0) - len(node.func.attr.encode())
+    name = function.end_lineno, (function.end_col_offset or 0) - len(function.attr.encode())
     return name == (spot.row, spot.column)
-
-
-def _is_in_row(node: ast.expr | ast.stmt, row: int) -> bool:
-    return node.lineno <= row <= (node.end_lineno or row)

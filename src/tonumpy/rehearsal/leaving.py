@@ -14,6 +14,7 @@ from itertools import takewhile
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rehearsal.order import VARIABLE
+from tonumpy.rehearsal.standin.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -28,17 +29,15 @@ _ALONE = frozenset("IES")  # options of Python under which it takes no notice of
 @contextmanager
 def watching(recorder: Recorder) -> Iterator[None]:
     """Until the end of the block."""
-    before = [(os, name, getattr(os, name)) for name in ("_exit", *_EXECS) if hasattr(os, name)]
-    start = subprocess.Popen.__init__
-    for owner, name, function in before:
-        setattr(owner, name, _telling(recorder, function, name))
-    subprocess.Popen.__init__ = _starting(recorder, start)  # type: ignore[method-assign]
+    patches = Patches()
     try:
+        for name in ("_exit", *_EXECS):
+            if hasattr(os, name):
+                patches.replace(os, name, _telling(recorder, getattr(os, name), name))
+        patches.replace(subprocess.Popen, "__init__", _starting(recorder, subprocess.Popen.__init__))
         yield
     finally:
-        subprocess.Popen.__init__ = start  # type: ignore[method-assign]
-        for owner, name, function in before:
-            setattr(owner, name, function)
+        patches.restore()
 
 
 def _telling(recorder: Recorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:

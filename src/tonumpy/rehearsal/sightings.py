@@ -33,8 +33,8 @@ def sightings_of(noted: Iterable[Noted]) -> dict[str, list[Sighting]]:
             path = os.path.abspath(call.filename)
             places.setdefault((path, spot, _what(each.event), _is_method(each)), []).append(each)
     found: dict[str, list[Sighting]] = {}
-    for (path, spot, what, _), together in places.items():
-        found.setdefault(path, []).append(_sighting(spot, what, together))
+    for (path, spot, what, is_method), together in places.items():
+        found.setdefault(path, []).append(_sighting(spot, what, together, is_method=is_method))
     return {path: sorted(found[path], key=_place) for path in sorted(found)}
 
 
@@ -59,7 +59,7 @@ def _place(sighting: Sighting) -> tuple[int, ...]:
     return tuple(-1 if part is None else part for part in sighting.spot)
 
 
-def _sighting(spot: Spot, what: What, together: list[Noted]) -> Sighting:
+def _sighting(spot: Spot, what: What, together: list[Noted], *, is_method: bool) -> Sighting:
     refused = [each for each in together if each.event.is_refused]
     unhandled = [each for each in refused if not each.event.is_handled]
     fragile = [each for each in together if each.event.requires_grad and not each.event.is_grad_enabled]
@@ -67,7 +67,6 @@ def _sighting(spot: Spot, what: What, together: list[Noted]) -> Sighting:
     told = unhandled or refused or fragile or together
     observed = _observed(told)._replace(is_fragile=what == "conversion" and not refused and bool(fragile))
     held = dict.fromkeys(Held(each.holders, each.parameter) for each in told if each.holders or each.parameter)
-    is_method = any(map(_is_method, together))
     return Sighting(
         spot,
         what,

@@ -28,7 +28,7 @@ from tonumpy.sinks.calls import imported
 from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.sinks.own import OwnSinks
 from tonumpy.sinks.shapes import given_away
-from tonumpy.text.candidates import find_calls, handed_over
+from tonumpy.text.candidates import find_calls, handed_over, is_in_row
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
@@ -61,7 +61,7 @@ def sinks_in(module: Module, row: int | None = None) -> list[Site]:
     own = {id(site.call) for site in OwnSinks(module).sites()} if module.sinks else set[int]()
 
     def is_wanted(call: ast.Call) -> bool:
-        is_there = row is None or call.lineno <= row <= (call.end_lineno or call.lineno)
+        is_there = row is None or is_in_row(call, row)
         return is_there and (id(call) in own or bool(given_away(call, names)))
 
     rows = [row] if row is not None else list(range(1, len(module.source.line_starts) + 1))

@@ -317,6 +317,11 @@ def last_row(statement: ast.stmt) -> int:
     return statement.end_lineno or statement.lineno
 
 
+def is_in_row(node: ast.expr | ast.stmt, row: int) -> bool:
+    """Whether some of a node stands in a row."""
+    return node.lineno <= row <= (node.end_lineno or row)
+
+
 def is_placed(candidate: Candidate, source: Source) -> bool:
     """Whether ast gives the right position of a candidate.
 

@@ -18,9 +18,7 @@ _FUNCTIONS = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype
 def patch(patches: Patches, kind: str) -> None:
     """Redirect autocast until `patches` are restored."""
     for name in _FUNCTIONS:
-        redirected = _redirected(getattr(torch, name), kind)
-        torchscript.know(patches, redirected, getattr(torch, name))
-        patches.replace(torch, name, redirected)
+        torchscript.replace(patches, name, _redirected(getattr(torch, name), kind))
     is_available = torch._C._is_autocast_available
 
     def is_autocast_available(device_type: str) -> bool:

@@ -111,7 +111,7 @@ class Conversions:
         is_handled: bool,
     ) -> None:
         told = None if error is None else (type(error).__name__, self._names.in_text(str(error)))
-        happened = event(tensor, way, reasons, told, self._stacks)._replace(is_handled=is_handled)
+        happened = event(tensor, way, reasons, told, self._stacks, is_handled=is_handled)
         self._observer(happened, tensor)
         if error is None:
             self._note(happened)
@@ -164,7 +164,15 @@ def repaired(tensor: Any) -> Any:
         return _numpy(plain)
 
 
-def event(tensor: Any, way: Way, reasons: tuple[Reason, ...], error: tuple[str, str] | None, stacks: Stacks) -> Event:
+def event(
+    tensor: Any,
+    way: Way,
+    reasons: tuple[Reason, ...],
+    error: tuple[str, str] | None,
+    stacks: Stacks,
+    *,
+    is_handled: bool = False,
+) -> Event:
     """What is told of a conversion of this tensor."""
     return Event(
         way,
@@ -177,6 +185,7 @@ def event(tensor: Any, way: Way, reasons: tuple[Reason, ...], error: tuple[str, 
         tuple(tensor.shape),
         stacks.read(),
         error,
+        is_handled=is_handled,
     )
 
 

@@ -34,8 +34,7 @@ def patch(patches: Patches, names: Names) -> None:
         if hasattr(torch, name):
             old = getattr(torch, name)
             made = falling_back(f"torch.{name}", _factory(old, names, pinned), old, names.inner)
-            torchscript.know(patches, made, old)
-            patches.replace(torch, name, made)
+            torchscript.replace(patches, name, made)
     patches.replace(torch, "Generator", _generator(names))
     patches.replace(Tensor, "pin_memory", pinned.pin)
     patches.replace(Tensor, "is_pinned", pinned.is_pinned)

@@ -9,7 +9,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.lost_gradients import MAX_PASSES, parts_that_make, targets_with_values
+from tonumpy.observed.sighting import Spot
+from tonumpy.observed.sites import is_at
+from tonumpy.rehearsal.standin.texts import tree_of
+from tonumpy.text.candidates import is_in_row
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
@@ -19,7 +24,6 @@ if TYPE_CHECKING:
 
     Stack = tuple[Call, ...]  # the innermost call first
 
-MAX_BYTES = 2_000_000  # of one file
 _ADDS = frozenset("append extend insert add update appendleft".split())
 # Frames of expressions, in which the names of the function around are seen.
 _OF_EXPRESSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>"})
@@ -55,7 +59,7 @@ class Flows:
             if function is None:
                 return False
             names = function.made_of(nodes, names)
-            ends = [node for node in walk(function.root) if id(node) in _nodes_at(function.root, call)]
+            ends = _expressions_at(function.root, call)
             if place == len(inner) - 1:
                 return any(_holds(part, nodes, names) for end in ends for part in children_of(end))
             if inner[place + 1].function in _OF_EXPRESSIONS:
@@ -69,7 +73,8 @@ class Flows:
 
     def _function(self, call: Call) -> _Function | None:
         if call.filename not in self._files:
-            self._files[call.filename] = _File.read(call.filename)
+            tree = tree_of(call.filename)
+            self._files[call.filename] = None if tree is None else _File(tree)
         file = self._files[call.filename]
         return None if file is None else file.function_at(call)
 
@@ -78,15 +83,6 @@ class _File:
     def __init__(self, tree: ast.Module) -> None:
         self._whole = _Function(tree)
         self._functions = [_Function(node) for node in walk(tree) if isinstance(node, FUNCTIONS)]
-
-    @staticmethod
-    def read(filename: str) -> _File | None:
-        try:
-            with open(filename, "rb") as stream:
-                text = stream.read(MAX_BYTES + 1)
-            return _File(ast.parse(text)) if len(text) <= MAX_BYTES else None
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
 
     def function_at(self, call: Call) -> _Function | None:
         if call.function == "<module>":
@@ -173,29 +169,25 @@ def _meeting(source: Stack, target: Stack) -> int | None:
 
 
 def _nodes_at(root: ast.AST, call: Call) -> set[int]:
+    return {id(node) for node in _expressions_at(root, call)}
+
+
+def _expressions_at(root: ast.AST, call: Call) -> list[ast.expr]:
     """What was evaluated there; where only the row is known, any call in it."""
-    return {id(node) for node in walk(root) if isinstance(node, ast.expr) and _is_at(node, call)}
+    spot = Spot(call.row, call.end_row, call.column, call.end_column)
+    return [node for node in walk(root) if isinstance(node, ast.expr) and _is_at(node, spot)]
 
 
-def _is_at(node: ast.expr, call: Call) -> bool:
-    if call.column is None:
-        return isinstance(node, (ast.Call, ast.Attribute)) and node.lineno <= call.row <= (node.end_lineno or 0)
-    if (node.end_lineno, node.end_col_offset) != (call.end_row, call.end_column):
-        return False
-    if (node.lineno, node.col_offset) == (call.row, call.column):
-        return True
-    # A call of a method in a chain over several lines begins for Python at the method's name.
-    function = node.func if isinstance(node, ast.Call) else node
-    if not isinstance(function, ast.Attribute):
-        return False
-    begins = (function.end_col_offset or 0) - len(function.attr.encode())
-    return (function.end_lineno, begins) == (call.row, call.column)
+def _is_at(node: ast.expr, spot: Spot) -> bool:
+    if spot.column is None:
+        return isinstance(node, (ast.Call, ast.Attribute)) and is_in_row(node, spot.row)
+    return is_at(node, spot)
 
 
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     pairs = list(targets_with_values(statement))
     for target, value in pairs:
-        name = _dotted(target.value if isinstance(target, ast.Subscript) else target)
+        name = path_of(target.value if isinstance(target, ast.Subscript) else target)
         if name:
             yield name, value
     if not pairs:
@@ -207,18 +199,9 @@ def _added(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     for part in own_expressions(statement):
         function = part.func if isinstance(part, ast.Call) else None
         if isinstance(part, ast.Call) and isinstance(function, ast.Attribute) and function.attr in _ADDS:
-            name = _dotted(function.value)
+            name = path_of(function.value)
             if name:
                 yield from ((name, value) for value in part.args)
-
-
-def _dotted(node: ast.AST) -> str | None:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        owner = _dotted(node.value)
-        return None if owner is None else f"{owner}.{node.attr}"
-    return None
 
 
 def _holds(value: ast.AST, nodes: set[int], names: set[str]) -> bool:
@@ -226,7 +209,7 @@ def _holds(value: ast.AST, nodes: set[int], names: set[str]) -> bool:
     waiting = [value]
     while waiting:
         node = waiting.pop()
-        if id(node) in nodes or (isinstance(node, (ast.Name, ast.Attribute)) and _dotted(node) in names):
+        if id(node) in nodes or (isinstance(node, (ast.Name, ast.Attribute)) and path_of(node) in names):
             return True
         waiting += parts_that_make(node)
     return False

@@ -13,8 +13,9 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.texts import tree_of
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import walk
+from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -24,7 +25,6 @@ _EXPECT = frozenset(
 )
 _CONVERT = frozenset("numpy asarray array tolist item cpu detach to cuda".split())
 _GENERAL = (Exception, BaseException)
-MAX_BYTES = 2_000_000  # of one file
 
 
 class _Guard(NamedTuple):
@@ -61,19 +61,10 @@ class Handlers:
         if key not in self._guards:
             filename = frame.f_code.co_filename
             if filename not in self._trees:
-                self._trees[filename] = _tree_of(filename)
+                self._trees[filename] = tree_of(filename)
             tree = self._trees[filename]
             self._guards[key] = () if tree is None else _guards(tree, frame.f_code.co_name, frame.f_lineno)
         return self._guards[key]
-
-
-def _tree_of(filename: str) -> ast.Module | None:
-    try:
-        with open(filename, "rb") as stream:
-            text = stream.read(MAX_BYTES + 1)
-        return ast.parse(text) if len(text) <= MAX_BYTES else None
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _guards(tree: ast.Module, function: str, row: int) -> tuple[_Guard, ...]:
@@ -81,7 +72,7 @@ def _guards(tree: ast.Module, function: str, row: int) -> tuple[_Guard, ...]:
     functions = [
         place
         for place, node in enumerate(path)
-        if (isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == function)
+        if (isinstance(node, FUNCTIONS) and node.name == function)
         or (isinstance(node, ast.Lambda) and function == "<lambda>")
     ]
     found = []

@@ -87,5 +87,4 @@ class Mixing:
         tensor = getattr(self._compared, "tensor", None)
         reasons: tuple[Reason, ...] = ("mixed",) if tensor is None else ("device",)
         about = off if tensor is None else tensor
-        told = event(about, "operator", reasons, error, self._stacks)
-        self._observer(told._replace(is_handled=is_handled), about)
+        self._observer(event(about, "operator", reasons, error, self._stacks, is_handled=is_handled), about)

@@ -79,9 +79,7 @@ def patch(patches: Patches, seen: Any, inner: Callable[[Any], Any]) -> None:
         checks.disable()  # they are, and torch would warn that nobody has said so
     patches.replace(SparseTensor, "device", property(lambda self: seen))  # noqa: ARG005
     for name in _FACTORIES:
-        made = _factory(getattr(torch, name), inner)
-        torchscript.know(patches, made, getattr(torch, name))
-        patches.replace(torch, name, made)
+        torchscript.replace(patches, name, _factory(getattr(torch, name), inner))
     for name in _METHODS:
         if hasattr(Tensor, name):
             patches.replace(Tensor, name, _method(getattr(Tensor, name)))

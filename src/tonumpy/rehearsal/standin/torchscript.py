@@ -26,11 +26,13 @@ _OF_TORCH = os.path.join(os.path.dirname(torch.__file__), "")  # it reads the gr
 _ASK_FOR_THE_DEVICE = ("prim::is_cuda", "prim::is_mps", "prim::is_xpu", "prim::type", "aten::str")
 
 
-def know(patches: Patches, new: Any, old: Any) -> None:
-    """Let compiled code call for `new` the operator that it calls for `old`."""
-    table = torch.jit._builtins._get_builtin_table()
+def replace(patches: Patches, name: str, new: Any) -> None:
+    """Replace a function of torch, in compiled code, too: that calls for `new` the operator which it calls for the
+    former one."""
+    old, table = getattr(torch, name), torch.jit._builtins._get_builtin_table()
     if id(old) in table:
         patches.put(table, id(new), table[id(old)])
+    patches.replace(torch, name, new)
 
 
 def patch(patches: Patches, kind: str, inner: Callable[[Any], Any]) -> None:
