@@ -12,7 +12,7 @@ import ast
 import re
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import imports_of, parameters_of, path_of
+from tonumpy.inference.index.bindings import imports_among, parameters_of, path_of
 from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.project import is_of_library
 from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
@@ -93,11 +93,9 @@ class _OtherLibraries:
     def _imports(self) -> Names:
         """What is not bound by an import of anything else as well."""
         found: dict[str, set[str]] = {}
-        for statement in statements_of(self._source.tree.body):
-            if isinstance(statement, (ast.Import, ast.ImportFrom)):
-                for name, each in imports_of(statement):
-                    is_known = not each.level and is_of_library(each.module.partition(".")[0])
-                    found.setdefault(name, set()).add(each.full_name if is_known else "")
+        for name, each in imports_among(statements_of(self._source.tree.body)):
+            is_known = not each.level and is_of_library(each.module.partition(".")[0])
+            found.setdefault(name, set()).add(each.full_name if is_known else "")
         return {name: full for name, (full, *others) in found.items() if full and not others}
 
     def _names_bound(self, scope: Scope) -> frozenset[str]:
@@ -121,9 +119,7 @@ def _plain_imports(tree: ast.Module) -> frozenset[str]:
     """The names of imports from libraries that make no tensors."""
     return frozenset(
         name
-        for statement in statements_of(tree.body)
-        if isinstance(statement, (ast.Import, ast.ImportFrom))
-        for name, imported in imports_of(statement)
+        for name, imported in imports_among(statements_of(tree.body))
         if not imported.level and gives_plain_values(imported.module)
     )
 
@@ -132,9 +128,7 @@ def imported(source: Source) -> Names:
     """What a module imports of consumers, or of modules that hold them, in its own body or in a function."""
     return {
         name: imported.full_name
-        for statement in (*statements_of(source.tree.body), *_imports_within(source.text))
-        if isinstance(statement, (ast.Import, ast.ImportFrom))
-        for name, imported in imports_of(statement)
+        for name, imported in imports_among((*statements_of(source.tree.body), *_imports_within(source.text)))
         if not imported.level and imported.module.partition(".")[0] in CONSUMERS
         if not is_bridged(imported.module, source.text)
     }

@@ -7,7 +7,7 @@ import os
 import re
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import imports_of, path_of
+from tonumpy.inference.index.bindings import imports_among, path_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import EVERY, Consumer, Parameter
 from tonumpy.text.candidates import find_calls
@@ -61,17 +61,15 @@ class OwnSinks:
 
     def _imported(self) -> Iterator[tuple[str, _Name, bool]]:
         folder = _parts(os.path.dirname(os.path.abspath(self._source.filename)))
-        for statement in (*statements_of(self._source.tree.body), *_imports_within(self._source)):
-            if not isinstance(statement, (ast.Import, ast.ImportFrom)):
-                continue
-            for local, imported in imports_of(statement):
-                name = tuple(imported.full_name.split("."))
-                if not imported.level:
-                    yield local, name, True
-                else:
-                    above = folder[: len(folder) - imported.level + 1]
-                    inside = imported.module.split(".") if imported.module else []
-                    yield local, (*above, *inside, name[-1]), False
+        statements = (*statements_of(self._source.tree.body), *_imports_within(self._source))
+        for local, imported in imports_among(statements):
+            name = tuple(imported.full_name.split("."))
+            if not imported.level:
+                yield local, name, True
+            else:
+                above = folder[: len(folder) - imported.level + 1]
+                inside = imported.module.split(".") if imported.module else []
+                yield local, (*above, *inside, name[-1]), False
 
     def _defined(self) -> Iterator[tuple[str, _Name, bool]]:
         """A function calls its neighbour by its bare name."""

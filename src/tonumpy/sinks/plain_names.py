@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.text.candidates import Scope
 
 # Methods whose result is no tensor, whatever they are called on.
@@ -77,7 +78,7 @@ class PlainNames:
                     if isinstance(argument, ast.Name):
                         self._values.setdefault(argument.id, []).append(None)
                     elif isinstance(argument, ast.Lambda):
-                        self._values.update((name, [None]) for name in _filled_within(argument))
+                        self._values.update((name, [None]) for name in touched_in(argument.body, {}))
         elif isinstance(statement, FUNCTIONS) and not self._wants_arrays:
             for name in _filled_within(statement):
                 self._values.setdefault(name, []).append(None)
@@ -205,10 +206,10 @@ class PlainNames:
         return all(self.is_plain(argument, inner) for argument in given)
 
 
-def _filled_within(node: ast.AST) -> set[str]:
-    """The variables around an inner function, or a lambda, into which it may put something, whenever it is called."""
+def _filled_within(function: FunctionNode) -> set[str]:
+    """The variables around an inner function into which it may put something, whenever it is called."""
     found: set[str] = set()
-    for each in walk(node) if isinstance(node, (ast.Lambda, *FUNCTIONS)) else ():
+    for each in walk(function):
         if isinstance(each, ast.Lambda):
             found |= touched_in(each.body, {})
         elif isinstance(each, FUNCTIONS):

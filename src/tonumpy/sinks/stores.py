@@ -45,8 +45,9 @@ def find_stores(source: Source, trouble: Trouble) -> list[OperationSite]:
         if isinstance(statement, ast.Assign) and statement.targets == [site.node] and may_be_a_tensor(
             statement.value, {}
         ):
-            names = scopes.setdefault(scope, PlainNames(scope, frozenset()))
-            if not names.is_plain(statement.value):
+            if scope not in scopes:
+                scopes[scope] = PlainNames(scope, frozenset())
+            if not scopes[scope].is_plain(statement.value):
                 found.append(site)
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.bindings import arguments_of
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
@@ -23,19 +24,21 @@ def in_torch(conversion: ImplicitConversion) -> str | None:
     """For a person: "use `torch.stack(parts).sum(0)` or `sum(parts)`"; None where torch has no such function, or it is
     called with more than an axis."""
     call = conversion.site.call
-    name = last_name(call.func) if isinstance(call, ast.Call) else None
-    if not isinstance(call, ast.Call) or name is None or not call.args:
+    if not isinstance(call, ast.Call) or not call.args:
+        return None
+    name = last_name(call.func)
+    if name is None:
         return None
     is_list = conversion.of_items or call.args[0] is not conversion.argument
     given = (quoted(call.args[0]) or "").strip("`") or ("[...]" if is_list else "...")
-    axes = [*call.args[1:], *(each.value for each in call.keywords)]
+    axes = arguments_of(call)[1:]
     if any(each.arg not in ("axis", "dim") for each in call.keywords) or len(axes) > 1:
         return None
     axis = (quoted(axes[0]) or "").strip("`") if axes else ""
     if axes and not axis:
         return None
     if name in _REDUCING:
-        made = f"torch.stack({given})" if is_list else f"{_in_brackets(call.args[0], given)}"
+        made = f"torch.stack({given})" if is_list else _in_brackets(call.args[0], given)
         more = f" or `sum({given})`" if is_list and name == "sum" and axis == "0" else ""
         return f"use `{made}.{_REDUCING[name]}({axis})`{more}"
     if is_list and name in _JOINING:

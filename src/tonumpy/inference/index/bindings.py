@@ -72,11 +72,6 @@ def names_in(node: ast.AST, known: Mapping[int, set[str]] = _NONE_KNOWN) -> set[
     return found
 
 
-def reads_any(nodes: Iterable[ast.AST], names: frozenset[str]) -> bool:
-    """Whether one of the names is read in one of the nodes."""
-    return any(not names.isdisjoint(names_in(node)) for node in nodes)
-
-
 def read_name(node: ast.AST) -> str | None:
     """`a` for a name, `self.a` for an attribute of `self`, None for any other expression."""
     if isinstance(node, ast.Name):
@@ -194,6 +189,13 @@ def _set(call: ast.Call, owner: ast.expr, *given: ast.expr) -> tuple[ast.Attribu
     return ast.copy_location(ast.Attribute(owner, given[0].value, ast.Store()), call), given[1]
 
 
+def imports_among(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, Import]]:
+    """Those of the import statements among them."""
+    for statement in statements:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            yield from imports_of(statement)
+
+
 def imports_of(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Import]]:
     """The names that an import statement binds; `*` for a star import."""
     if isinstance(statement, ast.Import):
@@ -245,14 +247,15 @@ def names_given(call: ast.Call) -> list[str]:
     node: ast.expr = call
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript, ast.Await)):
         if isinstance(node, ast.Call):
-            found += map(_path_of_holder, arguments_of(node))
+            found += map(path_of_holder, arguments_of(node))
             node = node.func
         else:
             node = node.value
     return [path for path in found if path is not None]
 
 
-def _path_of_holder(node: ast.expr) -> str | None:
+def path_of_holder(node: ast.expr) -> str | None:
+    """`self.meters` of `self.meters[key]`, what an item, or an item of one, is taken out of."""
     while isinstance(node, ast.Subscript):
         node = node.value
     return path_of(node)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import FunctionNode, is_name, is_super, parameter_names, registered, set_by_call
+from tonumpy.inference.index.bindings import (
+    FunctionNode,
+    arguments_of,
+    is_name,
+    is_super,
+    parameter_names,
+    path_of_holder,
+    registered,
+    set_by_call,
+)
 from tonumpy.inference.index.changes import is_in_place
 from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -208,7 +217,7 @@ def writers_of(module: Module, node: ast.ClassDef, name: str) -> Writers:
     rows = module.text.rows_that_may_write(node, name)
     if not rows:
         return NO_WRITERS
-    functions = sorted(spanning(module.derived(_functions_in_order, node), rows), key=lambda each: each.name)
+    functions = _functions_at(module, node, rows)
     writes = [(each, module.derived(writes_of, each)) for each in functions]
     return Writers(
         [function for function, each in writes if name in each.assigned],
@@ -224,7 +233,7 @@ def tellers_of(module: Module, node: ast.ClassDef, name: str) -> list[tuple[Func
     each with the names of those: `self.meter.record(loss)`, `self.meters[key].record(loss)`. In the order of their
     names."""
     rows = module.text.rows_with_name(name)
-    functions = sorted(spanning(module.derived(_functions_in_order, node), rows), key=lambda each: each.name)
+    functions = _functions_at(module, node, rows)
     found = [(each, frozenset(_told(each, name))) for each in functions]
     return [(each, methods) for each, methods in found if methods]
 
@@ -235,12 +244,13 @@ def _told(method: FunctionNode, name: str) -> Iterator[str]:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
-        held = call.func.value
-        while isinstance(held, ast.Subscript):
-            held = held.value
-        is_meant = isinstance(held, ast.Attribute) and held.attr == name and is_name(held.value, owner)
-        if is_meant and (call.args or call.keywords):
+        if path_of_holder(call.func.value) == f"{owner}.{name}" and arguments_of(call):
             yield call.func.attr
+
+
+def _functions_at(module: Module, node: ast.ClassDef, rows: list[int]) -> list[FunctionNode]:
+    """Those in which one of some rows is, in the order of their names."""
+    return sorted(spanning(module.derived(_functions_in_order, node), rows), key=lambda each: each.name)
 
 
 def _functions_in_order(node: ast.ClassDef) -> list[FunctionNode]:

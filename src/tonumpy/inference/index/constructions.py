@@ -24,6 +24,7 @@ _TROUBLE = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _CALLED = re.compile(r"(\w+)\(")
+_DEFINED = re.compile(r"\bdef (\w+)\(")
 _ASKING = frozenset(("isinstance", "issubclass"))
 
 
@@ -88,7 +89,7 @@ def may_give_trouble(module: Module, place: Reference) -> bool:
     if any(map(_TROUBLE.search, lines)):
         return True
     called = {name for line in lines for name in _CALLED.findall(line)}
-    return any(_TROUBLE.search(body) for name in sorted(called) for body in _bodies(module.source.text, name))
+    return any(map(_TROUBLE.search, _bodies(module.source.text, called)))
 
 
 def _lines_with(names: set[str], text: str) -> list[str]:
@@ -101,8 +102,9 @@ def _made_of(line: str, names: set[str]) -> list[str]:
     return re.findall(r"\b[a-z_]\w*\b", value) if is_assigned and not names.isdisjoint(target.split()) else []
 
 
-def _bodies(text: str, name: str) -> Iterator[str]:
-    """The texts of the functions of a name in a module, each up to the next function: `action = agent.act(state)`."""
-    for match in re.finditer(rf"\bdef {name}\(", text):
-        end = text.find("def ", match.end())
-        yield text[match.end() : end if end != -1 else len(text)]
+def _bodies(text: str, names: set[str]) -> Iterator[str]:
+    """The texts of the functions of some names in a module, each up to the next: `action = agent.act(state)`."""
+    for match in _DEFINED.finditer(text):
+        if match[1] in names:
+            end = text.find("def ", match.end())
+            yield text[match.end() : end if end != -1 else len(text)]

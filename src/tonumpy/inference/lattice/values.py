@@ -354,8 +354,21 @@ def most_sent(values: Iterable[Value]) -> Sent:
 
 def do_learn(values: Iterable[Value]) -> bool:
     """Whether one of the tensors in some values requires grad, or is made of parameters on one path at least."""
-    tensors = (each for each in held_in(*values) if isinstance(each, (Tensor, Unknown)))
-    return any(each.requires_grad or (each.learns and each.requires_grad is None) for each in tensors)
+    return any(map(_learns, tensors_in(values)))
+
+
+def may_raise(values: Iterable[Value]) -> bool:
+    """Whether a tensor in some values requires grad or is on an accelerator, as something in sight has it."""
+    return any(each.on_cpu is False or each.sent or _learns(each) for each in tensors_in(values))
+
+
+def tensors_in(values: Iterable[Value]) -> Iterator[Tensor | Unknown]:
+    """What is a tensor, or unknown, of some values and of what they hold."""
+    return (each for each in held_in(*values) if isinstance(each, (Tensor, Unknown)))
+
+
+def _learns(value: Tensor | Unknown) -> bool:
+    return bool(value.requires_grad or (value.learns and value.requires_grad is None))
 
 
 def members(value: Value) -> tuple[Value, ...]:

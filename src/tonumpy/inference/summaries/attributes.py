@@ -38,7 +38,7 @@ from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.summaries.attribute_writes import AttributeWrites
 from tonumpy.inference.summaries.classes import written_by_functions_in
 from tonumpy.inference.summaries.data_classes import default_of_field, fields_taken
-from tonumpy.inference.transfer import libraries, receiving
+from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.beliefs import learnt_from_name
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import attribute_of, settle
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.summaries.analysis import Analysis
 
-_MAY_RECEIVE = frozenset((Instance, Sequence, Mapping))
 _PLACEHOLDERS = (NONE, Sequence((), NOTHING), Mapping((), NOTHING))
 
 
@@ -245,8 +244,7 @@ class Attributes:
             writers += fillers
         if any(map(_may_get_grad, found)):
             writers += [each for each in changers if each not in writers]
-        if not _MAY_RECEIVE.isdisjoint(map(type, found)):
-            writers += [each for each in self._tellers(instance.cls, name, found) if each not in writers]
+        writers += [each for each in self._tellers(instance.cls, name, found) if each not in writers]
         if not writers:
             return assigned
         self._attributes[_key(instance, name)] = assigned  # what the methods find there
@@ -257,7 +255,7 @@ class Attributes:
     def _tellers(self, cls: Class, name: str, found: tuple[Value, ...]) -> Iterator[tuple[Class, FunctionNode]]:
         """The methods that put something into an object of the repository, or one of several, that it holds."""
         classes, kinds = self._analysis.classes, self._analysis.kinds
-        held = [each.cls for value in found for each in receiving.receivers_in(value)]
+        held = [each.cls for value in found for each in _objects_in(value)]
         held = [each for each in held if not kinds.is_module(each)]
         for owner in classes.ancestors(cls) if held else ():
             for teller, methods in owner.module.derived_in(tellers_of, owner.node, name):
@@ -299,6 +297,15 @@ class Attributes:
             )
             known = self._fields[cls] = {name: place for place, name in enumerate(names)}
         return known
+
+
+def _objects_in(value: Value) -> Iterator[Instance]:
+    """The objects of the repository that it is, or that it holds as a list or dict of such."""
+    for member in members_of_union(value):
+        held: tuple[Value, ...] = (member,)
+        if isinstance(member, (Sequence, Mapping)):
+            held = (member.element,) if isinstance(member, Sequence) else member.values()
+        yield from (each for part in held for each in members_of_union(part) if isinstance(each, Instance))
 
 
 def _without_what_is_not_given(value: Value, *, is_held: bool = True) -> Value:

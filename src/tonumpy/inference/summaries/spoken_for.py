@@ -18,6 +18,7 @@ from tonumpy.inference.lattice.values import (
     held_in,
     mapped,
     may_be,
+    may_raise,
     members,
     most_sent,
     resting_on,
@@ -40,13 +41,9 @@ _CALLED = (Function, BoundMethod)
 def given_by_all(values: Items[Value]) -> Value:
     """What several calls give a parameter. Where one gives a tensor that raises there, those that give an array do not
     make it good: `env.step(action.numpy())` and `env.step(action)`."""
-    if Plain in map(type, values) and any(map(_is_tensor_in_trouble, values)):
+    if Plain in map(type, values) and any(isinstance(each, Tensor) and may_raise((each,)) for each in values):
         values = [each for each in values if not isinstance(each, Plain)]
     return join_all(values)
-
-
-def _is_tensor_in_trouble(value: Value) -> bool:
-    return isinstance(value, Tensor) and (value.on_cpu is False or bool(value.sent) or do_learn((value,)))
 
 
 def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basis: Basis | None) -> Entry:

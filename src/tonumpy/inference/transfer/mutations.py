@@ -201,7 +201,7 @@ def _received(
     if path in OBJECTS:
         return receiver
     after = receiving.after_call(frame, receiver, method, arguments)
-    if after is receiver or not isinstance(after, Instance):
+    if after is receiver:
         return receiver
     if path is None:
         _store_back(frame, node, path, after)

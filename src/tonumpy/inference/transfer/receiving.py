@@ -15,37 +15,32 @@ from tonumpy.inference.lattice.values import (
     Instance,
     Mapping,
     Sequence,
-    Tensor,
     Union,
-    Unknown,
     Value,
-    held_in,
     mapped,
-    members,
+    may_raise,
+    tensors_in,
 )
 from tonumpy.inference.transfer.frame import MAX_DEPTH, Frame
 from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 
-def after_call(frame: Frame, receiver: Value, method: str, arguments: Arguments) -> Value:
-    """An object, one of several, or a container of such, after `receiver.method(arguments)`; itself where that changes
-    nothing of interest."""
-    if isinstance(receiver, Union):
-        return mapped(receiver, lambda member: after_call(frame, member, method, arguments))
-    if not isinstance(receiver, Instance) or arguments.has_star or not arguments.values():
+def after_call(frame: Frame, receiver: Instance, method: str, arguments: Arguments) -> Instance:
+    """An object after `receiver.method(arguments)`; itself where that changes nothing of interest."""
+    given = arguments.values()
+    if arguments.has_star or not given:
         return receiver
     analysis = frame.analysis
     written = analysis.classes.written_by(receiver.cls, method)
     if not written or analysis.kinds.is_module(receiver.cls):
         return receiver
-    is_harmless = not _may_raise(arguments.values())
-    if is_harmless and any(each.requires_grad is not False for each in _tensors_in(arguments.values())):
-        return receiver
-    if is_harmless:
+    if not may_raise(given):
+        if any(each.requires_grad is not False for each in tensors_in(given)):
+            return receiver
         nothing: tuple[tuple[str, Value], ...] = tuple((name, NOTHING) for name in sorted(written))
         return receiver._replace(received=joined_received(receiver.received, nothing))
     function = analysis.classes.method(receiver.cls, method)
@@ -83,7 +78,7 @@ def _left(
     found: dict[str, Value] = {}
     for path, name in paths.items():
         left = inner.bound.get(path, NOTHING)
-        if _may_raise((left,)):
+        if may_raise((left,)):
             found[name] = left
     itself = inner.env.get(own)
     received = itself.received if isinstance(itself, Instance) else ()
@@ -97,27 +92,3 @@ def _emptied(value: Value, received: Value | None) -> Value:
     if isinstance(value, Sequence):
         return Sequence((), NOTHING)
     return mapped(value, lambda part: _emptied(part, None)) if isinstance(value, (Mapping, Union)) else value
-
-
-def _may_raise(values: Iterable[Value]) -> bool:
-    """Whether a tensor among some values requires grad or is on an accelerator, as something in sight has it."""
-    return any(
-        each.requires_grad or each.on_cpu is False or each.sent or (each.learns and each.requires_grad is None)
-        for each in _tensors_in(values)
-    )
-
-
-def _tensors_in(values: Iterable[Value]) -> Iterator[Tensor | Unknown]:
-    return (each for each in held_in(*values) if isinstance(each, (Tensor, Unknown)))
-
-
-def receivers_in(value: Value) -> Iterator[Instance]:
-    """The objects of the repository that it is, or that it holds as a list or dict of such."""
-    for member in members(value):
-        if isinstance(member, Instance):
-            yield member
-        elif isinstance(member, Sequence):
-            yield from (each for each in members(member.element) if isinstance(each, Instance))
-        elif isinstance(member, Mapping):
-            held = (part for each in member.values() for part in members(each))
-            yield from (each for each in held if isinstance(each, Instance))
