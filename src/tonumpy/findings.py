@@ -75,6 +75,16 @@ class Ground(NamedTuple):
         return f"{self.kind} {self.id}".rstrip()
 
     @property
+    def words(self) -> str:
+        """`habit label-name: ...`."""
+        return f"{self.source}: {self.message}"
+
+    @property
+    def words_with_place(self) -> str:
+        """With ` (file:row)`, where there is a place."""
+        return f"{self.words} ({self.place})" if self.row else self.words
+
+    @property
     def place(self) -> str:
         """`file:row`, with the cell between where it is one."""
         return ":".join([self.filename, *([] if self.cell is None else [f"cell {self.cell}"]), str(self.row)])

@@ -212,7 +212,7 @@ class Server(LanguageServer):
             if each.row and each.filename == finding.filename:
                 number, place = self._place(checked.source, *(2 * [Position(each.row, 1)]))
                 where = types.Location(opened.documents[number].uri, place)
-                found.append(types.DiagnosticRelatedInformation(where, f"{each.source}: {each.message}"))
+                found.append(types.DiagnosticRelatedInformation(where, each.words))
         return found
 
     def _diagnostic_of_error(self, error: SourceError, opened: _Opened) -> tuple[int, types.Diagnostic]:

@@ -26,8 +26,7 @@ def _finding(finding: Finding) -> str:
     text = visible(f"{finding.place}: {finding.code} {finding.message}")
     text += f"\n  {finding.confidence} confidence" if finding.observed is None else f"\n  {finding.observed.words}"
     for each in finding.evidence:
-        told = f"{each.source}: {each.message}" + (f" ({each.place})" if each.row else "")
-        text += f"\n  {visible(told)}"
+        text += f"\n  {visible(each.words_with_place)}"
     if finding.fix is not None:
         text += f"\n  help: {visible(finding.fix.message)}"
     place = f"line={row},col={column},endLine={end_row},endColumn={end_column}"

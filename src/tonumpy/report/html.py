@@ -22,7 +22,7 @@ from tonumpy.text.source import Source
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
-    from tonumpy.findings import Finding, Fix, Ground
+    from tonumpy.findings import Finding, Fix
     from tonumpy.report import Report
 
 _AROUND = 2  # lines shown before and after a finding
@@ -76,11 +76,6 @@ def _shown(text: str) -> str:
     return visible(text).encode(errors="backslashreplace").decode()
 
 
-def _said(ground: Ground) -> str:
-    place = f" ({ground.place})" if ground.row else ""
-    return f"{ground.source}: {ground.message}{place}"
-
-
 class _Files:
     """The files of the findings, each with the lines that are shown of it."""
 
@@ -100,7 +95,7 @@ class _Files:
             "kind": "none" if finding.fix is None else _KINDS[finding.fix.applicability],
             "fix": finding.fix and finding.fix.message,
             "confidence": finding.confidence,
-            "evidence": [_shown(_said(ground)) for ground in finding.evidence],
+            "evidence": [_shown(ground.words_with_place) for ground in finding.evidence],
         }
         if source is not None and finding.end.row <= len(source.line_starts):
             first = max(1, finding.start.row - _AROUND)

@@ -97,7 +97,7 @@ _RANKS = {"observed": 100.0, "high": 90.0, "medium": 60.0, "low": 20.0}
 def _related(ground: Ground) -> dict[str, object]:
     """What a finding rests on, and where that stands."""
     place = Position(ground.row, 1)
-    message = f"{ground.source}: {ground.message}"
+    message = ground.words
     return _location(ground.filename, place, place) | {"message": {"text": message}}
 
 

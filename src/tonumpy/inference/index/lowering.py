@@ -1,8 +1,9 @@
 """Lowers statements to operations: what each form of Python's syntax stores, reads and calls, said in this one place.
 
 From a statement to its `Lowered`, the statements inside it not counted. New syntax is added here, in `_FORMS`, and is
-seen by all that asks: flow, slices, closures, writers, plain names, lost gradients. What runs code (transfer/ and
-memory/walk.py) needs it in its order, and goes along the tree. `how` a target gets its value:
+seen by all that asks: flow, slices, what functions change, plain names, module variables, what is observed. The
+fields of classes, what is imported and lost gradients are still read by code of their own; what runs code (transfer/
+and memory/walk.py) needs it in its order, and goes along the tree. `how` a target gets its value:
 
 | how | forms | value |
 |---|---|---|
