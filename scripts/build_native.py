@@ -33,7 +33,7 @@ MODULES = (
 )
 INTERPRETED = {
     "inference/summaries/analysis": "it drops all it has by `vars`, and native classes have no dictionary",
-    "inference/summaries/elsewhere": "mypyc takes a cached property for one that is worked out anew each time",
+    "inference/summaries/repository_callers": "mypyc takes a cached property for one that is worked out anew each time",
 }
 # mypyc looks only once at a function whose type variable stands for one of some types, and objects to what it returns.
 OPTIONS = ("--config-file=", "--ignore-missing-imports", "--disable-error-code=return-value")

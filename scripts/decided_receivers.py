@@ -18,7 +18,7 @@ from tonumpy.frontends.files import find_files
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.lattice.values import Tensor, Union, Unknown, Value, members
-from tonumpy.inference.summaries.observing import observe
+from tonumpy.inference.summaries.driver import observe
 from tonumpy.text.candidates import find_candidates
 from tonumpy.text.prefilter import may_hold_candidates
 from tonumpy.text.source import Source

@@ -19,7 +19,7 @@ from tonumpy.facts import Fact
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.lattice.values import NONE, Tensor, Unknown, Value, join_fact, members, tensor_facts
-from tonumpy.inference.summaries.observing import observe
+from tonumpy.inference.summaries.driver import observe
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.text.candidates import Candidate, find_candidates
 from tonumpy.text.source import Source

@@ -9,13 +9,13 @@ import pytest
 from test_cache import check, keeping, looked_at, said
 
 from tonumpy.cache.entries import Kept
-from tonumpy.cache.parts_read import PART, Parts
+from tonumpy.cache.fingerprints import PART, Parts
 from tonumpy.findings import Finding, Ground, Position
 from tonumpy.inference.index.lookups import Lookup
 from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.parts_read import is_same, part_read
+from tonumpy.inference.index.module_fingerprint import is_same, part_read
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.reading import Reading
+from tonumpy.inference.index.read_set import Reading
 from tonumpy.text import deferred
 from tonumpy.text.source import Source
 

@@ -15,7 +15,7 @@ from tonumpy import check_source
 from tonumpy.sinks.calls import find_consumers
 from tonumpy.sinks.consumers import Refusal, _read, consumer_of, converting_arguments
 from tonumpy.sinks.places import places_spelt
-from tonumpy.sinks.trouble import Trouble
+from tonumpy.sinks.risk_scan import Trouble
 from tonumpy.text.prefilter import CONSUMERS, TROUBLE
 from tonumpy.text.source import Source
 

@@ -16,8 +16,8 @@ from growth_shapes import HEAD, NESTED, OF_EVERY_RULE, SHAPES, function, module,
 from tonumpy import check_source, pipeline
 from tonumpy.config import Settings
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.lattice.sizes import MAX_KEYS
-from tonumpy.inference.memory.held import MAX_REFERENCES, HeldMemory
+from tonumpy.inference.lattice.widening import MAX_KEYS
+from tonumpy.inference.memory.points_to import MAX_REFERENCES, HeldMemory
 from tonumpy.inference.memory.regions import Reference
 from tonumpy.inference.summaries.classes import MAX_ANCESTORS
 from tonumpy.text.source import Source

@@ -9,7 +9,7 @@ import pytest
 from tonumpy.config import Settings
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.index.repository import read_repository, top_of_repository
-from tonumpy.inference.summaries.elsewhere import Mentions
+from tonumpy.inference.summaries.repository_callers import Mentions
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tonumpy.findings import Confidence
     from tonumpy.inference.knowledge.chains import Chain
     from tonumpy.inference.lattice.evidence import AllEvidence
-    from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.inference.memory.points_to import Overwritten
     from tonumpy.inference.memory.regions import Side
     from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
 

@@ -11,7 +11,7 @@ from tonumpy.text.quoted import quoted
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
-    from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.inference.memory.points_to import Overwritten
     from tonumpy.inference.memory.regions import Side
 
 # What to do where there is no fix that says it.

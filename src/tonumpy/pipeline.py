@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tonumpy.repair.operations import Operation
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
-    from tonumpy.sinks.trouble import Trouble
+    from tonumpy.sinks.risk_scan import Trouble
     from tonumpy.text.candidates import Candidate, Site
     from tonumpy.text.source import Source
 
@@ -190,7 +190,7 @@ def _implicit(module: Module, rules: list[Rule], settings: Settings) -> list[Jud
     hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_trouble(source.text))
     if not hold_consumers and not (of_operations and may_hold_mixtures(source.text)):
         return []
-    from tonumpy.sinks.trouble import Trouble  # only for files that may hold such: start-up
+    from tonumpy.sinks.risk_scan import Trouble  # only for files that may hold such: start-up
 
     found, trouble = list[Judgement](), Trouble(source)
     if of_arguments and hold_consumers:

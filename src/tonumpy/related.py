@@ -9,7 +9,7 @@ from tonumpy.sinks.fillings import filling_of
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion, ImplicitConversion
-    from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.inference.memory.points_to import Overwritten
     from tonumpy.inference.memory.regions import Side
 
 

@@ -10,7 +10,7 @@ from tonumpy.findings import Answer, Explanation
 from tonumpy.inference.lattice.values import evidence_in
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
-from tonumpy.inference.summaries.observing import observe
+from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, module_of, span_of
@@ -21,9 +21,9 @@ from tonumpy.sinks.known import infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
 from tonumpy.sinks.operations import find_operations
+from tonumpy.sinks.risk_scan import Trouble
 from tonumpy.sinks.sharers import infer_sharers, sharers_in
 from tonumpy.sinks.stores import find_stores, infer_stores
-from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import call_span, find_candidates, is_in_row
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import json
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.lookups import digest_of
 from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.parts_read import is_same
+from tonumpy.inference.index.module_fingerprint import is_same
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.reading import Reading
+from tonumpy.inference.index.read_set import Reading
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_looked_at
 from tonumpy.text.sources import source_of

@@ -8,8 +8,8 @@ from functools import partial
 
 from tonumpy.cache.answers import Answers
 from tonumpy.cache.entries import Kept, packed_error, packed_finding, unpacked_error, unpacked_finding
+from tonumpy.cache.fingerprints import PART, Parts
 from tonumpy.cache.identity import settings_key
-from tonumpy.cache.parts_read import PART, Parts
 from tonumpy.inference.index.lookups import Stamp, as_answer, digest_of, settled, stamp_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from tonumpy.config import Configuration
     from tonumpy.frontends.diff_base import DiffBase
-    from tonumpy.frontends.keeping import Keeper
     from tonumpy.frontends.outcomes import Outcome
+    from tonumpy.frontends.result_cache import Keeper
     from tonumpy.report import Report
 
     _T = TypeVar("_T")
@@ -298,7 +298,7 @@ def _why(arguments: argparse.Namespace) -> int:
 
 
 def _clean(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends.keeping import clean_cache  # only here: start-up
+    from tonumpy.frontends.result_cache import clean_cache  # only here: start-up
 
     told = clean_cache(arguments.cache_dir, configuration_of(arguments))
     if not arguments.quiet:
@@ -355,7 +355,7 @@ def _keeper(arguments: argparse.Namespace, configuration: Configuration, command
         return None
     if configuration.settings_in("").observed:  # the next run may have seen more
         return None
-    from tonumpy.frontends.keeping import open_keeper  # not for a few files: start-up
+    from tonumpy.frontends.result_cache import open_keeper  # not for a few files: start-up
 
     return open_keeper(arguments.cache_dir, configuration, repairs=command == "fix")
 

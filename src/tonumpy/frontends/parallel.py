@@ -18,8 +18,8 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tonumpy.frontends.keeping import Keeper
     from tonumpy.frontends.outcomes import Outcome, Task
+    from tonumpy.frontends.result_cache import Keeper
     from tonumpy.frontends.run import Work
     from tonumpy.inference.index.repository import Read
 

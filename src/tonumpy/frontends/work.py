@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tonumpy.findings import SourceError
-    from tonumpy.frontends.keeping import Keeper
     from tonumpy.frontends.outcomes import Change, Outcome, Task
+    from tonumpy.frontends.result_cache import Keeper
 
 
 class Run(NamedTuple):

@@ -3,7 +3,7 @@
 completeness.py, receivers.py, lost_gradients.py   the questions that the pipeline asks of `.numpy()`
 memory/                      what shares memory with what, and who writes it
 summaries/                   what a function, class or module gives: call and attribute summaries, callers, the
-                             fixpoint; observing.py runs what holds candidates
+                             fixpoint; driver.py runs what holds candidates
 transfer/                    what each construct of the language does to facts
 habits/                      what people mean by a name or a place, where nothing is proved
 knowledge/                   what torch and other libraries promise: data and look-ups

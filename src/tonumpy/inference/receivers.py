@@ -35,7 +35,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.copies import brings_back, copies_in
-from tonumpy.inference.summaries.observing import Observations, Outcome, observe
+from tonumpy.inference.summaries.driver import Observations, Outcome, observe
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import find_calls
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tonumpy.facts import Certainty, Fact
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
-    from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.inference.memory.points_to import Overwritten
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.text.candidates import Candidate, OperationSite, Site
 

@@ -25,7 +25,7 @@ from tonumpy.inference.lattice.values import (
     is_number,
     members,
 )
-from tonumpy.inference.summaries.observing import Observations, observe
+from tonumpy.inference.summaries.driver import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments

@@ -19,6 +19,7 @@ from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.plain_names import PlainNames
+from tonumpy.sinks.risk_scan import Trouble
 from tonumpy.sinks.shapes import (
     Names,
     consumer_named,
@@ -27,7 +28,6 @@ from tonumpy.sinks.shapes import (
     may_convert,
     refuses_every_tensor,
 )
-from tonumpy.sinks.trouble import Trouble
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut

@@ -21,7 +21,7 @@ from tonumpy.inference.lattice.values import (
     evidence_in,
     members,
 )
-from tonumpy.inference.summaries.observing import observe
+from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import MAX_STATEMENTS, conversion_of, converted_at, spelt, value_given
 from tonumpy.sinks.calls import imported

@@ -12,7 +12,7 @@ from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.lattice.values import Constant, Plain, Sequence, Tensor, Unknown, Value, evidence_in, is_text
-from tonumpy.inference.summaries.observing import observe
+from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.operations import ORDER, operands_of

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.inference.index.module import Module
+    from tonumpy.sinks.risk_scan import Trouble
     from tonumpy.sinks.shapes import Names
-    from tonumpy.sinks.trouble import Trouble
     from tonumpy.text.candidates import ReturnSite, Scope, Site
     from tonumpy.text.source import Source
 

@@ -11,8 +11,8 @@ from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.operations_spelt import Spelt, operations_spelt
 from tonumpy.sinks.plain_names import PlainNames
+from tonumpy.sinks.risk_scan import Trouble
 from tonumpy.sinks.shapes import may_be_a_tensor
-from tonumpy.sinks.trouble import Trouble
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut

@@ -11,7 +11,7 @@ from tonumpy.inference.memory.copies import copies_in
 from tonumpy.inference.memory.sharers import OF_ARRAYS_ALONE, converted_by, find_sharers, side_of
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import first_shared
-from tonumpy.inference.summaries.observing import observe
+from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.arguments import Facts, facts_of, made_of, spelt
 from tonumpy.text.caught import is_shown_to_raise
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Value
-    from tonumpy.inference.memory.held import Overwritten
+    from tonumpy.inference.memory.points_to import Overwritten
     from tonumpy.inference.memory.sharing import Sharing
-    from tonumpy.inference.summaries.observing import Observations
+    from tonumpy.inference.summaries.driver import Observations
     from tonumpy.text.candidates import Site
 
 # What torch makes of an array.

@@ -10,7 +10,7 @@ import ast
 import re
 
 from tonumpy.inference.lattice.values import Plain, evidence_in, is_text, members
-from tonumpy.inference.summaries.observing import observe
+from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.arguments import MAX_STATEMENTS, facts_of, made_of, spelt
 from tonumpy.sinks.plain_names import PlainNames
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Value
-    from tonumpy.inference.summaries.observing import Observations
-    from tonumpy.sinks.trouble import Trouble
+    from tonumpy.inference.summaries.driver import Observations
+    from tonumpy.sinks.risk_scan import Trouble
     from tonumpy.text.candidates import OperationSite
     from tonumpy.text.source import Source
 

@@ -12,7 +12,7 @@ from tonumpy.inference.index.module_names import Names, tree_of
 from tonumpy.inference.index.module_text import Text
 from tonumpy.inference.index.module_use import Use, folder_of
 from tonumpy.inference.index.module_words import Words
-from tonumpy.inference.index.reading import WorkedOut
+from tonumpy.inference.index.read_set import WorkedOut
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.deferred import look_into
 from tonumpy.text.names import last_name
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.index.bindings import Import
     from tonumpy.inference.index.followed import Followed
-    from tonumpy.inference.index.reading import Reading
+    from tonumpy.inference.index.read_set import Reading
     from tonumpy.inference.index.repository import Repositories
     from tonumpy.own_sinks import OwnSink
     from tonumpy.promises import OwnPromise
@@ -72,7 +72,7 @@ class Module:
         self.project = project
         if reading is not None:
             source.watch = reading.looks_into
-        self.digests: dict[int, str] = {}  # of definitions, by the ids of their nodes (see parts_read.py)
+        self.digests: dict[int, str] = {}  # of definitions, by the ids of their nodes (see fingerprints.py)
         self._derived: dict[tuple[object, int], Any] = {}
         self._worked_out = WorkedOut(reading)  # what may read more of the module than one node
         self.text = Text(source, reading)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.inference.index.module_text import Text
-    from tonumpy.inference.index.reading import WorkedOut
+    from tonumpy.inference.index.read_set import WorkedOut
     from tonumpy.text.source import Source
 
 _INDENTED_IMPORT = r"\n[ \t]+(?:import|from)\s"

@@ -14,7 +14,7 @@ from tonumpy.text.uncommented import shows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonumpy.inference.index.reading import Question, Reading
+    from tonumpy.inference.index.read_set import Question, Reading
     from tonumpy.text.source import Source
 
 

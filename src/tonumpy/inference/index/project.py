@@ -12,7 +12,7 @@ from tonumpy.inference.index.followed import Followed
 from tonumpy.inference.index.frameworks import FOREIGN, roots_in
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.module_text import SIZE_UNIT
-from tonumpy.inference.index.reading import Reading
+from tonumpy.inference.index.read_set import Reading
 from tonumpy.inference.index.repository import Repositories
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT

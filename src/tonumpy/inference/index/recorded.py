@@ -11,9 +11,9 @@ from errno import EFBIG
 
 from tonumpy.inference.index.known_repository import known_repository
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Lookup, as_answer, content_of
-from tonumpy.inference.index.parts_read import part_read
+from tonumpy.inference.index.module_fingerprint import part_read
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.reading import Reading
+from tonumpy.inference.index.read_set import Reading
 from tonumpy.inference.index.repository import Repositories
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_looked_at

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import only
 from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.sizes import bounded, holds_containers, without_parts
 from tonumpy.inference.lattice.values import (
     NO_ARGUMENTS,
     Arguments,
@@ -24,6 +23,7 @@ from tonumpy.inference.lattice.values import (
     parts_of,
     resting_on,
 )
+from tonumpy.inference.lattice.widening import bounded, holds_containers, without_parts
 
 
 def unless_it_requires_grad(
@@ -43,7 +43,7 @@ def unless_it_requires_grad(
 
 
 def with_origin(value: Value, name: str) -> Value:
-    """The value with its name on every tensor in it that has been held by no name yet; kept small (see sizes.py)."""
+    """The value with its name on every tensor in it that has been held by no name yet; kept small (see widening.py)."""
     return _with_origin(bounded(value), name)
 
 

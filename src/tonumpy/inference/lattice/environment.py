@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.sizes import bounded
 from tonumpy.inference.lattice.values import NOTHING, Value, same
+from tonumpy.inference.lattice.widening import bounded
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import arguments_of, bound_names, path_of
 from tonumpy.inference.index.torch_words import VIEWING
-from tonumpy.inference.memory.held import HeldMemory
+from tonumpy.inference.memory.points_to import HeldMemory
 from tonumpy.inference.memory.regions import (
     NOTHING,
     VIEWING_ATTRIBUTES,

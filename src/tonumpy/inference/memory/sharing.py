@@ -21,8 +21,8 @@ from tonumpy.inference.memory.effects import (
     is_called_as_it_is,
 )
 from tonumpy.inference.memory.expression_walk import MAX_DEPTH
+from tonumpy.inference.memory.purity import Uses, parameters_given
 from tonumpy.inference.memory.sharers import side_of
-from tonumpy.inference.memory.unchanged import Uses, parameters_given
 from tonumpy.inference.memory.walk import Walk
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.memory.conditions import Condition
-    from tonumpy.inference.memory.held import Handed, Overwritten
+    from tonumpy.inference.memory.points_to import Handed, Overwritten
     from tonumpy.inference.memory.regions import Side
     from tonumpy.inference.summaries.module_variables import ModuleNames
     from tonumpy.text.candidates import Candidate, Scope, Site

@@ -15,7 +15,7 @@ from tonumpy.inference.summaries.callers import Callers
 from tonumpy.inference.summaries.class_kinds import ClassKinds
 from tonumpy.inference.summaries.classes import Classes
 from tonumpy.inference.summaries.decorators import Decorators
-from tonumpy.inference.summaries.entries import Entries
+from tonumpy.inference.summaries.entry_frames import Entries
 from tonumpy.inference.summaries.fixpoint import Unfinished
 from tonumpy.inference.summaries.functions import FunctionSummaries
 from tonumpy.inference.summaries.module_objects import ModuleObjects

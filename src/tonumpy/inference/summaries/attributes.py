@@ -39,8 +39,8 @@ from tonumpy.inference.summaries.attribute_writes import AttributeWrites
 from tonumpy.inference.summaries.classes import written_by_functions_in
 from tonumpy.inference.summaries.data_classes import default_of_field, fields_taken
 from tonumpy.inference.transfer import libraries
-from tonumpy.inference.transfer.beliefs import learnt_from_name
 from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.inference.transfer.habit_heuristics import learnt_from_name
 from tonumpy.inference.transfer.members import attribute_of, settle
 from tonumpy.lazy_typing import TYPE_CHECKING
 

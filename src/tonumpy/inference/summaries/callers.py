@@ -34,9 +34,13 @@ from tonumpy.inference.lattice.values import (
     resting_on,
     same,
 )
-from tonumpy.inference.summaries.elsewhere import calls_in_repository
+from tonumpy.inference.summaries.closed_world import (
+    all_calls_are_in_sight,
+    is_called_in_its_module,
+    keeps_calls_in_sight,
+)
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
-from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight, is_called_in_its_module, keeps_calls_in_sight
+from tonumpy.inference.summaries.repository_callers import calls_in_repository
 from tonumpy.inference.summaries.spoken_for import given_by_all, is_detached, is_free, only_what_is_detached
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple

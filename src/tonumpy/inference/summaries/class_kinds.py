@@ -10,7 +10,7 @@ from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Class, Instance, Mapping, Sequence, Symbol, Tensor, Unknown
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import value_of_class
-from tonumpy.inference.transfer.beliefs import learnt_from_name
+from tonumpy.inference.transfer.habit_heuristics import learnt_from_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from tonumpy.inference.lattice.values import (
     Value,
 )
 from tonumpy.inference.transfer import libraries
-from tonumpy.inference.transfer.beliefs import held_by_dataset
+from tonumpy.inference.transfer.habit_heuristics import held_by_dataset
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from tonumpy.inference.lattice.values import (
     definition,
     left_open,
 )
-from tonumpy.inference.transfer.beliefs import taken_for_source
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import Frame
+from tonumpy.inference.transfer.habit_heuristics import taken_for_source
 from tonumpy.inference.transfer.members import settle
 from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING

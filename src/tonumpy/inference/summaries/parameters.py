@@ -36,9 +36,9 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.dispatch import classes_dispatched_on
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import value_of_annotation
-from tonumpy.inference.transfer.beliefs import kept_as_data, learnt_from_parameter
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.signs import is_output
+from tonumpy.inference.transfer.habit_heuristics import kept_as_data, learnt_from_parameter
+from tonumpy.inference.transfer.name_heuristics import is_output
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
-from tonumpy.inference.summaries.worst_callers import is_object_of_library
+from tonumpy.inference.summaries.entry_bounds import is_object_of_library
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import only, without
 from tonumpy.inference.lattice.joins import join, join_all, updated
 from tonumpy.inference.lattice.reasons import ITEMS, KEPT, Reason
-from tonumpy.inference.lattice.sizes import is_full, with_entry
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -34,9 +33,10 @@ from tonumpy.inference.lattice.values import (
     truth_of,
     with_facts,
 )
+from tonumpy.inference.lattice.widening import is_full, with_entry
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.arithmetic import operand_of, operate
-from tonumpy.inference.transfer.beliefs import learnt_from_name, learnt_from_name_of_index
+from tonumpy.inference.transfer.habit_heuristics import learnt_from_name, learnt_from_name_of_index
 from tonumpy.inference.transfer.members import item_of, settle
 from tonumpy.inference.transfer.torch_operators import with_grad_set
 from tonumpy.lazy_typing import TYPE_CHECKING

@@ -35,14 +35,19 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import makes_annotation
-from tonumpy.inference.transfer.beliefs import holder_of_data, learnt_from_function, learnt_from_key, may_hold_data
 from tonumpy.inference.transfer.call_results import made_of_data
 from tonumpy.inference.transfer.calls import call_method, call_value
+from tonumpy.inference.transfer.habit_heuristics import (
+    holder_of_data,
+    learnt_from_function,
+    learnt_from_key,
+    may_hold_data,
+)
 from tonumpy.inference.transfer.members import attribute_of, item_of, settle, subscript_of
 from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.mutations import change_arguments, change_receiver, give_away_modules
+from tonumpy.inference.transfer.name_heuristics import made_by_model
 from tonumpy.inference.transfer.read_as_tensors import as_owner_of_device
-from tonumpy.inference.transfer.signs import made_by_model
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name

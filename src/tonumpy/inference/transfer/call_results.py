@@ -27,8 +27,8 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
     with_facts,
 )
-from tonumpy.inference.transfer.beliefs import left_on_cpu, taken_for_data, was_given, without_grad
 from tonumpy.inference.transfer.devices import cpu_of_device
+from tonumpy.inference.transfer.habit_heuristics import left_on_cpu, taken_for_data, was_given, without_grad
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

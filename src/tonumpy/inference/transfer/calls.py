@@ -41,7 +41,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer import autocast, libraries, python_builtins, representation
 from tonumpy.inference.transfer.annotations import made_by_typing
-from tonumpy.inference.transfer.beliefs import LOADER, asked_for_as, held_by_dataset
 from tonumpy.inference.transfer.call_results import (
     device_made,
     fresh,
@@ -54,6 +53,7 @@ from tonumpy.inference.transfer.call_results import (
     made_of_data,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
+from tonumpy.inference.transfer.habit_heuristics import LOADER, asked_for_as, held_by_dataset
 from tonumpy.inference.transfer.members import attribute_of, item_of, subscript_of
 from tonumpy.inference.transfer.torch_operators import (
     TORCH_WORDS,

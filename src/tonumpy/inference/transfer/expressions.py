@@ -10,7 +10,6 @@ from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.sizes import bounded
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Annotation,
@@ -28,14 +27,15 @@ from tonumpy.inference.lattice.values import (
     Value,
     members,
 )
+from tonumpy.inference.lattice.widening import bounded
 from tonumpy.inference.transfer import autocast
 from tonumpy.inference.transfer.annotations import alternatives
 from tonumpy.inference.transfer.arithmetic import as_integers, operand_of, operate
 from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
-from tonumpy.inference.transfer.beliefs import learnt_from_parameter
 from tonumpy.inference.transfer.call_chains import evaluate_chain
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_without_accelerator
+from tonumpy.inference.transfer.habit_heuristics import learnt_from_parameter
 from tonumpy.inference.transfer.members import item_of, settle
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.lazy_typing import TYPE_CHECKING

@@ -34,7 +34,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     dtype_of,
 )
-from tonumpy.inference.transfer.beliefs import where_no_accelerator_is
+from tonumpy.inference.transfer.habit_heuristics import where_no_accelerator_is
 from tonumpy.inference.transfer.targets import Loop, Observation, Targets, begun, join_observations
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 

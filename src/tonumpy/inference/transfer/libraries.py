@@ -36,7 +36,7 @@ from tonumpy.inference.lattice.values import (
     dtype_of,
     evidence_in,
 )
-from tonumpy.inference.transfer.beliefs import item_of_dataset, without_grad
+from tonumpy.inference.transfer.habit_heuristics import item_of_dataset, without_grad
 from tonumpy.inference.transfer.module_containers import CONTAINERS, filled, is_container
 from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.promises import device_of, grad_of, keep

@@ -35,8 +35,8 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.transfer import libraries
-from tonumpy.inference.transfer.beliefs import item_of_dataset, learnt_from_name, was_given
-from tonumpy.inference.transfer.signs import counts_or_names, is_device
+from tonumpy.inference.transfer.habit_heuristics import item_of_dataset, learnt_from_name, was_given
+from tonumpy.inference.transfer.name_heuristics import counts_or_names, is_device
 from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING
 

@@ -30,7 +30,7 @@ from tonumpy.inference.lattice.values import (
     same,
     tensor_facts,
 )
-from tonumpy.inference.transfer.beliefs import LOADER, item_of_dataset, where_no_accelerator_is
+from tonumpy.inference.transfer.habit_heuristics import LOADER, item_of_dataset, where_no_accelerator_is
 from tonumpy.inference.transfer.module_containers import layer, made_around, one_after_another, scattered, wrapped
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 

@@ -22,7 +22,7 @@ from tonumpy.inference.lattice.values import (
     is_number,
     members,
 )
-from tonumpy.inference.transfer.beliefs import learnt_from_name
+from tonumpy.inference.transfer.habit_heuristics import learnt_from_name
 from tonumpy.inference.transfer.members import attribute_of, item_of, settle
 from tonumpy.lazy_typing import TYPE_CHECKING
 

@@ -13,7 +13,7 @@ from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Union, Unknown, Value, mapped, may_be
 from tonumpy.inference.transfer.devices import as_tensor
-from tonumpy.inference.transfer.signs import is_model
+from tonumpy.inference.transfer.name_heuristics import is_model
 from tonumpy.inference.transfer.torch_operators import TORCH_WORDS
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import ACCELERATORS

@@ -49,10 +49,10 @@ from tonumpy.inference.lattice.values import (
     with_facts_of,
 )
 from tonumpy.inference.transfer.assignment import assign, augment
-from tonumpy.inference.transfer.beliefs import holder_of_data, taken_for_source
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.contexts import enter_context
 from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.inference.transfer.habit_heuristics import holder_of_data, taken_for_source
 from tonumpy.inference.transfer.members import settle
 from tonumpy.inference.transfer.moved_in_place import change_moved
 from tonumpy.inference.transfer.narrowing import narrow

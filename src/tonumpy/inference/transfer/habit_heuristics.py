@@ -41,7 +41,7 @@ from tonumpy.inference.lattice.values import (
     believed,
     mapped,
 )
-from tonumpy.inference.transfer import signs
+from tonumpy.inference.transfer import name_heuristics
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
@@ -118,7 +118,7 @@ def learnt_from_name(value: Value, name: str, where: Where, *, is_item: bool = F
     `is_item`: of the variable of a loop, or of a part of what an iterator yields.
     """
     value = taken_for_source(value, name, where)
-    if isinstance(value, Unknown) and value.reason is not Reason.TOO_MANY and signs.is_device(name):
+    if isinstance(value, Unknown) and value.reason is not Reason.TOO_MANY and name_heuristics.is_device(name):
         return Device(value.on_cpu, sent=Sent.AS_TOLD if value.on_cpu is None else Sent.NOWHERE)
     # What `.to(dtype)` is given, which moves nothing. One of many may be the type of tensors of some device: `for dtype
     # in tensor_types`.

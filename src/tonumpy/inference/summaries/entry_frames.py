@@ -10,8 +10,8 @@ from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.values import Class, Function, left_open
 from tonumpy.inference.summaries.callers import are_decorated_without_grad, speaking_for_others
+from tonumpy.inference.summaries.closed_world import all_calls_are_in_sight
 from tonumpy.inference.summaries.entry import Entry
-from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.targets import NO_TARGETS, Targets

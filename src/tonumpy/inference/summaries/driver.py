@@ -23,9 +23,9 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS
 from tonumpy.inference.summaries.callers import at_best
-from tonumpy.inference.summaries.elsewhere import Mentions
-from tonumpy.inference.summaries.in_sight import all_calls_are_in_sight, are_all_modules, may_be_asked
-from tonumpy.inference.summaries.worst_callers import can_be_told, entries_at_worst
+from tonumpy.inference.summaries.closed_world import all_calls_are_in_sight, are_all_modules, may_be_asked
+from tonumpy.inference.summaries.entry_bounds import can_be_told, entries_at_worst
+from tonumpy.inference.summaries.repository_callers import Mentions
 from tonumpy.inference.transfer.targets import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.recursion import note_cut

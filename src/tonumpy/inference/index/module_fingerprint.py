@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.index.reading import Reading
+    from tonumpy.inference.index.read_set import Reading
 
     Place = list[int]  # the number of a definition in a module, and of a method in it
 

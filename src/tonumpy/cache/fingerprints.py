@@ -1,4 +1,4 @@
-"""What the files of one folder have read of other modules (see inference/index/parts_read.py).
+"""What the files of one folder have read of other modules (see inference/index/module_fingerprint.py).
 
 It is kept beside what was found in them, and loaded only where such a module has changed.
 """
