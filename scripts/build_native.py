@@ -24,7 +24,7 @@ MODULES = (
     "inference/index/bindings",
     "inference/index/changes",
     "inference/index/class_bodies",
-    "inference/index/dependencies",
+    "inference/index/def_use",
     "inference/index/lookups",
     "inference/index/references",
     "inference/index/slices",

@@ -9,13 +9,13 @@ import pytest
 from test_cache import check, keeping, looked_at, said
 
 from tonumpy.cache.entries import Kept
-from tonumpy.cache.fingerprints import PART, Parts
+from tonumpy.cache.fingerprints import PART, Fingerprints
 from tonumpy.findings import Finding, Ground, Position
 from tonumpy.inference.index.lookups import Lookup
 from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.module_fingerprint import is_same, part_read
+from tonumpy.inference.index.module_fingerprint import fingerprint_of, has_fingerprint
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.read_set import Reading
+from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.text import deferred
 from tonumpy.text.source import Source
 
@@ -107,45 +107,45 @@ def test_a_module_in_which_findings_name_a_place_counts_as_a_whole() -> None:
     ]
     ground = Ground("habit", "grad", "label-name", "it is called a label", "/x/a.py", 3)
     finding = Finding("u.py", "TNP101", "", Position(1, 1), Position(1, 2), None, "medium", (ground,))
-    parts = Parts(lambda: None)
+    parts = Fingerprints(lambda: None)
     mark = parts.keep("u.py", Kept(None, "", tuple(lookups), (finding,)))
     assert parts.of("u.py", mark).keys() == {"/x/b"}
 
 
 def test_what_was_read_for_other_findings_counts_for_nothing() -> None:
     left: list[object] = [{"u.py": "{}", "v.py": 3}]
-    parts = Parts(lambda: left)
+    parts = Fingerprints(lambda: left)
     assert parts.of("u.py", "another mark") == parts.of("v.py", "") == parts.of("w.py", "") == {}
     assert parts.changed(["u.py"]) is None
-    assert Parts(lambda: ["spoilt"]).of("u.py", "") == {}
+    assert Fingerprints(lambda: ["spoilt"]).of("u.py", "") == {}
 
 
 def test_what_is_known_already_counts_for_the_next_file_as_well() -> None:
     """What the second file need not read again, as it was worked out for the first one, it rests on all the same."""
-    reading = Reading()
-    module = Module(Source.from_text(HELPERS, "/x/helpers.py", followed=True), Project(), reading=reading)
+    read_set = ReadSet()
+    module = Module(Source.from_text(HELPERS, "/x/helpers.py", followed=True), Project(), read_set=read_set)
     parts = []
     for _ in range(2):
         _ = module.names.global_writers, module.names.fillers("DEVICE")
         module.derived(_methods, module.tree)
-        parts.append(part_read(module, reading))
-        reading.forget()
+        parts.append(fingerprint_of(module, read_set))
+        read_set.forget()
     assert parts[0] == parts[1]
     assert parts[0] is not None
     assert parts[0][0] == [[0]]
     assert ["name", "DEVICE"] in parts[0][1]
-    assert is_same(_another(HELPERS.replace("return 1", "return 2")), parts[0])
-    assert not is_same(_another(HELPERS.replace("return 1", "DEVICE.append(2)")), parts[0])
-    assert not is_same(_another(HELPERS.replace("class Net:", "class Net(object):")), parts[0])
-    assert not is_same(_another("import torch\n"), parts[0])
+    assert has_fingerprint(_another(HELPERS.replace("return 1", "return 2")), parts[0])
+    assert not has_fingerprint(_another(HELPERS.replace("return 1", "DEVICE.append(2)")), parts[0])
+    assert not has_fingerprint(_another(HELPERS.replace("class Net:", "class Net(object):")), parts[0])
+    assert not has_fingerprint(_another("import torch\n"), parts[0])
 
 
 def test_whoever_reads_the_text_rests_on_all_of_it() -> None:
-    reading = Reading()
-    module = Module(Source.from_text(HELPERS, "/x/helpers.py", followed=True), Project(), reading=reading)
-    assert part_read(module, reading) is not None
+    read_set = ReadSet()
+    module = Module(Source.from_text(HELPERS, "/x/helpers.py", followed=True), Project(), read_set=read_set)
+    assert fingerprint_of(module, read_set) is not None
     assert "torch" in module.source.text
-    assert part_read(module, reading) is None
+    assert fingerprint_of(module, read_set) is None
 
 
 def _methods(tree: ast.Module) -> list[ast.stmt]:
@@ -154,4 +154,4 @@ def _methods(tree: ast.Module) -> list[ast.stmt]:
 
 
 def _another(text: str) -> Module:
-    return Module(Source.from_text(text, "/x/helpers.py", followed=True), Project(), reading=Reading())
+    return Module(Source.from_text(text, "/x/helpers.py", followed=True), Project(), read_set=ReadSet())

@@ -15,7 +15,7 @@ from tonumpy import check_source
 from tonumpy.sinks.calls import find_consumers
 from tonumpy.sinks.consumers import Refusal, _read, consumer_of, converting_arguments
 from tonumpy.sinks.places import places_spelt
-from tonumpy.sinks.risk_scan import Trouble
+from tonumpy.sinks.risk_scan import RiskScan
 from tonumpy.text.prefilter import CONSUMERS, TROUBLE
 from tonumpy.text.source import Source
 
@@ -193,8 +193,8 @@ def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
 def test_every_trouble_is_a_word_that_a_file_is_parsed_for(text: str) -> None:
     assert any(word in text for word in TROUBLE)
     source = Source.from_text(f"import numpy as np\ny = {text}\nnp.exp(y)\n", "example.py")
-    trouble = Trouble(source)
-    assert [trouble.is_in(statement) for statement in source.tree.body] == [False, True, False]
+    risks = RiskScan(source)
+    assert [risks.is_in(statement) for statement in source.tree.body] == [False, True, False]
     assert places_spelt(source.text)
 
 
@@ -207,7 +207,7 @@ def test_every_trouble_is_a_word_that_a_file_is_parsed_for(text: str) -> None:
     ],
 )
 def test_what_names_the_cpu_alone_or_no_tensor_is_no_trouble(text: str) -> None:
-    assert Trouble(Source.from_text(text, "example.py")).begins == []
+    assert RiskScan(Source.from_text(text, "example.py")).begins == []
 
 
 def test_a_chain_of_hundreds_of_calls_has_a_name() -> None:

@@ -222,7 +222,7 @@ class ImplicitConversion(NamedTuple):
         is_made_by_model = self.learns and self.grad_mode is True and not self.grad_is_proved
         if self.certainty != "tensor" and of_cuts(self.evidence) and not self.is_certain_to_raise:
             return "low"  # what made it may give anything
-        if not self.never and self.trouble == ("learns",) and self._is_doubtful:
+        if not self.never and self.risks == ("learns",) and self._is_doubtful:
             return "low"
         always = bool(self.never) or self.mixture in ALWAYS_WRONG
         speaks = always or self.is_certain_to_raise or self.is_sent or is_made_by_model
@@ -254,7 +254,7 @@ class ImplicitConversion(NamedTuple):
         return _device_is_proved(self)
 
     @property
-    def trouble(self) -> tuple[Risk, ...]:
+    def risks(self) -> tuple[Risk, ...]:
         """What the code around shows to go wrong; nothing where it shows nothing."""
         found: list[Risk] = []
         if not self.grad_is_proved and (self.requires_grad or self.learns):

@@ -54,7 +54,7 @@ def _verdict(conversion: Conversion) -> str:
     return f"{'raises' if has_grad or is_elsewhere else 'can raise'} {' or '.join(errors)}"
 
 
-_TROUBLES = {
+_RISKS = {
     "requires grad": ("requires grad", "RuntimeError"),
     "learns": ("requires grad", "RuntimeError"),
     "elsewhere": ("is not on the CPU", "TypeError"),
@@ -66,12 +66,12 @@ _TROUBLES = {
 _OF_GRAD_ALONE = (("requires grad",), ("learns",))
 
 
-def in_trouble(conversion: ImplicitConversion) -> str:
+def argument_at_risk(conversion: ImplicitConversion) -> str:
     """What is given away and what that raises: "a tensor that requires grad, so NumPy raises RuntimeError"."""
     noun, verb = subject(conversion), " that "
     if conversion.of_items:
         noun, verb = f"a list of {'likely ' if conversion.certainty != 'tensor' else ''}tensors", " where each "
-    if "learns" in conversion.trouble:
+    if "learns" in conversion.risks:
         may_be_one = isinstance(conversion.argument, ast.Attribute) and not conversion.of_items  # `net.weight`
         made = " that is, or is computed from, a model parameter"
         noun += made if may_be_one else " computed from model parameters"
@@ -89,12 +89,12 @@ def used_in_torch(conversion: ImplicitConversion) -> str:
 
 
 def _troubles(conversion: ImplicitConversion) -> str:
-    told = [_TROUBLES[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.trouble]
-    errors = list(dict.fromkeys(_TROUBLES[risk][1] for risk in conversion.trouble))
-    if conversion.trouble == ("sent",):
+    told = [_RISKS[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.risks]
+    errors = list(dict.fromkeys(_RISKS[risk][1] for risk in conversion.risks))
+    if conversion.risks == ("sent",):
         return f"{told[0]}: NumPy raises TypeError if that is a GPU"
-    is_lacking = not {"layout", "dtype"}.isdisjoint(conversion.trouble)
-    when = _WHILE_ON if conversion.grad_mode is None and conversion.trouble in _OF_GRAD_ALONE else ""
+    is_lacking = not {"layout", "dtype"}.isdisjoint(conversion.risks)
+    when = _WHILE_ON if conversion.grad_mode is None and conversion.risks in _OF_GRAD_ALONE else ""
     return f"{' and '.join(told)}{': raises' if is_lacking else ', so NumPy raises'} {' or '.join(errors)}{when}"
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tonumpy.repair.operations import Operation
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
-    from tonumpy.sinks.risk_scan import Trouble
+    from tonumpy.sinks.risk_scan import RiskScan
     from tonumpy.text.candidates import Candidate, Site
     from tonumpy.text.source import Source
 
@@ -190,13 +190,13 @@ def _implicit(module: Module, rules: list[Rule], settings: Settings) -> list[Jud
     hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_trouble(source.text))
     if not hold_consumers and not (of_operations and may_hold_mixtures(source.text)):
         return []
-    from tonumpy.sinks.risk_scan import Trouble  # only for files that may hold such: start-up
+    from tonumpy.sinks.risk_scan import RiskScan  # only for files that may hold such: start-up
 
-    found, trouble = list[Judgement](), Trouble(source)
+    found, risks = list[Judgement](), RiskScan(source)
     if of_arguments and hold_consumers:
-        found += _judgements(_arguments(module, trouble), of_arguments, source, settings)
+        found += _judgements(_arguments(module, risks), of_arguments, source, settings)
     if of_operations:
-        found += _judgements(_operations(module, trouble), of_operations, source, settings)
+        found += _judgements(_operations(module, risks), of_operations, source, settings)
     return found
 
 
@@ -258,22 +258,22 @@ def _receivers(
     return infer(module, candidates, sharing, lambda complete: bool(concerned(complete))) if candidates else []
 
 
-def _arguments(module: Module, trouble: Trouble) -> list[ImplicitConversion]:
+def _arguments(module: Module, risks: RiskScan) -> list[ImplicitConversion]:
     from tonumpy.sinks.arguments import infer_implicit  # only for files that may hold such calls: start-up
     from tonumpy.sinks.objectives import find_given  # the same: start-up
     from tonumpy.sinks.stores import find_stores, infer_stores  # the same: start-up
 
-    sites = [site for site in find_given(module, trouble) if not is_shown_to_raise(site)]
-    stores = [site for site in find_stores(module.source, trouble) if not is_shown_to_raise(site)]
+    sites = [site for site in find_given(module, risks) if not is_shown_to_raise(site)]
+    stores = [site for site in find_stores(module.source, risks) if not is_shown_to_raise(site)]
     given = infer_implicit(module, sites) if sites else []
     return [*given, *infer_stores(module, stores)] if stores else given
 
 
-def _operations(module: Module, trouble: Trouble) -> list[ImplicitConversion]:
+def _operations(module: Module, risks: RiskScan) -> list[ImplicitConversion]:
     from tonumpy.sinks.mixtures import infer_mixtures  # only for files that may hold such operations: start-up
     from tonumpy.sinks.operations import find_operations  # the same: start-up
 
-    sites = [site for site in find_operations(module.source, trouble) if not is_shown_to_raise(site)]
+    sites = [site for site in find_operations(module.source, risks) if not is_shown_to_raise(site)]
     return infer_mixtures(module, sites) if sites else []
 
 

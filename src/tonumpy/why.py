@@ -21,7 +21,7 @@ from tonumpy.sinks.known import infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
 from tonumpy.sinks.operations import find_operations
-from tonumpy.sinks.risk_scan import Trouble
+from tonumpy.sinks.risk_scan import RiskScan
 from tonumpy.sinks.sharers import infer_sharers, sharers_in
 from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.text.candidates import call_span, find_candidates, is_in_row
@@ -114,15 +114,15 @@ def _places(module: Module, row: int) -> _Places:
     source = module.source
     candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
     sinks = sinks_in(module, row)
-    trouble, of_sinks = Trouble(source), {id(each.call) for each in sinks}
-    given = [each for each in find_given(module, trouble) if id(each.call) not in of_sinks]
+    risks, of_sinks = RiskScan(source), {id(each.call) for each in sinks}
+    given = [each for each in find_given(module, risks) if id(each.call) not in of_sinks]
     return _Places(
         candidates,
         [each for each in sharers_in(module) if is_in_row(each.call, row)],
         sinks,
         [each for each in given if is_in_row(each.call, row)],
-        [each for each in find_stores(source, trouble) if is_in_row(each.node, row)],
-        [each for each in find_operations(source, trouble) if is_in_row(each.node, row)],
+        [each for each in find_stores(source, risks) if is_in_row(each.node, row)],
+        [each for each in find_operations(source, risks) if is_in_row(each.node, row)],
     )
 
 
@@ -157,7 +157,7 @@ def _of_call(found: list[Finding], source: Source, argued: Argued) -> tuple[Find
     """The findings of an argument; one that is in trouble beside another is told of with that."""
     node = argued.site.string or argued.node
     at = _at(found, source.node_start(node))
-    is_other = not at and argued.conversion is not None and bool(argued.conversion.trouble)
+    is_other = not at and argued.conversion is not None and bool(argued.conversion.risks)
     return tuple(each for each in _in(found, source, argued.site.call) if each.code == "TNP104") if is_other else at
 
 

@@ -7,9 +7,9 @@ import json
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.lookups import digest_of
 from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.module_fingerprint import is_same
+from tonumpy.inference.index.module_fingerprint import has_fingerprint
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.read_set import Reading
+from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_looked_at
 from tonumpy.text.sources import source_of
@@ -34,7 +34,7 @@ class ChangedModules:
             return False
         asked = content, json.dumps(part)
         if asked not in self._same:
-            self._same[asked] = is_same(module, part)
+            self._same[asked] = has_fingerprint(module, part)
         return self._same[asked]
 
 
@@ -43,7 +43,7 @@ def _module(content: Content) -> Module | None:
     try:
         data = read_looked_at(filename)[0]
         if filename.endswith(".py") and digest_of([data]) == content.digest:
-            return Module(source_of(data, filename, followed=True), Project(), reading=Reading())
+            return Module(source_of(data, filename, followed=True), Project(), read_set=ReadSet())
     except (OSError, SourceError):
         pass
     return None

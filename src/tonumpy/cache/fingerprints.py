@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PART = "part"  # the kind of lookup that tells it
 
 
-class Parts:
+class Fingerprints:
     """By the names of the files, as a text whose mark is kept with their findings: under another mark, it belongs to
     other findings. `load` gives what a former run has left."""
 

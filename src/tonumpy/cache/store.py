@@ -8,7 +8,7 @@ from functools import partial
 
 from tonumpy.cache.answers import Answers
 from tonumpy.cache.entries import Kept, packed_error, packed_finding, unpacked_error, unpacked_finding
-from tonumpy.cache.fingerprints import PART, Parts
+from tonumpy.cache.fingerprints import PART, Fingerprints
 from tonumpy.cache.identity import settings_key
 from tonumpy.inference.index.lookups import Stamp, as_answer, digest_of, settled, stamp_of
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -140,7 +140,7 @@ class Store:
     def _opened(self, folder: str, settings: bytes) -> _Shard:
         parts = (os.fsencode(os.path.abspath(folder)), os.fsencode(folder), settings)
         name = digest_of(parts)
-        shard = _Shard(folder, name, Parts(partial(self._loaded_of, PART, name)))
+        shard = _Shard(folder, name, Fingerprints(partial(self._loaded_of, PART, name)))
         try:
             lookups, entries = self._loaded(shard.name) or ((), {})
             asked = list(map(_Asked, lookups))
@@ -229,7 +229,7 @@ class _Asked:
 class _Shard:
     """What is kept of the files of one folder, by their names."""
 
-    def __init__(self, folder: str, name: str, parts: Parts) -> None:
+    def __init__(self, folder: str, name: str, parts: Fingerprints) -> None:
         self.folder = folder
         self.parts = parts
         self.renewed: dict[str, _Asked] = {}  # of modules that have changed

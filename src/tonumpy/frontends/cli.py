@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tonumpy.config import Configuration
     from tonumpy.frontends.diff_base import DiffBase
     from tonumpy.frontends.outcomes import Outcome
-    from tonumpy.frontends.result_cache import Keeper
+    from tonumpy.frontends.result_cache import ResultCache
     from tonumpy.report import Report
 
     _T = TypeVar("_T")
@@ -326,38 +326,38 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
 
         read_record(observed)  # to complain of it once, and not of each file
     errors: list[SourceError] = []
-    stdin = keeper = None
+    stdin = result_cache = None
     known: dict[str, Outcome] = {}
     if reads_stdin(arguments):
         stdin = streams.read_stdin()
         files = candidates = [arguments.stdin_filename or "-"]
     else:
         files = named_files(arguments, configuration, errors)
-        keeper = _keeper(arguments, configuration, command) if len(files) >= MANY else None
-        candidates = list(candidate_files(files, arguments, configuration, errors, keeper, known))
+        result_cache = _result_cache(arguments, configuration, command) if len(files) >= MANY else None
+        candidates = list(candidate_files(files, arguments, configuration, errors, result_cache, known))
     outcomes = []
     if candidates:
         from tonumpy.frontends.outcomes import Task  # only where there are candidates: start-up
 
         tasks = [Task(path, stdin, configuration.settings_of(path)) for path in candidates]
-        done = in_order(command, tasks, configuration.settings_in("").jobs, known, keeper)
+        done = in_order(command, tasks, configuration.settings_in("").jobs, known, result_cache)
         outcomes = list(_told_of(_with_progress(done, len(tasks), arguments), arguments))
         errors += [error for outcome in outcomes for error in outcome.errors]
-    if keeper is not None:
-        _tell(arguments, f"files unchanged since an earlier run: {keeper.taken}")
-        keeper.save()
+    if result_cache is not None:
+        _tell(arguments, f"files unchanged since an earlier run: {result_cache.taken}")
+        result_cache.save()
     return Run(outcomes, errors, stdin, files)
 
 
-def _keeper(arguments: argparse.Namespace, configuration: Configuration, command: str) -> Keeper | None:
+def _result_cache(arguments: argparse.Namespace, configuration: Configuration, command: str) -> ResultCache | None:
     """What former runs have found, where it is wanted."""
     if arguments.no_cache or os.environ.get("TONUMPY_NO_CACHE") or command == "add-noqa":
         return None
     if configuration.settings_in("").observed:  # the next run may have seen more
         return None
-    from tonumpy.frontends.result_cache import open_keeper  # not for a few files: start-up
+    from tonumpy.frontends.result_cache import open_result_cache  # not for a few files: start-up
 
-    return open_keeper(arguments.cache_dir, configuration, repairs=command == "fix")
+    return open_result_cache(arguments.cache_dir, configuration, repairs=command == "fix")
 
 
 def named_files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
@@ -393,22 +393,22 @@ def candidate_files(
     arguments: argparse.Namespace,
     configuration: Configuration,
     errors: list[SourceError],
-    keeper: Keeper | None = None,
+    result_cache: ResultCache | None = None,
     known: dict[str, Outcome] | None = None,
 ) -> Iterator[str]:
-    """Those that may hold a candidate; the outcomes that `keeper` has of them go to `known`."""
+    """Those that may hold a candidate; the outcomes that `result_cache` has of them go to `known`."""
     has_observations = bool(configuration.settings_in("").observed)  # which may be of any file
     for path in _with_progress(files, len(files), arguments):
         stamp = None
-        if keeper is not None and known is not None:
+        if result_cache is not None and known is not None:
             settings = configuration.settings_of(path)
-            outcome = keeper.known(path, settings)
+            outcome = result_cache.known(path, settings)
             if outcome is not None:
                 known[path] = outcome
                 yield path
-            if outcome is not None or keeper.holds_nothing(path):
+            if outcome is not None or result_cache.holds_nothing(path):
                 continue
-            stamp = keeper.stamp(path)
+            stamp = result_cache.stamp(path)
         try:
             data = read(path)
         except SourceError as error:
@@ -416,8 +416,8 @@ def candidate_files(
             continue
         if has_observations or may_have_findings(data, partial(configuration.settings_of, path)):
             yield path
-        elif keeper is not None:
-            keeper.keep_nothing(path, settings, stamp)
+        elif result_cache is not None:
+            result_cache.keep_nothing(path, settings, stamp)
 
 
 def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespace) -> Iterable[_T]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tonumpy.frontends.outcomes import Outcome, Task
-    from tonumpy.frontends.result_cache import Keeper
+    from tonumpy.frontends.result_cache import ResultCache
     from tonumpy.frontends.run import Work
     from tonumpy.inference.index.repository import Read
 
@@ -30,19 +30,21 @@ TOO_MANY_OBJECTS = 4_000_000  # made since the last collection and not freed
 _CHUNK = 8  # enough to make the transport cheap, few enough to keep every process busy to the end
 
 
-def outcomes_of(work: Work, tasks: Sequence[Task], jobs: int, keeper: Keeper | None = None) -> Iterator[Outcome]:
+def outcomes_of(
+    work: Work, tasks: Sequence[Task], jobs: int, result_cache: ResultCache | None = None
+) -> Iterator[Outcome]:
     """`jobs` is the number of processes, 0 for as many as there are cores. ChildProcessError where one of them dies.
 
-    With a keeper, outcomes have a basis.
+    With a result cache, outcomes have a basis.
     """
     processes = min(jobs or cores(), len(tasks) // _CHUNK)
     if processes <= 1 or len(tasks) < POOL_FROM or not _is_pool_safe():
-        return _in_turn(work, tasks, keeper)
-    return _pooled(work, tasks, processes, records=keeper is not None)
+        return _in_turn(work, tasks, result_cache)
+    return _pooled(work, tasks, processes, records=result_cache is not None)
 
 
-def _in_turn(work: Work, tasks: Sequence[Task], keeper: Keeper | None) -> Iterator[Outcome]:
-    session = Session(Project()) if keeper is None else _recording(keeper.repository)
+def _in_turn(work: Work, tasks: Sequence[Task], result_cache: ResultCache | None) -> Iterator[Outcome]:
+    session = Session(Project()) if result_cache is None else _recording(result_cache.repository)
     with Paused():
         try:
             for task in tasks:

@@ -25,7 +25,7 @@ DEFAULT = ".tonumpy_cache"
 _VARIABLE = "TONUMPY_CACHE_DIR"
 
 
-class Keeper:
+class ResultCache:
     """`repairs` says that what is found is repaired, so that only findings with nothing to repair are of use."""
 
     def __init__(self, store: Store, *, repairs: bool) -> None:
@@ -72,7 +72,7 @@ class Keeper:
         self._store.save()
 
 
-def open_keeper(given: str | None, configuration: Configuration, *, repairs: bool) -> Keeper | None:
+def open_result_cache(given: str | None, configuration: Configuration, *, repairs: bool) -> ResultCache | None:
     """`given` is the folder of the command line. None where nothing can be kept; ConfigError where a folder that is
     named is none of ours."""
     path, is_named = place_of_cache(given, configuration)
@@ -87,7 +87,7 @@ def open_keeper(given: str | None, configuration: Configuration, *, repairs: boo
     except OSError:
         return None
     seal = own_seal()
-    return None if seal is None else Keeper(Store(folder, seal, by_stamp=by_stamp), repairs=repairs)
+    return None if seal is None else ResultCache(Store(folder, seal, by_stamp=by_stamp), repairs=repairs)
 
 
 def place_of_cache(given: str | None, configuration: Configuration) -> tuple[str, bool]:

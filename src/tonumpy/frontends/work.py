@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tonumpy.findings import SourceError
     from tonumpy.frontends.outcomes import Change, Outcome, Task
-    from tonumpy.frontends.result_cache import Keeper
+    from tonumpy.frontends.result_cache import ResultCache
 
 
 class Run(NamedTuple):
@@ -53,22 +53,22 @@ class Run(NamedTuple):
 
 
 def in_order(
-    command: str, tasks: Sequence[Task], jobs: int, known: dict[str, Outcome], keeper: Keeper | None
+    command: str, tasks: Sequence[Task], jobs: int, known: dict[str, Outcome], result_cache: ResultCache | None
 ) -> Iterator[Outcome]:
-    """`known` are outcomes by the names of their files; what is made goes to `keeper`."""
+    """`known` are outcomes by the names of their files; what is made goes to `result_cache`."""
     left = [task for task in tasks if task.filename not in known]
-    made = _made(command, left, jobs, keeper) if left else iter(())
+    made = _made(command, left, jobs, result_cache) if left else iter(())
     for task in tasks:
         yield known[task.filename] if task.filename in known else next(made)
     yield from made  # which has come to its end, and shall know
 
 
-def _made(command: str, tasks: Sequence[Task], jobs: int, keeper: Keeper | None) -> Iterator[Outcome]:
+def _made(command: str, tasks: Sequence[Task], jobs: int, result_cache: ResultCache | None) -> Iterator[Outcome]:
     from tonumpy.frontends import run  # with the whole analysis, which is not needed where all is known: start-up
     from tonumpy.frontends.parallel import outcomes_of  # the same: start-up
 
     work = {"check": run.check, "fix": run.fix, "add-noqa": run.add_noqa}[command]
-    for outcome in outcomes_of(work, tasks, jobs, keeper):
-        if keeper is not None:
-            keeper.keep(outcome)
+    for outcome in outcomes_of(work, tasks, jobs, result_cache):
+        if result_cache is not None:
+            result_cache.keep(outcome)
         yield outcome

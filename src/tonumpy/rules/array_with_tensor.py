@@ -68,7 +68,7 @@ import ast
 
 from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.phrases import CONVERT, in_trouble, used_in_torch
+from tonumpy.phrases import CONVERT, argument_at_risk, used_in_torch
 from tonumpy.repair.operations import convert_argument
 from tonumpy.text.candidates import OperationSite
 
@@ -99,9 +99,9 @@ def check(conversion: ImplicitConversion) -> str | None:
         return f"{code}: `{_operands(conversion)}` {outcome}{_for_training(conversion)}"
     what = "converts its index, " if conversion.mixture == "index" else "converts "
     advice = _for_training(conversion) or ("" if repair(conversion, "links") else f"; {CONVERT}")
-    if not conversion.trouble:
+    if not conversion.risks:
         return None
-    told = in_trouble(conversion)
+    told = argument_at_risk(conversion)
     if conversion.mixture == "equality":  # torch does it, and without asking NumPy
         what, told = "compares an array with ", told.replace("NumPy raises TypeError", "torch raises RuntimeError")
     return f"{code} {what}{told}{advice}"

@@ -77,7 +77,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.phrases import CONVERT, in_trouble, used_in_torch
+from tonumpy.phrases import CONVERT, argument_at_risk, used_in_torch
 from tonumpy.related import of_argument
 from tonumpy.repair.operations import convert_arguments
 from tonumpy.sinks.fillings import filling_of, is_filling
@@ -101,12 +101,12 @@ def check(conversion: ImplicitConversion) -> str | None:
         what = "a list of tensors" if conversion.of_items else "a tensor"
         when = " when its object is used" if conversion.later else ""
         return f"`{conversion.function}` is passed {what}, which always raises `{conversion.never}`{when}{cure}"
-    if not conversion.trouble:
+    if not conversion.risks:
         return None
     others = len(conversion.others)
     more = "; 1 more argument raises too" if others == 1 else f"; {others} more arguments raise too" if others else ""
     converts = "converts, when its object is used," if conversion.later else "converts"
-    return f"`{conversion.function}` {converts} {in_trouble(conversion)}{more}{_advice(conversion)}"
+    return f"`{conversion.function}` {converts} {argument_at_risk(conversion)}{more}{_advice(conversion)}"
 
 
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:

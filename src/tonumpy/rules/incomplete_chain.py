@@ -71,7 +71,7 @@ def check(conversion: Conversion | ImplicitConversion) -> str | None:
     wanted = "both" if len(missing) > 1 else "it"
     if isinstance(conversion, ImplicitConversion):
         is_known = conversion.certainty == "tensor" or conversion.confidence != "low"
-        if not links or not conversion.trouble or not is_known:
+        if not links or not conversion.risks or not is_known:
             return None
         return f"`{conversion.function}` converts a tensor without {links}: strict mode requires {wanted}"
     if conversion.is_complete:

@@ -73,25 +73,25 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
     own = OwnSinks(module) if module.sinks else None
 
     def may_be_found(group: Items[Site | ReturnSite], observed: Observations) -> bool:
-        return any(_in_trouble(site, observed, own) for site in group)
+        return any(_at_risk(site, observed, own) for site in group)
 
     observed = observe(module, sites, MAX_STATEMENTS, may_be_found=may_be_found)
     found = []
     for site in sites:
-        in_trouble = _in_trouble(site, observed, own)
-        if in_trouble:
-            first, *others = in_trouble
+        at_risk = _at_risk(site, observed, own)
+        if at_risk:
+            first, *others = at_risk
             used = None if isinstance(site, ReturnSite) else back_in_torch(module, site.call, site.scopes)
             found.append(first._replace(others=tuple(others), back_in_torch=used))
     return found
 
 
-def _in_trouble(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:
+def _at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:
     """What a call converts that is in trouble; where nothing is, what would be without habits."""
     seen = observed.get(id(site.call))
     conversions = [] if seen is None else list(_conversions(site, seen, own))
-    in_trouble = [each for each in conversions if each.never or each.trouble]
-    return in_trouble or [each for each in conversions if each.without_habits().trouble]
+    at_risk = [each for each in conversions if each.never or each.risks]
+    return at_risk or [each for each in conversions if each.without_habits().risks]
 
 
 def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | None) -> Iterator[ImplicitConversion]:

@@ -19,7 +19,7 @@ from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.plain_names import PlainNames
-from tonumpy.sinks.risk_scan import Trouble
+from tonumpy.sinks.risk_scan import RiskScan
 from tonumpy.sinks.shapes import (
     Names,
     consumer_named,
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 
-def find_consumers(source: Source, trouble: Trouble | None = None) -> list[Site]:
-    trouble = trouble or Trouble(source)
-    places = places_spelt(source.text) if trouble.begins else []
+def find_consumers(source: Source, risks: RiskScan | None = None) -> list[Site]:
+    risks = risks or RiskScan(source)
+    places = places_spelt(source.text) if risks.begins else []
     if not places:
         return []
     names = imported(source)
-    rows = {source.position_at(each.offset).row for each in places if each.refuses or trouble.is_near(each.offset)}
+    rows = {source.position_at(each.offset).row for each in places if each.refuses or risks.is_near(each.offset)}
 
     def is_wanted(call: ast.Call) -> bool:
-        is_near = trouble.is_near(source.offset(source.node_start(call)))
+        is_near = risks.is_near(source.offset(source.node_start(call)))
         return (is_near or refuses_every_tensor(call, names)) and may_convert(call, names)
 
     sites = find_calls(source, sorted(rows), is_wanted)

@@ -48,7 +48,7 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
     for site in sites:
         seen = observed.get(id(site.node))
         for conversion in () if seen is None else _conversions(site, seen):
-            if conversion.mixture in ALWAYS_WRONG or conversion.trouble or conversion.without_habits().trouble:
+            if conversion.mixture in ALWAYS_WRONG or conversion.risks or conversion.without_habits().risks:
                 used = back_in_torch(module, site.node, site.scopes)
                 found[id(site.node)] = site.node, conversion._replace(back_in_torch=used)
                 break

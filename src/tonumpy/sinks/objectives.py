@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.sinks.risk_scan import Trouble
+    from tonumpy.sinks.risk_scan import RiskScan
     from tonumpy.sinks.shapes import Names
     from tonumpy.text.candidates import ReturnSite, Scope, Site
     from tonumpy.text.source import Source
 
 
-def find_given(module: Module, trouble: Trouble) -> list[Site | ReturnSite]:
+def find_given(module: Module, risks: RiskScan) -> list[Site | ReturnSite]:
     """What may give a tensor to a function of another library, to SciPy as a result, or to a sink of the settings."""
     source = module.source
-    found: list[Site | ReturnSite] = [*find_consumers(source, trouble), *find_objectives(source, trouble)]
+    found: list[Site | ReturnSite] = [*find_consumers(source, risks), *find_objectives(source, risks)]
     if not module.sinks:
         return found
     known = {id(site.call) for site in found}
     return [*found, *(site for site in OwnSinks(module).sites() if id(site.call) not in known)]
 
 
-def find_objectives(source: Source, trouble: Trouble) -> list[ReturnSite]:
+def find_objectives(source: Source, risks: RiskScan) -> list[ReturnSite]:
     """The `return` statements of such functions."""
-    rows = source.rows_with("optimize") if trouble.begins else []
+    rows = source.rows_with("optimize") if risks.begins else []
     names = imported(source) if rows else {}
     if not any(full.partition(".")[0] == "scipy" for full in names.values()):
         return []

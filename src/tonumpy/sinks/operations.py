@@ -11,7 +11,7 @@ from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.operations_spelt import Spelt, operations_spelt
 from tonumpy.sinks.plain_names import PlainNames
-from tonumpy.sinks.risk_scan import Trouble
+from tonumpy.sinks.risk_scan import RiskScan
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
@@ -38,15 +38,15 @@ class Operands(NamedTuple):
     key: ast.expr | None = None
 
 
-def find_operations(source: Source, trouble: Trouble | None = None) -> list[OperationSite]:
-    trouble = trouble or Trouble(source)
+def find_operations(source: Source, risks: RiskScan | None = None) -> list[OperationSite]:
+    risks = risks or RiskScan(source)
     spelt = operations_spelt(source.text)
     rows: dict[int, bool] = {}  # whether something around it says that the tensor may be in trouble
     for place in spelt.places:
-        is_in_trouble = trouble.is_around(place)
-        if is_in_trouble or trouble.is_torch_around(place):
+        is_at_risk = risks.is_around(place)
+        if is_at_risk or risks.is_torch_around(place):
             row = source.position_at(place).row
-            rows[row] = rows.get(row, False) or is_in_trouble
+            rows[row] = rows.get(row, False) or is_at_risk
     if not rows:
         return []
     scopes: dict[ast.AST, PlainNames] = {}

@@ -35,7 +35,7 @@ _BEGINNINGS = (
 _TORCH = r"\b(?:torch|F|nn)\.(?!no_grad\b|load\b|device\b|manual_seed\b|Generator\b)|Tensor\b"
 
 
-class Trouble:
+class RiskScan:
     def __init__(self, source: Source) -> None:
         self._source = source
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.driver import Observations
-    from tonumpy.sinks.risk_scan import Trouble
+    from tonumpy.sinks.risk_scan import RiskScan
     from tonumpy.text.candidates import OperationSite
     from tonumpy.text.source import Source
 
@@ -32,12 +32,12 @@ _LIBRARIES = ("h5py", "pandas")
 _STORE = re.compile(r"\][ \t]*=(?!=)")
 
 
-def find_stores(source: Source, trouble: Trouble) -> list[OperationSite]:
+def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
     """The assignments that may put a tensor into a table or file, where something may go wrong."""
-    if not any(library in source.text for library in _LIBRARIES) or not trouble.begins:
+    if not any(library in source.text for library in _LIBRARIES) or not risks.begins:
         return []
     places = (match.start() for match in _STORE.finditer(source.text))
-    rows = {source.position_at(place).row for place in places if trouble.is_near(place)}
+    rows = {source.position_at(place).row for place in places if risks.is_near(place)}
     scopes: dict[ast.AST, PlainNames] = {}
     found = []
     for site in candidates.find_operations(source, sorted(rows), (ast.Subscript,), _is_stored):
@@ -74,7 +74,7 @@ def _judged(site: OperationSite, observed: Observations) -> ImplicitConversion |
     function = f"{spelt(site.node)} = ..."
     found = made_of(site, function, site.statement.value, facts, seen, evidence_in(value))
     found = found._replace(keeps_value=facts.is_sole)
-    return found if found.trouble or found.without_habits().trouble else None
+    return found if found.risks or found.without_habits().risks else None
 
 
 def _takes(receiver: Value, key: Value) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
 
-_TROUBLE = re.compile(
+_RISK = re.compile(
     r"Parameter\(|requires_grad\b|\.(?:to|cuda)\(|device=|(?:\b|_)(?:model|net|network|policy|encoder)\(|parameters\(|\.weight\b"
 )
 _WORD = re.compile(r"\w+")
@@ -86,10 +86,10 @@ def may_give_trouble(module: Module, place: Reference) -> bool:
     made_of = {name for line in lines for name in _made_of(line, names)} - names
     lines += _lines_with(made_of, text)
     lines.append(ast.unparse(place.call))
-    if any(map(_TROUBLE.search, lines)):
+    if any(map(_RISK.search, lines)):
         return True
     called = {name for line in lines for name in _CALLED.findall(line)}
-    return any(map(_TROUBLE.search, _bodies(module.source.text, called)))
+    return any(map(_RISK.search, _bodies(module.source.text, called)))
 
 
 def _lines_with(names: set[str], text: str) -> list[str]:

@@ -6,12 +6,12 @@ from tonumpy.inference.index.name_uses import Doing
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.dependencies import Flow
+    from tonumpy.inference.index.def_use import DefUse
 
 _METHODS_OF_DICTS = frozenset("keys items setdefault popitem".split())  # sparse tensors have `values`
 
 
-def has_keys(flow: Flow, name: str) -> bool:
+def has_keys(flow: DefUse, name: str) -> bool:
     """Of a variable that is bound once: only a dict supports something that is done with it, and no code there asks of
     what kind it is."""
     if flow.times_bound.get(name) != 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.dependencies import flow_of_node
+from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import SCOPES, walk
 
@@ -19,7 +19,7 @@ def is_fixed_flag(module: Module, scope: ast.AST, name: str, truth: bool) -> boo
     is only switched on and off holds the last constant assigned.
     """
     assert isinstance(scope, (ast.Module, *SCOPES))
-    flow = module.derived(flow_of_node, scope)
+    flow = module.derived(def_use_of, scope)
     if name not in flow.times_bound:
         is_own = name in flow.local_names and name not in flow.shared_names
         return is_own and (name, True) in flow.switched and (name, False) in flow.switched

@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import is_false, is_name, parameter_names, read_name, requires_grad_given
 from tonumpy.inference.index.class_bodies import members_defined, method_called_on
-from tonumpy.inference.index.dependencies import flow_of_node
+from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import statements_of, walk
 
@@ -49,7 +49,7 @@ def frozen_by(function: FunctionNode) -> dict[str, str | None]:
         return {}
     flag = next(iter(flags), None)
     frozen = [name for name in names if name != flag and _ends_frozen(function.body, name, flag=flag)]
-    times_bound = flow_of_node(function).times_bound if frozen else {}
+    times_bound = def_use_of(function).times_bound if frozen else {}
     return {name: flag for name in frozen if times_bound[name] == 1 and times_bound.get(flag or name) == 1}
 
 

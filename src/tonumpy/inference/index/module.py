@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.index.bindings import Import
     from tonumpy.inference.index.followed import Followed
-    from tonumpy.inference.index.read_set import Reading
+    from tonumpy.inference.index.read_set import ReadSet
     from tonumpy.inference.index.repository import Repositories
     from tonumpy.own_sinks import OwnSink
     from tonumpy.promises import OwnPromise
@@ -59,23 +59,23 @@ class Module:
         disabled_habits: frozenset[str] = frozenset(),
         promises: tuple[OwnPromise, ...] = (),
         sinks: tuple[OwnSink, ...] = (),
-        reading: Reading | None = None,
+        read_set: ReadSet | None = None,
     ) -> None:
-        """`reading` is told what is read of a module that is followed, where that is recorded."""
+        """`read_set` is told what is read of a module that is followed, where that is recorded."""
         self._source = source
-        self.reading = reading
+        self.read_set = read_set
         self.promises = promises  # those that hold where this module is checked
         self.sinks = sinks  # the same
         self.disabled_habits = disabled_habits  # those that are not believed where this module is checked
         self.tells_origins = False  # whether somebody asks for the line behind each fact
         self.filename = source.filename
         self.project = project
-        if reading is not None:
-            source.watch = reading.looks_into
+        if read_set is not None:
+            source.watch = read_set.looks_into
         self.digests: dict[int, str] = {}  # of definitions, by the ids of their nodes (see fingerprints.py)
         self._derived: dict[tuple[object, int], Any] = {}
-        self._worked_out = WorkedOut(reading)  # what may read more of the module than one node
-        self.text = Text(source, reading)
+        self._worked_out = WorkedOut(read_set)  # what may read more of the module than one node
+        self.text = Text(source, read_set)
         self.words = Words(source.text)
         self.names = Names(source, self.text, self._worked_out)
         self.use = Use(source, self.names, self.words, project)
@@ -89,8 +89,8 @@ class Module:
     @property
     def source(self) -> Source:
         """All of it, so that any change counts; of a module that may be one that is followed, ask `text` and `tree`."""
-        if self.reading is not None:
-            self.reading.is_all = True
+        if self.read_set is not None:
+            self.read_set.is_all = True
         return self._source
 
     @cached_property
@@ -129,7 +129,7 @@ class Module:
 
     def derived(self, work: Callable[[_Node], _T], node: _Node) -> _T:
         """What `work` makes of a node of this module's tree and of nothing else: worked out once for all files."""
-        if self.reading is not None and not isinstance(node, ast.expr):
+        if self.read_set is not None and not isinstance(node, ast.expr):
             if isinstance(node, (ast.Module, ast.ClassDef)):
                 return self._worked_out.of((work, id(node)), work, node)
             look_into(node)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.index.read_set import Reading
+    from tonumpy.inference.index.read_set import ReadSet
 
     Place = list[int]  # the number of a definition in a module, and of a method in it
 
@@ -33,38 +33,38 @@ _TRAITS = {
 }
 
 
-def part_read(module: Module, reading: Reading) -> list[Any] | None:
+def fingerprint_of(module: Module, read_set: ReadSet) -> list[Any] | None:
     """What the file at hand has read; None where it counts as all of the module."""
-    if reading.is_all or module.text.is_notebook:
+    if read_set.is_all or module.text.is_notebook:
         return None
     has_tree = "tree" in vars(module) or "_tree" in vars(module.names)
     if has_tree and not module.can_be_parsed:
         return None
-    read = set(map(id, reading.definitions))
+    read = set(map(id, read_set.definitions))
     places = list(_places(module.tree.body, read)) if has_tree else []
     if len(places) != len(read):
         return None
-    questions = sorted(map(list, reading.questions))
+    queries = sorted(map(list, read_set.queries))
     traits = sorted(_traits(module))
-    return [places, questions, traits, has_tree, _digest(module, places, questions, traits, has_tree)]
+    return [places, queries, traits, has_tree, _digest(module, places, queries, traits, has_tree)]
 
 
-def is_same(module: Module, part: Sequence[Any]) -> bool:
+def has_fingerprint(module: Module, part: Sequence[Any]) -> bool:
     """Whether another text of the module gives the same."""
-    places, questions, traits, has_tree, digest = part
+    places, queries, traits, has_tree, digest = part
     if has_tree and not module.can_be_parsed:
         return False
     try:
-        return bool(_digest(module, places, questions, traits, has_tree) == digest)
+        return bool(_digest(module, places, queries, traits, has_tree) == digest)
     except IndexError:  # it has fewer definitions
         return False
 
 
-def _digest(module: Module, places: list[Place], questions: list[list[str]], traits: list[str], has_tree: bool) -> str:
+def _digest(module: Module, places: list[Place], queries: list[list[str]], traits: list[str], has_tree: bool) -> str:
     said = [str(module.text.size), *(f"{each} {_trait(module, each)}" for each in traits)]
     texts = list(_texts(module, places)) if has_tree else []
     rows = _Rows(module.tree.body, places) if has_tree else None
-    for kind, about in questions:
+    for kind, about in queries:
         if kind in ANSWERS:
             said.append(str(module.text.says(kind, about)))
         elif rows is not None:

@@ -14,7 +14,7 @@ from tonumpy.text.uncommented import shows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonumpy.inference.index.read_set import Question, Reading
+    from tonumpy.inference.index.read_set import ReadSet, TextQuery
     from tonumpy.text.source import Source
 
 
@@ -22,13 +22,13 @@ SIZE_UNIT = 500  # characters
 
 
 class Text:
-    """Answers questions, each worked out once; `reading` records them, each time that one is asked."""
+    """Answers questions, each worked out once; `read_set` records them, each time that one is asked."""
 
-    def __init__(self, source: Source, reading: Reading | None) -> None:
+    def __init__(self, source: Source, read_set: ReadSet | None) -> None:
         self._source = source
-        self._reading = reading
-        self._rows: dict[Question, list[int]] = {}
-        self._answers: dict[Question, bool] = {}
+        self._read_set = read_set
+        self._rows: dict[TextQuery, list[int]] = {}
+        self._answers: dict[TextQuery, bool] = {}
         self._written: dict[int, dict[str, list[int]]] = {}  # in a class, by the id of its node
 
     @property
@@ -51,7 +51,7 @@ class Text:
 
     def rows_that_may_write(self, node: ast.ClassDef, name: str) -> list[int]:
         """Those of a class in which an attribute of this name may be written."""
-        if self._reading is not None and id(node) in self._places:  # the text of any other class is read anyway
+        if self._read_set is not None and id(node) in self._places:  # the text of any other class is read anyway
             self._asked("written", f"{self._places[id(node)]} {name}")
         return self._rows_written(node, name)
 
@@ -75,15 +75,15 @@ class Text:
             self._answers[question] = ANSWERS[kind](self._source.text, about)
         return self._answers[question]
 
-    def _asked(self, kind: str, about: str) -> Question:
+    def _asked(self, kind: str, about: str) -> TextQuery:
         question = kind, about
-        if self._reading is not None:
-            self._reading.questions.add(question)
+        if self._read_set is not None:
+            self._read_set.queries.add(question)
         return question
 
     def of(self, node: ast.stmt) -> str:
         """That of a definition, or of another statement."""
-        if self._reading is not None:
+        if self._read_set is not None:
             for each in walk(node):
                 look_into(each)
         return self._source.text_of(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import parameter_names, read_name
-from tonumpy.inference.index.dependencies import flow_of_node
+from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.inference.index.torch_words import MOVES
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import walk
@@ -29,7 +29,7 @@ def moved_by(function: FunctionNode) -> dict[str, ast.Call]:
         for part in parts:
             if isinstance(part, (ast.Expr, ast.Return, ast.Assign)) and part.value is not None:
                 found.update(_moved_in(part.value, names, over))
-    times_bound = flow_of_node(function).times_bound if found else {}
+    times_bound = def_use_of(function).times_bound if found else {}
     return {name: call for name, call in found.items() if times_bound.get(name) == 1}
 
 

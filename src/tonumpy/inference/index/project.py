@@ -12,7 +12,7 @@ from tonumpy.inference.index.followed import Followed
 from tonumpy.inference.index.frameworks import FOREIGN, roots_in
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.module_text import SIZE_UNIT
-from tonumpy.inference.index.read_set import Reading
+from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.inference.index.repository import Repositories
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
@@ -90,7 +90,7 @@ class Project:
         """Drop a module whose text is another now."""
         for path in (filename.removesuffix(".py"), os.path.dirname(filename)):
             self._modules.pop(path, None)
-        self.repositories.renew(filename)
+        self.repositories.invalidate(filename)
 
     def begin_file(self) -> None:
         """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
@@ -114,8 +114,8 @@ class Project:
             try:
                 # The outputs of a notebook may be large.
                 data = self._load(filename, NO_LIMIT if filename.endswith(".ipynb") else MAX_BYTES)
-                reading = Reading() if self.records else None
-                return Module(source_of(data, filename, followed=True), self, reading=reading)
+                read_set = ReadSet() if self.records else None
+                return Module(source_of(data, filename, followed=True), self, read_set=read_set)
             except OSError as error:
                 if error.errno == EFBIG:
                     return None

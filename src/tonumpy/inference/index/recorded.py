@@ -11,9 +11,9 @@ from errno import EFBIG
 
 from tonumpy.inference.index.known_repository import known_repository
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Lookup, as_answer, content_of
-from tonumpy.inference.index.module_fingerprint import part_read
+from tonumpy.inference.index.module_fingerprint import fingerprint_of
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.read_set import Reading
+from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.inference.index.repository import Repositories
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_looked_at
@@ -43,7 +43,7 @@ class RecordedProject(Project):
         self._answers: dict[str, list[object]] = {}  # what was found there when it was last read
         self._contents: dict[str, list[list[object]]] = {}  # of a folder's neighbours, each with what it imports
         self._neighbours: list[Content] = []  # what was read since a folder was last gone through
-        self._readings: dict[str, Reading] = {}  # of what is known at a path
+        self._read_sets: dict[str, ReadSet] = {}  # of what is known at a path
         self._loaded: Content | str | None = None  # what the last file was that was to be read
         self._is_torn = False
 
@@ -76,7 +76,7 @@ class RecordedProject(Project):
                 asked |= self._answers.keys() & {os.path.join(each, _TESTS_SET_UP) for each in self._above[folder]}
         parts = [Lookup("part", (path,), part) for path in asked for part in [self._part_of(path)] if part]
         for path in asked:
-            self._readings[path].forget()
+            self._read_sets[path].forget()
         if is_torn or any(is_cut(self._filename_at(path)) for path in asked):
             return None
         found = [Lookup("module", (path,), self._answers[path]) for path in asked]
@@ -98,14 +98,14 @@ class RecordedProject(Project):
     def _read(self, path: str) -> Module | None:
         self._loaded = None
         module = super()._read(path)
-        self._readings[path] = (module and module.reading) or Reading()
+        self._read_sets[path] = (module and module.read_set) or ReadSet()
         if isinstance(self._loaded, Content):
             answer = as_answer(self._loaded)
         else:
             answer = list[object]([FOLDER if self._loaded is None and module is not None else self._loaded])
         if path in self._asked or path in self.followed.paths:
             self._is_torn |= self._answers.get(path) != answer
-            self._readings[path].is_all = True  # it was dropped meanwhile, and with it what had been read
+            self._read_sets[path].is_all = True  # it was dropped meanwhile, and with it what had been read
         self._answers[path] = answer
         return module
 
@@ -113,7 +113,7 @@ class RecordedProject(Project):
         module = self._modules.get(path)
         # Another module may hold a conftest that has been read anew since.
         is_held = os.path.basename(path) == _TESTS_SET_UP
-        return None if module is None or is_held else part_read(module, self._readings[path])
+        return None if module is None or is_held else fingerprint_of(module, self._read_sets[path])
 
     def _load(self, filename: str, most: int) -> bytes:
         try:

@@ -183,7 +183,7 @@ class Searched:
         self._found: dict[tuple[str, str, str], list[str]] = {}
         self._beside: dict[tuple[str, str, str], bool] = {}
 
-    def renew(self, path: str, text: str | None) -> None:
+    def invalidate(self, path: str, text: str | None) -> None:
         """A file in it has this text now; what is on the disk, if it is None."""
         if not path.endswith(".py") or not path.startswith(os.path.join(self._top, "")):
             return
@@ -263,8 +263,8 @@ class Repositories:
             self._note("unsearched", (top,), [])
         return self._known[top]
 
-    def renew(self, filename: str) -> None:
+    def invalidate(self, filename: str) -> None:
         """A file has another text now."""
         for known in self._known.values():
             if known is not None:
-                known.renew(filename, self._opened.get(filename))
+                known.invalidate(filename, self._opened.get(filename))

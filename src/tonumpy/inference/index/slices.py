@@ -19,7 +19,7 @@ from tonumpy.inference.index.bindings import (
     root_name,
 )
 from tonumpy.inference.index.changes import names_changed
-from tonumpy.inference.index.dependencies import flow_of_node
+from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.inference.index.lowering import Lowered
 from tonumpy.inference.index.torch_words import GRAD_SETTERS, changes_module_in_place
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from tonumpy.inference.index.bindings import FunctionNode
-    from tonumpy.inference.index.dependencies import Flow
+    from tonumpy.inference.index.def_use import DefUse
 
 _NONE: frozenset[str] = frozenset()
 _NO_USE = Lowered()  # of what cannot be run: `global`
@@ -69,7 +69,7 @@ class Slicer:
     """The slices of one body, each worked out once."""
 
     def __init__(self, node: FunctionNode | ast.ClassDef | ast.Module) -> None:
-        self.flow = flow_of_node(node)
+        self.flow = def_use_of(node)
         self._steps = _steps_of(node.body, self.flow)
         self._inner = _read_by_inner(node.body, self.flow)
         self._making_lambdas = {
@@ -105,7 +105,7 @@ class _Search:
 
     def __init__(
         self,
-        flow: Flow,
+        flow: DefUse,
         inner: dict[str, frozenset[str]],
         targets: frozenset[int] = frozenset(),
         asked_there: frozenset[str] = _NONE,
@@ -202,11 +202,11 @@ class _Search:
         return any(kept)
 
 
-def _steps_of(body: Sequence[ast.stmt], flow: Flow) -> tuple[Step, ...]:
+def _steps_of(body: Sequence[ast.stmt], flow: DefUse) -> tuple[Step, ...]:
     return tuple(_step_of(statement, flow) for statement in body)
 
 
-def _step_of(statement: ast.stmt, flow: Flow) -> Step:
+def _step_of(statement: ast.stmt, flow: DefUse) -> Step:
     if isinstance(statement, SCOPES):
         reads = frozenset(flow.sources.get(statement.name, _NONE))
         return Step(id(statement), rebinds=frozenset((statement.name,)), reads=reads)
@@ -302,7 +302,7 @@ def _operands(test: ast.expr) -> Iterator[str]:
         yield from _some(root_name(test))
 
 
-def _read_by_inner(body: list[ast.stmt], flow: Flow) -> dict[str, frozenset[str]]:
+def _read_by_inner(body: list[ast.stmt], flow: DefUse) -> dict[str, frozenset[str]]:
     """The names that inner functions read, by the names under which these are known."""
     found: dict[str, frozenset[str]] = {}
     for statement in statements_of(body):

@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import arguments_of, bound_names, path_of
 from tonumpy.inference.index.torch_words import VIEWING
-from tonumpy.inference.memory.points_to import HeldMemory
+from tonumpy.inference.memory.points_to import PointsToState
 from tonumpy.inference.memory.regions import (
     NOTHING,
     VIEWING_ATTRIBUTES,
@@ -70,7 +70,7 @@ class ExpressionWalk:
         self.functions = functions
         self.owner = owner
         self.depth = depth
-        self.memory = HeldMemory(lambda condition: functions.is_fixed(condition, scope, owner))
+        self.memory = PointsToState(lambda condition: functions.is_fixed(condition, scope, owner))
         self.objects: dict[str, ast.ClassDef] = {}  # the names of objects of classes of the module
         self.is_reached = True
         self.left: list[list[Names]] = []  # what holds where the loops around are left or go on

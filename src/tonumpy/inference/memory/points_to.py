@@ -84,7 +84,7 @@ class _Holders(dict["Hashable", set[Place]]):
         return self.of(memory[:1], memory[:2], (memory[0], _END[memory[1] >= 0]))
 
 
-class HeldMemory:
+class PointsToState:
     """What the places of one function hold, at the statement at hand; it is told in order what is bound and written."""
 
     def __init__(self, is_fixed: Callable[[Condition], bool]) -> None:

@@ -5,7 +5,7 @@ Everything here lives as long as the check of one file, so that what is found do
 
 from __future__ import annotations
 
-from tonumpy.inference.index.dependencies import Flow
+from tonumpy.inference.index.def_use import DefUse
 from tonumpy.inference.index.slices import Slice
 from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.values import NOTHING, Class, Function, Value
@@ -16,7 +16,7 @@ from tonumpy.inference.summaries.class_kinds import ClassKinds
 from tonumpy.inference.summaries.classes import Classes
 from tonumpy.inference.summaries.decorators import Decorators
 from tonumpy.inference.summaries.entry_frames import Entries
-from tonumpy.inference.summaries.fixpoint import Unfinished
+from tonumpy.inference.summaries.fixpoint import FixpointSolver
 from tonumpy.inference.summaries.functions import FunctionSummaries
 from tonumpy.inference.summaries.module_objects import ModuleObjects
 from tonumpy.inference.summaries.module_variables import ModuleNames
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.summaries.entry import Entry
 
-_EMPTY_FLOW = Flow(frozenset(), frozenset(), {}, {})
+_NO_DEF_USE = DefUse(frozenset(), frozenset(), {}, {})
 _NOTHING_ASKED = Slice(frozenset())
 
 
@@ -51,7 +51,7 @@ class Analysis:
         self.active: list[tuple[object, ...]] = []
         self.watched: dict[int, list[Entry]] = {}  # how the functions of these nodes are entered, each time they are
         self.budget = Budget()
-        self.unfinished = Unfinished(self.budget)
+        self.solver = FixpointSolver(self.budget)
         self.functions = FunctionSummaries(self)
         self.parameters = Parameters(self)
         self.decorators = Decorators(self)
@@ -77,7 +77,7 @@ class Analysis:
     def refuel(self, limit: int) -> None:
         """Before each function that holds candidates, so that the cost grows with their number and no faster."""
         self.budget.refuel(limit)
-        self.unfinished.abandon()
+        self.solver.abandon()
 
     def definition_frame(self, function: Function) -> Frame:
         """Where decorators, annotations and defaults of a function are evaluated."""
@@ -87,7 +87,7 @@ class Analysis:
 
     def module_scope(self, module: Module, closure: Frame | None = None) -> Frame:
         """A frame that sees the module's names, and those of the functions around, and has no variables of its own."""
-        return Frame(self, module, _EMPTY_FLOW, None, closure, True, _NOTHING_ASKED, NO_TARGETS)
+        return Frame(self, module, _NO_DEF_USE, None, closure, True, _NOTHING_ASKED, NO_TARGETS)
 
     def class_scope(self, cls: Class) -> Frame:
         """The same for the expressions in the body of a class, which see also what the body binds."""

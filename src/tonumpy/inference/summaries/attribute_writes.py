@@ -109,7 +109,7 @@ class AttributeWrites:
         key = (id(writer), instance)
         runs = self._constructors.get(key, []) if is_constructor else []
         if runs and runs[-1].relevant is None:
-            analysis.unfinished.use(self._constructors, key)
+            analysis.solver.use(self._constructors, key)
             return _left_in(runs[-1], path, is_constructor=True)
         stored = owner.module.derived(stored_parameters, writer).get(name) if is_constructor else None
         if stored is not None:
@@ -123,7 +123,7 @@ class AttributeWrites:
         frame.bind(first, self._analysis.modules.while_constructed(instance, writer))
         if found is not None:
             frame.bind(path, found)
-        with analysis.unfinished.working_out(self._constructors, key):
+        with analysis.solver.solving(self._constructors, key):
             execute(frame, writer.body)
             if stored is None and is_constructor:
                 self._constructors[key] = [*self._constructors.get(key, ()), frame]

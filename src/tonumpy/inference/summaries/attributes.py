@@ -128,18 +128,18 @@ class Attributes:
     def _written(self, instance: Instance, name: str) -> Value:
         key = _key(instance, name)
         try:
-            known = self._analysis.unfinished.known(self._attributes, key)
+            known = self._analysis.solver.known(self._attributes, key)
         except TypeError:
             instance = instance._replace(arguments=None)
             key = _key(instance, name)
-            known = self._analysis.unfinished.known(self._attributes, key)
+            known = self._analysis.solver.known(self._attributes, key)
         if known is not None:
             if isinstance(known, Nothing):  # it is being worked out
                 self._made_from_itself.add(key)
             return known
         self._attributes[key] = NOTHING  # an attribute made from itself adds nothing at first
         value: Value = Unknown(Reason.of_attribute(name))  # where it is nested too deeply
-        with self._analysis.unfinished.working_out(self._attributes, key):
+        with self._analysis.solver.solving(self._attributes, key):
             try:
                 value = self._work_out(instance, name, key)
             finally:
@@ -198,14 +198,14 @@ class Attributes:
                 is_hidden = field.value is not None
         is_made_of_parts = key in self._made_of_parts
         self._made_of_parts.discard(key)
-        if self._made_from_itself and remaking and self._analysis.unfinished.waits_for_another:
+        if self._made_from_itself and remaking and self._analysis.solver.waits_for_another:
             # Those around it are worked out again, and this one with them: to do so here, too, takes twice the time
             # for each attribute that others are made of in turn.
             self._made_of_parts |= self._made_from_itself
         elif is_made_of_parts or (remaking and any(map(_may_be_remade, members_of_union(assigned)))):
             # What the methods find there: `self.mean = self.mean.to(device)`, `self.count += 1`, `self.found += [x]`.
             assigned = self._attributes[key] = join_all(map(_any_number, members_of_union(assigned)))
-            self._analysis.unfinished.renew()
+            self._analysis.solver.invalidate()
             assigned = join_all([assigned, *(self._left_by(instance, *writer, name) for writer in remaking)])
         if not isinstance(assigned, Nothing):
             return self._filled(instance, name, assigned, fillers, changers)
@@ -248,7 +248,7 @@ class Attributes:
         if not writers:
             return assigned
         self._attributes[_key(instance, name)] = assigned  # what the methods find there
-        self._analysis.unfinished.renew()
+        self._analysis.solver.invalidate()
         after = (self._writes.left_by(instance, owner, writer, name, found=assigned) for owner, writer in writers)
         return join_all((assigned, *(unless_it_requires_grad(each) if _is_given(each) else each for each in after)))
 

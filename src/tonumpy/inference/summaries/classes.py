@@ -144,11 +144,11 @@ class Classes:
     def written_by(self, cls: Class, name: str) -> frozenset[str]:
         """The attributes that a call of a method writes, or puts something into, by itself or by calling others."""
         key = (cls, name)
-        known = self._analysis.unfinished.known(self._written_by, key)
+        known = self._analysis.solver.known(self._written_by, key)
         if known is not None:
             return known
         self._written_by[key] = frozenset()  # a method that calls itself writes no more than it does
-        with self._analysis.unfinished.working_out(self._written_by, key):
+        with self._analysis.solver.solving(self._written_by, key):
             found: set[str] = set()
             function = self.method(cls, name)
             if function is not None and not isinstance(function.node, ast.Lambda):

@@ -99,9 +99,9 @@ class Entries:
         return self.surroundings(module, scopes)[0]
 
     def _closure_frame(self, module: Module, scopes: Items[ast.AST], inner: ast.AST) -> Frame:
-        known = self._analysis.unfinished.known(self._closures, id(inner))
+        known = self._analysis.solver.known(self._closures, id(inner))
         if known is None:
-            with self._analysis.unfinished.working_out(self._closures, id(inner)):
+            with self._analysis.solver.solving(self._closures, id(inner)):
                 known = self._closures[id(inner)] = self.frame(module, scopes, NO_TARGETS, names_in(inner))
         return known
 
@@ -109,9 +109,9 @@ class Entries:
         """What the parameters of a function are when it is entered, and what is the state of torch inside it."""
         node = scopes[-1]
         assert isinstance(node, FUNCTIONS)
-        known = self._analysis.unfinished.known(self._entries, id(node))
+        known = self._analysis.solver.known(self._entries, id(node))
         if known is None:
-            with self._analysis.unfinished.working_out(self._entries, id(node)):
+            with self._analysis.solver.solving(self._entries, id(node)):
                 known = self._entries[id(node)] = self._work_out_entry(module, scopes, node)
         return known
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     _Answer = TypeVar("_Answer")
 
 
-class Question(NamedTuple):
+class Query(NamedTuple):
     """One that is being worked out, and what there was when it was begun."""
 
     answers: dict[Any, Any]  # which is to hold its answer
@@ -54,22 +54,22 @@ class Question(NamedTuple):
         return id(self.answers), self.key
 
 
-class Unfinished:
+class FixpointSolver:
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
-        self._questions: list[Question] = []
+        self._queries: list[Query] = []
         self._numbers: dict[tuple[int, Hashable], int] = {}  # where in that list each of them stands
         self._waits_for: float = math.inf  # the number of the outermost question that the innermost has asked for
-        self._early: list[Question] = []  # those whose answers wait for others, as they were given
+        self._early: list[Query] = []  # those whose answers wait for others, as they were given
         self._waiting: dict[tuple[int, Hashable], float] = {}  # what each of them waits for
         self._so_far: dict[tuple[int, Hashable], Value] = {}  # what repeated questions came to the last time
-        self._cut: dict[tuple[int, Hashable], Question] = {}  # those whose answers a limit has cut short
+        self._cut: dict[tuple[int, Hashable], Query] = {}  # those whose answers a limit has cut short
 
-    def working_out(self, answers: dict[Any, Any], key: Hashable) -> Unfinished:
+    def solving(self, answers: dict[Any, Any], key: Hashable) -> FixpointSolver:
         """To be used with `with`, around what puts the answer to a question into `answers`."""
-        question = Question(answers, key, self._waits_for, len(self._early), self._budget.cuts)
-        self._numbers.setdefault(question.name, len(self._questions))
-        self._questions.append(question)
+        query = Query(answers, key, self._waits_for, len(self._early), self._budget.cuts)
+        self._numbers.setdefault(query.name, len(self._queries))
+        self._queries.append(query)
         self._waits_for = math.inf
         return self
 
@@ -77,20 +77,20 @@ class Unfinished:
         """Nothing more: the question has been begun."""
 
     def __exit__(self, *raised: object) -> None:
-        question = self._questions.pop()
-        name, number = question.name, len(self._questions)
+        query = self._queries.pop()
+        name, number = query.name, len(self._queries)
         if self._numbers.get(name) == number:
             del self._numbers[name]
-        if self._budget.cuts != question.cuts:
-            self._cut[name] = question
+        if self._budget.cuts != query.cuts:
+            self._cut[name] = query
             self._so_far.pop(name, None)
         if self._waits_for < number:
-            self._early.append(question)
+            self._early.append(query)
             self._waiting[name] = self._waits_for
         else:
-            self._forget(question.kept)
+            self._forget(query.kept)
             self._waits_for = math.inf
-        self._waits_for = min(self._waits_for, question.waits_for)
+        self._waits_for = min(self._waits_for, query.waits_for)
 
     def known(self, answers: dict[Any, _Answer], key: Hashable) -> _Answer | None:
         """What `answers` holds under `key`, to be used now."""
@@ -111,7 +111,7 @@ class Unfinished:
         elif self._waiting:
             self._waits_for = min(self._waits_for, self._waiting.get(name, math.inf))
 
-    def so_far(self, answers: dict[Any, Any], key: Hashable) -> Value:
+    def current_answer(self, answers: dict[Any, Any], key: Hashable) -> Value:
         """What there is of an answer that is being worked out, which whatever asks for it is made with."""
         self.use(answers, key)
         return self._so_far.get((id(answers), key), NOTHING)
@@ -119,45 +119,45 @@ class Unfinished:
     @property
     def waits_for_another(self) -> bool:
         """Whether the innermost question has asked for one around it, without whose answer none is kept of its own."""
-        return self._waits_for < len(self._questions) - 1
+        return self._waits_for < len(self._queries) - 1
 
-    def renew(self) -> None:
+    def invalidate(self) -> None:
         """There is more of the innermost question's answer now than what others were made with."""
-        self._forget(self._questions[-1].kept)
+        self._forget(self._queries[-1].kept)
 
-    def must_repeat(self, answer: Value) -> bool:
+    def is_unstable(self, answer: Value) -> bool:
         """True until the current query is stable: solve it again, with this answer where it depends on itself.
 
         If it depends on an enclosing query, that one is solved again, and this one with it.
         """
-        number = len(self._questions) - 1
+        number = len(self._queries) - 1
         if self._waits_for > number:
             return False
-        name = self._questions[-1].name
+        name = self._queries[-1].name
         before = self._so_far.get(name, NOTHING)
         after = self._so_far[name] = join(before, _shallow(answer))
         if self._waits_for < number or same(before, after):
             return False
         self._waits_for = math.inf
-        self.renew()
+        self.invalidate()
         return True
 
     def abandon(self) -> None:
         """No question is worked on any more; one may have been left in the middle, nested too deeply."""
-        self._questions.clear()
+        self._queries.clear()
         self._numbers.clear()
         self._so_far.clear()
-        for question in self._cut.values():
-            question.answers.pop(question.key, None)
+        for query in self._cut.values():
+            query.answers.pop(query.key, None)
         self._cut.clear()
         self._waits_for = math.inf
         self._forget(0)
 
     def _forget(self, first: int) -> None:
-        for question in self._early[first:]:
-            question.answers.pop(question.key, None)
-            self._waiting.pop(question.name, None)
-            self._cut.pop(question.name, None)
+        for query in self._early[first:]:
+            query.answers.pop(query.key, None)
+            self._waiting.pop(query.name, None)
+            self._cut.pop(query.name, None)
         del self._early[first:]
 
 

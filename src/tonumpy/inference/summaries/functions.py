@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names, names_in
 from tonumpy.inference.index.changes import NamesInLambdas
-from tonumpy.inference.index.dependencies import flow_of_node
+from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.knowledge.grad_contexts import inside
 from tonumpy.inference.lattice.aliases import as_given, handed_back, unless_it_requires_grad
@@ -86,11 +86,11 @@ class FunctionSummaries:
         except TypeError:  # a literal that cannot be hashed
             return self._declared_return(function, Reason.CALL, grad_mode)
         if known is not None and not self._may_be_asked_about(given):
-            self._analysis.unfinished.use(self._calls, key)
+            self._analysis.solver.use(self._calls, key)
             self._change_closures(function, known[1], arguments)
             return handed_back(known[0], arguments)
         if key in self._analysis.active:
-            return handed_back(self._analysis.unfinished.so_far(self._calls, key), arguments)
+            return handed_back(self._analysis.solver.current_answer(self._calls, key), arguments)
         same_function = sum(1 for active in self._analysis.active if active[0] == key[0])
         if self._analysis.budget.cuts_short():
             return self._not_followed(function, grad_mode, "statements")
@@ -102,10 +102,10 @@ class FunctionSummaries:
         kept = self._analysis.budget.keep_half()
         self._analysis.budget.enter(len(self._analysis.active))
         try:
-            with self._analysis.unfinished.working_out(self._calls, key):
+            with self._analysis.solver.solving(self._calls, key):
                 for _ in range(1 + MAX_REPETITIONS):
                     result, changes = self._run_call(function, receiver, given, grad_mode)
-                    if not self._analysis.unfinished.must_repeat(result):
+                    if not self._analysis.solver.is_unstable(result):
                         break
                 if self._first_changed >= start:  # or others that it calls would have to be called again
                     self._calls[key] = result, changes
@@ -190,7 +190,7 @@ class FunctionSummaries:
         node = function.node
         mode = self._analysis.decorators.decorated_mode(function, grad_mode)
         if isinstance(node, ast.Lambda):
-            flow = function.module.derived(flow_of_node, node)
+            flow = function.module.derived(def_use_of, node)
             around: Frame | None = function.closure
             is_seen = around is not None and (id(node) in around.lambdas_called or id(node) in around.lambdas_guessed)
             targets = around.targets if around is not None and is_seen else NO_TARGETS

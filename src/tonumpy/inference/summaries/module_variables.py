@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import Import, imports_of, words_given
-from tonumpy.inference.index.dependencies import flow_of_module, flow_of_node
+from tonumpy.inference.index.def_use import def_use_of, def_use_of_module
 from tonumpy.inference.index.frameworks import foreign_root
 from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.slices import Slice
@@ -80,7 +80,7 @@ class ModuleNames:
         if key not in self._before:
             self._before[key] = Unknown(Reason.CUT_SHORT)
             cuts = self._analysis.budget.cuts
-            flow = module.derived(flow_of_module, module.tree)
+            flow = module.derived(def_use_of_module, module.tree)
             asked = Slice(flow.sources_of((name,)))
             frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
             execute(frame, [statement for statement in module.tree.body if statement.lineno < row])
@@ -100,7 +100,7 @@ class ModuleNames:
 
     def _module_name(self, module: Module, name: str) -> Value | None:
         key = (module.filename, name)
-        known = self._analysis.unfinished.known(self._globals, key)
+        known = self._analysis.solver.known(self._globals, key)
         if known is not None:
             return known
         if not self._analysis.budget.may_read(module):
@@ -111,10 +111,10 @@ class ModuleNames:
         if bindings is None:
             return self._star_import(module, name)
         self._globals[key] = Unknown(Reason.CUT_SHORT)
-        with self._analysis.unfinished.working_out(self._globals, key):
+        with self._analysis.solver.solving(self._globals, key):
             value = self._bound_globally(module, name, bindings)
             self._globals[key] = value  # what the functions that write it find there
-            self._analysis.unfinished.renew()
+            self._analysis.solver.invalidate()
             self._globals[key] = value = self.with_what_functions_leave(module, name, value)
         return value
 
@@ -144,7 +144,7 @@ class ModuleNames:
         for scopes in module.names.fillers(name):
             function = scopes[-1]
             assert isinstance(function, (*FUNCTIONS, ast.Lambda))
-            if name in module.derived(flow_of_node, function).local_names:
+            if name in module.derived(def_use_of, function).local_names:
                 continue
             left: Value | None = None
             is_followed = not isinstance(function, ast.Lambda) and isinstance(value, (Mapping, Sequence))
@@ -183,19 +183,19 @@ class ModuleNames:
     def _module_frame(self, module: Module, name: str) -> Frame | None:
         """The module's own body, run with what a name is made of; with every name once several were asked for. None
         where there is nothing left to be spent."""
-        unfinished = self._analysis.unfinished
+        solver = self._analysis.solver
         frames = self._module_frames.get(module.filename, [])
         for known in frames:
             if known.is_relevant(name):
-                unfinished.use(self._module_frames, module.filename)
+                solver.use(self._module_frames, module.filename)
                 return known
         if self._analysis.budget.cuts_short():
             return None
-        flow = module.derived(flow_of_module, module.tree)
+        flow = module.derived(def_use_of_module, module.tree)
         asked = Slice(flow.sources_of((name,))) if len(frames) < MAX_MODULE_SLICES else None
         frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
         self._module_frames[module.filename] = [*frames, frame]
-        with unfinished.working_out(self._module_frames, module.filename):
+        with solver.solving(self._module_frames, module.filename):
             execute(frame, module.tree.body)
         return frame
 

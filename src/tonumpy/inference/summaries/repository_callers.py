@@ -7,7 +7,7 @@ import os
 from functools import cached_property
 
 from tonumpy.inference.index.bindings import imports_of
-from tonumpy.inference.index.dependencies import flow_of_node
+from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.inference.index.project import is_of_library, path_of_module
 from tonumpy.inference.index.references import class_around, places_that_name, references_to
 from tonumpy.inference.knowledge import torch_api
@@ -276,7 +276,7 @@ class _Search:
         if not isinstance(node, ast.Name):
             return _SOMETHING
         for scope in reversed(scopes):
-            if isinstance(scope, FUNCTIONS) and node.id in other.derived(flow_of_node, scope).local_names:
+            if isinstance(scope, FUNCTIONS) and node.id in other.derived(def_use_of, scope).local_names:
                 imported = _imports_within(scope).get(node.id)
                 return _SOMETHING if imported is None else self._found(names.import_value(other, imported))
         return self._found(names.global_value(other, node.id))

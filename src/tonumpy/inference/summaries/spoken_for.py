@@ -58,14 +58,14 @@ def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basi
             for name, value in entry.arguments.items()
             if is_enough(value)
         }
-    in_trouble = {
+    at_risk = {
         name: _in_trouble(value)
         for name, value in entry.arguments.items()
         if name not in detached and (most_sent(held_in(value)) or do_learn((value,)))
     }
     kept = {name: each for name, each in entry.arguments.items() if _draws(each) or may_be(each, _CALLED)}
     objects = {name: join(each, Unknown(Reason.PARAMETER)) for name, each in kept.items()}
-    known = {**detached, **in_trouble, **objects}
+    known = {**detached, **at_risk, **objects}
     if basis is not None and entry.grad_mode is False:
         return Entry(known, False, evidence=entry.evidence | basis.about("grad mode"))
     return Entry(known, None) if known else OUT_OF_SIGHT

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonumpy.facts import Fact
-    from tonumpy.inference.index.dependencies import Flow
+    from tonumpy.inference.index.def_use import DefUse
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.slices import Slice
     from tonumpy.inference.lattice.evidence import AllEvidence, Basis
@@ -74,7 +74,7 @@ class Frame:
         self,
         analysis: Analysis,  # stands above, and is asked for what functions, classes and modules give
         module: Module,
-        flow: Flow,
+        flow: DefUse,
         owner: Class | None,
         closure: Frame | None,
         grad_mode: Fact,

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from tonumpy.inference.index.dependencies import Closures
+    from tonumpy.inference.index.def_use import Closures
     from tonumpy.inference.transfer.frame import Frame
 
 # Whether the flow goes on behind the statement.

@@ -50,7 +50,7 @@ class Closures(NamedTuple):
     given_away: dict[int, list[ast.expr]]  # the id of a statement -> the inner functions that somebody else may call
 
 
-class Flow(NamedTuple):
+class DefUse(NamedTuple):
     """How the names of one function (or module) body depend on each other, whatever the order of its statements.
 
     `sources` gives for each name the names that its values are made of; a name stands for its attributes too.
@@ -92,9 +92,9 @@ def reachable(names: Iterable[str], following: dict[str, set[str]]) -> set[str]:
     return reached
 
 
-def flow_of(
+def def_use(
     body: list[ast.stmt], parameters: list[str], *, is_function: bool = True, enters_definitions: bool = True
-) -> Flow:
+) -> DefUse:
     """The dependencies among the names of one body. Linear in its statements."""
     found = _Collected(parameters, is_function=is_function, enters_definitions=enters_definitions)
     for statement in statements_of(body):
@@ -108,7 +108,7 @@ def flow_of(
         for name in containers:
             found.depends(name, found.uses[at].reads)
     found.follow_aliases()
-    return Flow(
+    return DefUse(
         frozenset(found.local - found.outer),
         frozenset(found.outer),
         found.sources,
@@ -329,8 +329,8 @@ def changed_outside(function: FunctionNode | ast.Lambda) -> frozenset[str]:
     """The variables of the functions around a function that it puts something into or changes in place."""
     if isinstance(function, ast.Lambda):
         return frozenset(touched_in(function.body, {})).difference(parameter_names(function.args))
-    # Not by `flow_of_node`, which asks what the functions in this one change for each anew.
-    own = flow_of(function.body, parameter_names(function.args), is_function=False, enters_definitions=False)
+    # Not by `def_use_of`, which asks what the functions in this one change for each anew.
+    own = def_use(function.body, parameter_names(function.args), is_function=False, enters_definitions=False)
     inner = [each for each in statements_of(function.body) if isinstance(each, FUNCTIONS)]
     return mutated_names(function).union(*map(changed_outside, inner)) - own.local_names
 
@@ -354,17 +354,17 @@ def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
             yield node
 
 
-def flow_of_node(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> Flow:
+def def_use_of(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> DefUse:
     if isinstance(node, ast.Lambda):
-        return Flow(frozenset(parameter_names(node.args)), frozenset(), {}, {})
+        return DefUse(frozenset(parameter_names(node.args)), frozenset(), {}, {})
     if isinstance(node, (ast.ClassDef, ast.Module)):
-        return flow_of(node.body, [], is_function=False)
-    return flow_of(node.body, parameter_names(node.args))
+        return def_use(node.body, [], is_function=False)
+    return def_use(node.body, parameter_names(node.args))
 
 
-def flow_of_module(tree: ast.Module) -> Flow:
+def def_use_of_module(tree: ast.Module) -> DefUse:
     """The same for a module of which little is asked: its definitions, most of a text, are not parsed for it."""
-    return flow_of(tree.body, [], is_function=False, enters_definitions=False)
+    return def_use(tree.body, [], is_function=False, enters_definitions=False)
 
 
 def _aliased(value: ast.expr | None) -> set[str]:

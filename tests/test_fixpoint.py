@@ -3,7 +3,7 @@
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import NOTHING, Sequence, Tensor, Value, parts_of
 from tonumpy.inference.summaries.budget import Budget
-from tonumpy.inference.summaries.fixpoint import Unfinished
+from tonumpy.inference.summaries.fixpoint import FixpointSolver
 
 
 def depth_of(value: Value) -> int:
@@ -11,15 +11,15 @@ def depth_of(value: Value) -> int:
 
 
 def test_what_was_made_with_less_is_forgotten() -> None:
-    unfinished = Unfinished(Budget())
+    solver = FixpointSolver(Budget())
     answers: dict[str, Value] = {}
-    with unfinished.working_out(answers, "outer"):
-        with unfinished.working_out(answers, "inner"):
-            answers["inner"] = unfinished.so_far(answers, "outer")
-        with unfinished.working_out(answers, "made of the inner one"):
-            unfinished.use(answers, "inner")
+    with solver.solving(answers, "outer"):
+        with solver.solving(answers, "inner"):
+            answers["inner"] = solver.current_answer(answers, "outer")
+        with solver.solving(answers, "made of the inner one"):
+            solver.use(answers, "inner")
             answers["made of the inner one"] = answers["inner"]
-        with unfinished.working_out(answers, "by itself"):
+        with solver.solving(answers, "by itself"):
             answers["by itself"] = Tensor()
         assert answers["inner"] == NOTHING
         answers["outer"] = Tensor()
@@ -27,58 +27,58 @@ def test_what_was_made_with_less_is_forgotten() -> None:
 
 
 def test_a_question_is_repeated_until_there_is_no_more() -> None:
-    unfinished = Unfinished(Budget())
+    solver = FixpointSolver(Budget())
     answers: dict[str, Value] = {}
     found = []
-    with unfinished.working_out(answers, "sum"):
+    with solver.solving(answers, "sum"):
         while True:
-            before = unfinished.so_far(answers, "sum")
+            before = solver.current_answer(answers, "sum")
             found.append(join(Tensor(requires_grad=False), Tensor() if before == NOTHING else before))
-            if not unfinished.must_repeat(found[-1]):
+            if not solver.is_unstable(found[-1]):
                 break
     assert found == [Tensor(), Tensor()]
 
 
 def test_one_that_nobody_asks_again_is_not_repeated() -> None:
-    unfinished = Unfinished(Budget())
+    solver = FixpointSolver(Budget())
     answers: dict[str, Value] = {}
-    with unfinished.working_out(answers, "once"):
-        assert not unfinished.must_repeat(Tensor())
+    with solver.solving(answers, "once"):
+        assert not solver.is_unstable(Tensor())
 
 
 def test_an_inner_one_is_repeated_with_the_outer_one_only() -> None:
-    unfinished = Unfinished(Budget())
+    solver = FixpointSolver(Budget())
     answers: dict[str, Value] = {}
-    with unfinished.working_out(answers, "outer"):
-        with unfinished.working_out(answers, "inner"):
-            unfinished.use(answers, "outer")
-            unfinished.use(answers, "inner")
-            assert not unfinished.must_repeat(Tensor())
-        assert unfinished.must_repeat(Tensor())
+    with solver.solving(answers, "outer"):
+        with solver.solving(answers, "inner"):
+            solver.use(answers, "outer")
+            solver.use(answers, "inner")
+            assert not solver.is_unstable(Tensor())
+        assert solver.is_unstable(Tensor())
 
 
 def test_what_holds_itself_comes_to_an_end() -> None:
-    unfinished = Unfinished(Budget())
+    solver = FixpointSolver(Budget())
     answers: dict[str, Value] = {}
-    with unfinished.working_out(answers, "tree"):
+    with solver.solving(answers, "tree"):
         repetitions = 0
-        while unfinished.must_repeat(Sequence(None, join(Tensor(), unfinished.so_far(answers, "tree")))):
+        while solver.is_unstable(Sequence(None, join(Tensor(), solver.current_answer(answers, "tree")))):
             repetitions += 1
             assert repetitions < 3
-        assert depth_of(unfinished.so_far(answers, "tree")) == 1
+        assert depth_of(solver.current_answer(answers, "tree")) == 1
 
 
 def test_what_a_limit_has_cut_short_is_forgotten_with_what_was_made_of_it() -> None:
     budget = Budget()
-    unfinished = Unfinished(budget)
+    solver = FixpointSolver(budget)
     answers: dict[str, Value] = {}
-    with unfinished.working_out(answers, "cut"):
+    with solver.solving(answers, "cut"):
         budget.cut()
         answers["cut"] = Tensor()
-    with unfinished.working_out(answers, "whole"):
+    with solver.solving(answers, "whole"):
         answers["whole"] = Tensor()
-    with unfinished.working_out(answers, "made of it"):
-        assert unfinished.known(answers, "cut") == Tensor()
+    with solver.solving(answers, "made of it"):
+        assert solver.known(answers, "cut") == Tensor()
         answers["made of it"] = Tensor()
-    unfinished.abandon()  # before there is anew to be spent
+    solver.abandon()  # before there is anew to be spent
     assert answers == {"whole": Tensor()}
