@@ -16,7 +16,7 @@ from tonumpy.inference.lattice.values import (
     NOTHING,
     Constant,
     Mapping,
-    Plain,
+    NonTensor,
     Sequence,
     Symbol,
     Tensor,
@@ -37,13 +37,13 @@ LIKELY = Tensor(certainty="likely")
         (CPU, CPU, CPU),
         (CPU, GPU, Tensor()),
         (CPU, Tensor(), Tensor()),
-        (DETACHED, LEARNT, Tensor(learns=True)),
-        (Tensor(True, False), Tensor(True, True), Tensor(True, learns=True)),
+        (DETACHED, LEARNT, Tensor(param_taint=True)),
+        (Tensor(True, False), Tensor(True, True), Tensor(True, param_taint=True)),
         (Tensor(dtype="int64"), Tensor(dtype="int64"), Tensor(dtype="int64")),
         (Tensor(dtype="int64"), Tensor(dtype="float32"), Tensor()),
         (Tensor(), LIKELY, LIKELY),
         (CPU, NONE, Union((CPU, NONE))),
-        (CPU, Plain("int"), Union((CPU, Plain("int")))),
+        (CPU, NonTensor("int"), Union((CPU, NonTensor("int")))),
         (Constant(1), Constant(1), Constant(1)),
         (Sequence((CPU,), CPU), Sequence((GPU,), GPU), Sequence((Tensor(),), Tensor())),
         (Sequence((CPU,), CPU), Sequence((CPU, CPU), CPU), Sequence(None, CPU)),
@@ -57,7 +57,7 @@ def test_join(one: Value, other: Value, both: Value) -> None:
 
 
 def test_nothing_is_below_all_and_unknown_above() -> None:
-    for value in (CPU, NONE, Plain("int"), Sequence((CPU,), CPU), Unknown(Reason.PARAMETER)):
+    for value in (CPU, NONE, NonTensor("int"), Sequence((CPU,), CPU), Unknown(Reason.PARAMETER)):
         assert join(NOTHING, value) == join(value, NOTHING) == join(value, value) == value
     joined = join(Unknown(Reason.PARAMETER, True, False), CPU)
     assert isinstance(joined, Union)

@@ -102,7 +102,13 @@ def _lines_behind(
 
 def _facts(conversion: Conversion | ImplicitConversion) -> tuple[object, ...]:
     return (
-        *(conversion.certainty, conversion.on_cpu, conversion.is_sent, conversion.requires_grad, conversion.learns),
+        *(
+            conversion.certainty,
+            conversion.on_cpu,
+            conversion.is_sent,
+            conversion.requires_grad,
+            conversion.param_taint,
+        ),
         conversion.dtype,
     )
 
@@ -111,7 +117,7 @@ def _states(conversion: Conversion | ImplicitConversion) -> dict[str, str]:
     return {
         "kind": conversion.certainty,
         "device": state_of_device(conversion.on_cpu, is_sent=conversion.is_sent),
-        "grad": state_of_grad(conversion.requires_grad, learns=conversion.learns),
+        "grad": state_of_grad(conversion.requires_grad, param_taint=conversion.param_taint),
         "dtype": conversion.dtype or "",
     }
 
@@ -189,7 +195,7 @@ def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ..
     remedy = "`.detach()`, or compute it under `torch.no_grad()`"
     if conversion.requires_grad:
         return Answer("grad", "requires grad", grounds, remedy)
-    if conversion.requires_grad is None and conversion.learns:
+    if conversion.requires_grad is None and conversion.param_taint:
         text = "computed from model parameters: requires grad unless all of them are frozen"
         return Answer("grad", text, grounds, remedy)
     if conversion.requires_grad is None:

@@ -65,7 +65,7 @@ class Conversion(NamedTuple):
     `dtype`, `layout`, `bit` and `is_item` are those of `Tensor` in lattice/values.py, known only where proved.
     `evidence` is what `on_cpu` and `requires_grad` rest on, and `is_sent`: it has been moved to an accelerator, or to a
     device chosen at run time or told from elsewhere, on one path at least.
-    `learns`: it is made of parameters, on one path at least.
+    `param_taint`: it is made of parameters, on one path at least.
     `trained_in` is the line where torch trains on a loss that is made of its array alone.
     `is_brought_back`: the chain's `.cpu()` is called on what has been sent to a device, and copies unless that is the
     CPU; None where nothing says where it is.
@@ -91,7 +91,7 @@ class Conversion(NamedTuple):
     is_sent: bool = False
     evidence: AllEvidence = PROVED
     trained_in: int | None = None
-    learns: bool = False
+    param_taint: bool = False
     is_settled: bool = True
     is_brought_back: Fact = False
 
@@ -101,7 +101,7 @@ class Conversion(NamedTuple):
         if not self.is_settled:
             return "low"
         requires_grad = self.requires_grad is True and self.grad_mode is not False
-        is_made_by_model = self.learns and self.grad_mode is True
+        is_made_by_model = self.param_taint and self.grad_mode is True
         # Where the search was cut off, something might have been found that speaks against it.
         speaks_of_grad = self.may_raise_by_grad and (requires_grad or is_made_by_model)
         speaks_of_grad = speaks_of_grad and not is_cut_off(self.evidence, "grad")
@@ -170,8 +170,8 @@ class ImplicitConversion(NamedTuple):
 
     `function` is the call's function as it is written. `of_items`: the argument is a list whose tensors are not in
     sight one by one. `keeps_value`: the function gives of an array what it gives of a tensor. `is_sent`: it has been
-    moved to an accelerator, or a device chosen at run time, on one path at least; `learns`: it is made of parameters on
-    one path at least. `others` are those of the same call that are in trouble too. The rest is as above.
+    moved to an accelerator, or a device chosen at run time, on one path at least; `param_taint`: it is made of
+    parameters on one path at least. `others` are those of the same call that are at risk too. The rest is as above.
 
     Where what a call shares memory with is written, be that a tensor or, for functions of torch, an array, `argument`
     is the call, and `makes` says what it makes of the one: the other.
@@ -197,7 +197,7 @@ class ImplicitConversion(NamedTuple):
     of_items: bool
     keeps_value: bool
     evidence: AllEvidence = PROVED
-    learns: bool = False
+    param_taint: bool = False
     others: tuple[ImplicitConversion, ...] = ()
     mixture: Mixture | None = None
     makes: Side | None = None
@@ -219,7 +219,7 @@ class ImplicitConversion(NamedTuple):
 
     @property
     def confidence(self) -> Confidence:
-        is_made_by_model = self.learns and self.grad_mode is True and not self.grad_is_proved
+        is_made_by_model = self.param_taint and self.grad_mode is True and not self.grad_is_proved
         if self.certainty != "tensor" and of_cuts(self.evidence) and not self.is_certain_to_raise:
             return "low"  # what made it may give anything
         if not self.never and self.risks == ("learns",) and self._is_doubtful:
@@ -257,7 +257,7 @@ class ImplicitConversion(NamedTuple):
     def risks(self) -> tuple[Risk, ...]:
         """What the code around shows to go wrong; nothing where it shows nothing."""
         found: list[Risk] = []
-        if not self.grad_is_proved and (self.requires_grad or self.learns):
+        if not self.grad_is_proved and (self.requires_grad or self.param_taint):
             found.append("requires grad" if self.requires_grad else "learns")
         if not self.device_is_proved and (self.on_cpu is False or self.is_sent):
             found.append("elsewhere" if self.on_cpu is False else "sent")

@@ -17,20 +17,20 @@ from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
+    DeviceTaint,
     Mapping,
-    Plain,
-    Sent,
+    NonTensor,
     Sequence,
     Symbol,
     Tensor,
     Unknown,
     Value,
-    do_learn,
     evidence_in,
+    have_param_taint,
     join_facts,
+    max_device_taint,
     may_be,
     members,
-    most_sent,
     weaker,
 )
 from tonumpy.inference.lost_gradients import loses_gradient
@@ -115,7 +115,7 @@ def _may_share(module: Module, call: ast.Call) -> bool:
     given = (*seen.arguments.positional, *(value for _, value in seen.arguments.named))
     if any(isinstance(part, Tensor) and part.on_cpu is False for value in given for part in members(value)):
         return False
-    return not given or not all(isinstance(part, (Plain, Constant)) for value in given for part in members(value))
+    return not given or not all(isinstance(part, (NonTensor, Constant)) for value in given for part in members(value))
 
 
 def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> Conversion | None:
@@ -145,8 +145,8 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         tensor.bit,
         tensor.is_item,
         copies_in(chain, candidate.receiver, dict(seen.links)),
-        is_sent=most_sent(members(seen.receiver)) >= Sent.AS_TOLD,
-        learns=do_learn(members(seen.receiver)),
+        is_sent=max_device_taint(members(seen.receiver)) >= DeviceTaint.GIVEN,
+        param_taint=have_param_taint(members(seen.receiver)),
         evidence=evidence,
         is_settled=is_settled,
         is_brought_back=brings_back(chain, dict(seen.links)),
@@ -168,7 +168,7 @@ def _kind_and_facts(module: Module, receiver: Value) -> tuple[Certainty, tuple[F
             if not value.is_no_tensor:
                 facts.append((value.on_cpu, value.requires_grad))
             is_doubtful = True
-        elif not isinstance(value, (Plain, Constant, Sequence, Mapping)):
+        elif not isinstance(value, (NonTensor, Constant, Sequence, Mapping)):
             return None  # something that has a `numpy` of its own
     if not facts:
         return None
@@ -188,26 +188,30 @@ def _as_habits_have_it(
     """The facts, and what they rest on, once habits have been asked about those that are not known."""
     cpu, grad = facts
     evidence = evidence_in(seen.receiver) | seen.evidence
-    sent = most_sent(members(seen.receiver))
+    device_taint = max_device_taint(members(seen.receiver))
     where = Spot(module.filename, candidate.call.lineno, module.disabled_habits)
-    if cpu is None and sent < Sent.BY_CHOICE and cpu_only.runs(candidate.scopes, detaches=_is_detached(candidate)):
+    if (
+        cpu is None
+        and device_taint < DeviceTaint.CHOSEN
+        and cpu_only.runs(candidate.scopes, detaches=_is_detached(candidate))
+    ):
         basis = where.habit("program-on-cpu", "this program or test uses no device but the CPU")
         cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
     if grad is None and cpu_only.has_raised(candidate.scopes):
         basis = where.habit("passed-test", "the test passed, so this did not raise")
         grad, evidence = _learnt(grad, False, "grad", basis, evidence)
-    is_of_model = do_learn(members(seen.receiver))
+    is_of_model = have_param_taint(members(seen.receiver))
     place = candidate.call, candidate.statement, candidate.scopes
     if grad is None and not is_of_model and has_been_made(module, *place):
         basis = where.habit("cell-that-ran", "the cell has run, so this did not raise")
         grad, evidence = _learnt(grad, False, "grad", basis, evidence)
-    if (cpu is None or grad is None) and sent is Sent.NOWHERE and _is_of_data(module):
+    if (cpu is None or grad is None) and device_taint is DeviceTaint.NONE and _is_of_data(module):
         basis = where.habit("data-package", "a package that prepares data has no model or GPU yet")
         if cpu is None and not _is_tensor_of_user(candidate, seen):
             cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
         if grad is None and not is_of_model:
             grad, evidence = _learnt(grad, False, "grad", basis, evidence)
-    if cpu is None and sent is Sent.NOWHERE and _is_given_in_test(module, candidate, seen):
+    if cpu is None and device_taint is DeviceTaint.NONE and _is_given_in_test(module, candidate, seen):
         basis = where.habit("test-parameter", "the test makes its own tensors and names no device")
         cpu, evidence = _learnt(cpu, True, "device", basis, evidence)
     if cpu is None and grad is False and _is_given_labels(candidate, seen):
@@ -244,7 +248,7 @@ def _is_given_labels(candidate: Candidate, seen: Observation) -> bool:
     on the CPU, too. What a chain detaches, `labels.data.numpy()`, is nothing that was given."""
     if not any(map(label_name.is_meant, words_of_chain(candidate.receiver))):
         return False
-    values = [value for value in members(seen.receiver) if not isinstance(value, (Plain, Constant))]
+    values = [value for value in members(seen.receiver) if not isinstance(value, (NonTensor, Constant))]
     return all(
         isinstance(value, Unknown) and value.reason in (Reason.PARAMETER, Reason.ITEM_OF_GIVEN) for value in values
     )
@@ -260,7 +264,7 @@ def _is_tensor_of_user(candidate: Candidate, seen: Observation) -> bool:
         return False
     if named and named[0].lower().endswith("dataset"):
         return False
-    values = [each for each in members(seen.receiver) if not isinstance(each, (Plain, Constant))]
+    values = [each for each in members(seen.receiver) if not isinstance(each, (NonTensor, Constant))]
     return all(isinstance(each, Tensor) and each.certainty == "tensor" for each in values)
 
 
@@ -279,7 +283,7 @@ def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -
     named = {node.id for node in walk(candidate.receiver) if isinstance(node, ast.Name)} - module.names.bindings.keys()
     links = chain_of(candidate.receiver).links
     start = dict(seen.links).get(id(links[0].base), seen.receiver) if links else seen.receiver
-    values = [value for value in members(start) if not isinstance(value, (Plain, Constant))]
+    values = [value for value in members(start) if not isinstance(value, (NonTensor, Constant))]
     return named.issubset(parameter_names(function.args)) and all(
         value.is_given if isinstance(value, Tensor) else isinstance(value, Unknown) and value.reason in GIVEN
         for value in values
@@ -288,7 +292,7 @@ def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -
 
 def _sole_tensor(receiver: Value) -> Tensor | None:
     """The tensor that a receiver is; None where it may be something else of which little is known."""
-    values = [value for value in members(receiver) if not isinstance(value, (Plain, Constant))]
+    values = [value for value in members(receiver) if not isinstance(value, (NonTensor, Constant))]
     return values[0] if len(values) == 1 and isinstance(values[0], Tensor) else None
 
 

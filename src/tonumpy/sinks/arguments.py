@@ -11,17 +11,17 @@ from tonumpy.inference.knowledge.chains import Chain, chain_of
 from tonumpy.inference.knowledge.scipy_optimizers import OPTIMIZERS
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
-    Foreign,
     LibraryObject,
     Mapping,
-    Plain,
+    NonTensor,
+    OtherFramework,
     Sequence,
     Symbol,
     Tensor,
     Unknown,
     Value,
-    do_learn,
     evidence_in,
+    have_param_taint,
     is_number,
     members,
 )
@@ -62,7 +62,7 @@ class Facts(NamedTuple):
     layout: str | None
     bit: str | None
     is_sole: bool  # it is nothing else on any path
-    learns: bool
+    param_taint: bool
 
 
 def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[ImplicitConversion]:
@@ -189,7 +189,7 @@ def made_of(
         of_items=False,
         keeps_value=False,
         evidence=evidence | seen.evidence,
-        learns=facts.learns,
+        param_taint=facts.param_taint,
     )
 
 
@@ -214,7 +214,7 @@ def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
     assert isinstance(call.func, ast.Attribute)
     if isinstance(receiver, Symbol):
         return consumer_of(receiver.name, call.func.attr)
-    if isinstance(receiver, Foreign):  # whose own values are none of torch's, but which converts them
+    if isinstance(receiver, OtherFramework):  # whose own values are none of torch's, but which converts them
         _, _, inside = (path_of(call.func.value) or "").partition(".")
         return consumer_of(f"{receiver.root}.{inside}".rstrip("."), call.func.attr)
     for each in members(receiver):  # `ax = ax or plt.gca()` is whatever it was given, which has this method, too
@@ -227,7 +227,7 @@ def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
 
 def _made_by(value: Value) -> str:
     """The function or class that gave an object, nothing of objects that no table knows."""
-    if isinstance(value, Plain):
+    if isinstance(value, NonTensor):
         return value.what
     name = value.name if isinstance(value, LibraryObject) else ""
     return name if name.partition(".")[0] in CONSUMERS else ""
@@ -284,7 +284,7 @@ def _as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:
     if refusal.error:
         return facts if facts.certainty == "tensor" and facts.is_sole else None
     if "g" not in refusal.sorts:
-        facts = facts._replace(requires_grad=False, learns=False)
+        facts = facts._replace(requires_grad=False, param_taint=False)
     if "d" not in refusal.sorts:
         facts = facts._replace(on_cpu=True, is_sent=False)
     if "b" not in refusal.sorts:
@@ -299,27 +299,29 @@ def facts_of(value: Value) -> Facts | None:
     tensor has been moved: it is the same before that, as in `if use_cuda: x = x.cuda()`. What has been moved or comes
     out of a model reads as a tensor, whatever else is unknown of it.
     """
-    if isinstance(value, Unknown) and (value.sent or value.learns) and not value.is_no_tensor:
+    if isinstance(value, Unknown) and (value.device_taint or value.param_taint) and not value.is_no_tensor:
         value = as_tensor(value)
     tensors = [member for member in members(value) if isinstance(member, Tensor)]
     others = [member for member in members(value) if not isinstance(member, Tensor) and not is_number(member)]
     if len(tensors) != 1:
         return None
     (tensor,) = tensors
-    learns = do_learn(tensors)
+    param_taint = have_param_taint(tensors)
     if not others:
         is_sole = isinstance(value, Tensor)
         return Facts(
             tensor.certainty,
             tensor.on_cpu,
-            bool(tensor.sent),
+            bool(tensor.device_taint),
             tensor.requires_grad,
             tensor.dtype,
             tensor.layout,
             tensor.bit,
             is_sole,
-            learns,
+            param_taint,
         )
-    if (tensor.sent or learns) and all(isinstance(other, Unknown) and not other.is_no_tensor for other in others):
-        return Facts("likely", None, bool(tensor.sent), None, None, None, None, False, learns)
+    if (tensor.device_taint or param_taint) and all(
+        isinstance(other, Unknown) and not other.is_no_tensor for other in others
+    ):
+        return Facts("likely", None, bool(tensor.device_taint), None, None, None, None, False, param_taint)
     return None

@@ -17,8 +17,8 @@ from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.project import is_of_library
 from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.non_tensor_names import NonTensorNames
 from tonumpy.sinks.places import places_spelt
-from tonumpy.sinks.plain_names import PlainNames
 from tonumpy.sinks.risk_scan import RiskScan
 from tonumpy.sinks.shapes import (
     Names,
@@ -54,17 +54,17 @@ def find_consumers(source: Source, risks: RiskScan | None = None) -> list[Site]:
     others = _OtherLibraries(source, names)
     sites = [site for site in sites if not others.have(site)]
     imports = _plain_imports(source.tree) if sites else frozenset[str]()
-    scopes: dict[ast.AST, PlainNames] = {}
+    scopes: dict[ast.AST, NonTensorNames] = {}
     return [site for site in sites if not _is_given_plain_values(site, names, imports, scopes)]
 
 
 def _is_given_plain_values(
-    site: Site, names: Names, imports: frozenset[str], scopes: dict[ast.AST, PlainNames]
+    site: Site, names: Names, imports: frozenset[str], scopes: dict[ast.AST, NonTensorNames]
 ) -> bool:
     """Whether no tensor can get into the arguments; `scopes` keeps what is known of the names of each."""
     scope = site.scopes[-1]
     if scope not in scopes:
-        scopes[scope] = PlainNames(scope, imports)
+        scopes[scope] = NonTensorNames(scope, imports)
     try:
         return all(map(scopes[scope].is_plain, given_away(site.call, names)))
     except RecursionError:  # a chain of hundreds of calls

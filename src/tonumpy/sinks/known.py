@@ -6,13 +6,13 @@ import ast
 
 from tonumpy.inference.lattice.values import (
     Constant,
-    Foreign,
     Function,
     Instance,
     LibraryObject,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
+    OtherFramework,
     Sequence,
     Symbol,
     Tensor,
@@ -124,7 +124,7 @@ def told(value: Value) -> str:
         return f"unknown, {value.reason.value}"
     if isinstance(value, Constant):
         return f"`{value.value!r}`" if len(repr(value.value)) < 30 else "a literal"
-    if isinstance(value, Plain):
+    if isinstance(value, NonTensor):
         return "a NumPy array" if value.dimensions is not None else f"not a tensor ({value.what})"
     if isinstance(value, Sequence):
         return f"a list whose items are {told(value.element)}"
@@ -132,7 +132,7 @@ def told(value: Value) -> str:
         return f"an object of class `{value.cls.node.name}`"
     if isinstance(value, LibraryObject):
         return f"an object of `{value.name}`"
-    if isinstance(value, Foreign):
+    if isinstance(value, OtherFramework):
         return f"a value of {value.root}"
     if isinstance(value, Symbol):
         return f"`{value.name}`"

@@ -11,7 +11,7 @@ import ast
 from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.knowledge.arrays import dimensions_of
-from tonumpy.inference.lattice.values import Constant, Plain, Sequence, Tensor, Unknown, Value, evidence_in, is_text
+from tonumpy.inference.lattice.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, evidence_in, is_text
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
@@ -63,7 +63,7 @@ def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitCon
             continue
         found = made_of(site, spelt(site.node), node, facts, seen, evidence_in(value))
         if kind in ("index", "equality"):  # these two ask for the device alone
-            found = found._replace(requires_grad=False, learns=False, dtype=None, layout=None, bit=None)
+            found = found._replace(requires_grad=False, param_taint=False, dtype=None, layout=None, bit=None)
         elif kind == "division":
             found = found._replace(bit=None)
         yield found._replace(keeps_value=kind in ("index", "put into array"), mixture=kind)
@@ -97,7 +97,7 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
 
 def _is_tensor(value: Value) -> bool:
     """Or what reads as one: a module has made it, or it has been moved."""
-    return isinstance(value, Tensor) or (isinstance(value, Unknown) and (bool(value.sent) or value.learns))
+    return isinstance(value, Tensor) or (isinstance(value, Unknown) and (bool(value.device_taint) or value.param_taint))
 
 
 def _kind(node: ast.expr | ast.AugAssign, *, is_first: bool) -> Mixture:
@@ -124,7 +124,7 @@ def _of_index(node: ast.expr, index: Value) -> Iterator[_Mixed]:
 def _takes_array(dimensions: int, index: Value) -> bool:
     """Whether what is put there is made an array: into a single place of an array goes what `float(tensor)` gives."""
     parts = index.items if isinstance(index, Sequence) and index.items else (index,)
-    if any((isinstance(part, Plain) and part.what == "slice") or _selects(part) for part in parts):
+    if any((isinstance(part, NonTensor) and part.what == "slice") or _selects(part) for part in parts):
         return True
     return dimensions > len(parts)
 

@@ -9,8 +9,8 @@ import ast
 
 from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.sinks.non_tensor_names import NonTensorNames
 from tonumpy.sinks.operations_spelt import Spelt, operations_spelt
-from tonumpy.sinks.plain_names import PlainNames
 from tonumpy.sinks.risk_scan import RiskScan
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
@@ -49,7 +49,7 @@ def find_operations(source: Source, risks: RiskScan | None = None) -> list[Opera
             rows[row] = rows.get(row, False) or is_at_risk
     if not rows:
         return []
-    scopes: dict[ast.AST, PlainNames] = {}
+    scopes: dict[ast.AST, NonTensorNames] = {}
     return [
         site
         for site in candidates.find_operations(source, sorted(rows), _KINDS, _is_of_two)
@@ -90,7 +90,7 @@ def _is_of_two(node: ast.AST) -> bool:
     return not isinstance(node, ast.Compare) or (len(node.ops) == 1 and isinstance(node.ops[0], _COMPARISONS))
 
 
-def _may_mix(site: OperationSite, spelt: Spelt, scopes: dict[ast.AST, PlainNames]) -> bool:
+def _may_mix(site: OperationSite, spelt: Spelt, scopes: dict[ast.AST, NonTensorNames]) -> bool:
     """Whether one side reads as an array, and the other may be a tensor; `scopes` is as in calls.py."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
@@ -103,7 +103,7 @@ def _may_mix(site: OperationSite, spelt: Spelt, scopes: dict[ast.AST, PlainNames
         for one, other in pairs:
             if _reads_as_array(one, spelt) and _may_be_a_tensor(other):
                 if scope not in scopes:
-                    scopes[scope] = PlainNames(scope, spelt.modules, spelt.attributes)
+                    scopes[scope] = NonTensorNames(scope, spelt.modules, spelt.attributes)
                 names = scopes[scope]
                 if (root := root_name(one)) is not None and root == root_name(other):
                     continue  # `mask[mask > 0]`

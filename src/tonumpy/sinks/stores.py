@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import re
 
-from tonumpy.inference.lattice.values import Plain, evidence_in, is_text, members
+from tonumpy.inference.lattice.values import NonTensor, evidence_in, is_text, members
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.arguments import MAX_STATEMENTS, facts_of, made_of, spelt
-from tonumpy.sinks.plain_names import PlainNames
+from tonumpy.sinks.non_tensor_names import NonTensorNames
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
 
@@ -38,7 +38,7 @@ def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
         return []
     places = (match.start() for match in _STORE.finditer(source.text))
     rows = {source.position_at(place).row for place in places if risks.is_near(place)}
-    scopes: dict[ast.AST, PlainNames] = {}
+    scopes: dict[ast.AST, NonTensorNames] = {}
     found = []
     for site in candidates.find_operations(source, sorted(rows), (ast.Subscript,), _is_stored):
         scope, statement = site.scopes[-1], site.statement
@@ -46,7 +46,7 @@ def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
             statement.value, {}
         ):
             if scope not in scopes:
-                scopes[scope] = PlainNames(scope, frozenset())
+                scopes[scope] = NonTensorNames(scope, frozenset())
             if not scopes[scope].is_plain(statement.value):
                 found.append(site)
     return found
@@ -78,7 +78,7 @@ def _judged(site: OperationSite, observed: Observations) -> ImplicitConversion |
 
 
 def _takes(receiver: Value, key: Value) -> bool:
-    roots = {each.what.partition(".")[0] for each in members(receiver) if isinstance(each, Plain)}
+    roots = {each.what.partition(".")[0] for each in members(receiver) if isinstance(each, NonTensor)}
     return "h5py" in roots or ("pandas" in roots and is_text(key))
 
 

@@ -6,7 +6,7 @@ else. None stands for whatever is not surely an array.
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.values import Arguments, Constant, Plain, Sequence, Tensor, Value
+from tonumpy.inference.lattice.values import Arguments, Constant, NonTensor, Sequence, Tensor, Value
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _FLAT_METHODS = frozenset(("flatten", "ravel", "repeat"))
 
 
 def dimensions_of(value: Value | None) -> int | None:
-    return value.dimensions if isinstance(value, Plain) else None
+    return value.dimensions if isinstance(value, NonTensor) else None
 
 
 def made_by_numpy(name: str, arguments: Arguments) -> int | None:
@@ -87,8 +87,8 @@ def of_item(dimensions: int, index: Value, *, is_slice: bool) -> int | None:
     if is_slice:
         return max(dimensions, 1)
     parts = index.items if isinstance(index, Sequence) and index.items else (index,)
-    if any(isinstance(part, Plain) and part.what == "slice" for part in parts):
-        kept = sum(isinstance(part, Plain) and part.what == "slice" for part in parts)
+    if any(isinstance(part, NonTensor) and part.what == "slice" for part in parts):
+        kept = sum(isinstance(part, NonTensor) and part.what == "slice" for part in parts)
         return max(kept, dimensions - len(parts) + kept)
     if any((dimensions_of(part) or 0) > 0 for part in parts):
         return 1
@@ -107,7 +107,7 @@ def of_arithmetic(operands: Iterable[Value]) -> int | None:
         held = dimensions_of(operand)
         if held is not None:
             found.append(held)
-        elif not isinstance(operand, (Plain, Constant)):
+        elif not isinstance(operand, (NonTensor, Constant)):
             return None
     return max(found) or None if found else None
 

@@ -15,25 +15,25 @@ from tonumpy.inference.lattice.values import (
     NOTHING,
     Constant,
     Device,
-    Foreign,
+    DeviceTaint,
     Instance,
     LibraryObject,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
-    Sent,
+    OtherFramework,
     Sequence,
     Symbol,
     Tensor,
     Union,
     Unknown,
     Value,
-    do_learn,
     evidence_in,
+    have_param_taint,
     held_in,
     is_number,
+    max_device_taint,
     members,
-    most_sent,
     stronger,
     tensor_facts,
 )
@@ -62,7 +62,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     if tensors:
         cpu, grad = result_facts(parts, grad_mode)
         certainty = reduce(stronger, (tensor.certainty for tensor in tensors))
-        sent = Sent.NOWHERE if cpu is True else most_sent(tensors)
+        device_taint = DeviceTaint.NONE if cpu is True else max_device_taint(tensors)
         dtype = promoted(parts)
         return Tensor(
             cpu,
@@ -70,25 +70,26 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
             dtype,
             certainty,
             is_number=are_numbers(parts),
-            sent=sent,
+            device_taint=device_taint,
             is_given=are_given(parts),
             evidence=rests_on(parts, cpu, grad, grad_mode, dtype),
-            learns=grad is not False and do_learn(parts),
+            param_taint=grad is not False and have_param_taint(parts),
         )
-    foreign = next((part for part in parts if isinstance(part, Foreign)), None)
+    foreign = next((part for part in parts if isinstance(part, OtherFramework)), None)
     if foreign is not None:
         return foreign
     if all(map(is_number, parts)):
-        return Plain("number")
-    if all(isinstance(part, (Plain, Constant, Symbol, Sequence, Mapping, Device)) for part in parts):
-        return Plain("number or array", of_arithmetic(parts))
+        return NonTensor("number")
+    if all(isinstance(part, (NonTensor, Constant, Symbol, Sequence, Mapping, Device)) for part in parts):
+        return NonTensor("number or array", of_arithmetic(parts))
     cpu, grad = result_facts(parts, grad_mode)
     unknown = [part for part in parts if isinstance(part, Unknown)]
     is_no_tensor = bool(unknown) and all(part.is_no_tensor for part in unknown)
     reason = unknown[0].reason if unknown else Reason.OPERATION
-    sent = Sent.NOWHERE if cpu is True else most_sent(unknown)
-    learns = grad is not False and do_learn(parts)
-    return Unknown(reason, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode, None), sent, learns)
+    device_taint = DeviceTaint.NONE if cpu is True else max_device_taint(unknown)
+    param_taint = grad is not False and have_param_taint(parts)
+    evidence = rests_on(parts, cpu, grad, grad_mode, None)
+    return Unknown(reason, cpu, grad, is_no_tensor, evidence, device_taint, param_taint)
 
 
 # See `result_facts`, which is asked about too many values to say where.
@@ -132,7 +133,7 @@ def promoted(operands: Iterable[Value]) -> str | None:
             dtypes.add(each.dtype)
         elif isinstance(each, Constant):
             dtypes.add("complex" if isinstance(each.value, complex) else "integral")
-        elif isinstance(each, Plain):
+        elif isinstance(each, NonTensor):
             dtypes.add("integral" if is_number(each) or each.what in _NO_OPERANDS else None)
         elif isinstance(each, Unknown):
             dtypes.add("integral" if each.is_no_tensor else None)
@@ -169,7 +170,7 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
                 speaks_for_all = True
                 is_data |= value.requires_grad is False and not is_integral(value.dtype)
             speaks_for_all |= is_sure and _was_brought_to_cpu(value)
-            if isinstance(value, (Plain, Constant, Symbol, Device, Foreign, Nothing)):
+            if isinstance(value, (NonTensor, Constant, Symbol, Device, OtherFramework, Nothing)):
                 continue
             if isinstance(value, Instance):
                 cpu, grad = value.on_cpu, value.requires_grad
@@ -217,7 +218,7 @@ def are_given(operands: Items[Value]) -> bool:
             elif isinstance(value, Unknown):
                 is_given = value.reason in GIVEN or value.requires_grad is False
             else:
-                is_given = isinstance(value, (Plain, Constant, Symbol, Device))
+                is_given = isinstance(value, (NonTensor, Constant, Symbol, Device))
             if not is_given:
                 return False
     return True

@@ -23,7 +23,7 @@ from tonumpy.inference.lattice.values import (
     parts_of,
     resting_on,
 )
-from tonumpy.inference.lattice.widening import bounded, holds_containers, without_parts
+from tonumpy.inference.lattice.widening import holds_containers, widened, without_parts
 
 
 def unless_it_requires_grad(
@@ -44,7 +44,7 @@ def unless_it_requires_grad(
 
 def with_origin(value: Value, name: str) -> Value:
     """The value with its name on every tensor in it that has been held by no name yet; kept small (see widening.py)."""
-    return _with_origin(bounded(value), name)
+    return _with_origin(widened(value), name)
 
 
 def _with_origin(value: Value, name: str) -> Value:

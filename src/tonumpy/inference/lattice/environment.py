@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.values import NOTHING, Value, same
-from tonumpy.inference.lattice.widening import bounded
+from tonumpy.inference.lattice.widening import widened
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Environment:
         return [(name, value) for name, value in found.items() if value is not NOTHING]
 
     def set(self, name: str, value: Value) -> None:
-        self.values[name] = bounded(value)
+        self.values[name] = widened(value)
 
     def forget_paths(self, root: str) -> None:
         """Nothing is known any more of the attributes of a name that has been bound anew."""
@@ -113,7 +113,7 @@ class Environment:
             if "." in name and before is None and any(name not in branch for branch in branches):
                 merged = NOTHING
             if merged is not None:
-                self.values[name] = bounded(merged)
+                self.values[name] = widened(merged)
 
     def widen(self, name: str, value: Value) -> bool:
         """Join a value that comes round a loop into this layer; whether that changed anything."""

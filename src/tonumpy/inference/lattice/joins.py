@@ -11,19 +11,19 @@ from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
     Device,
+    DeviceTaint,
     Instance,
     LibraryObject,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
-    Sent,
     Sequence,
     Tensor,
     Union,
     Unknown,
     Value,
-    do_learn,
     evidence_in,
+    have_param_taint,
     held_in,
     is_number,
     join_fact,
@@ -44,7 +44,7 @@ MAX_MEMBERS = 6
 # What they give is a function, or a class, that is made of their arguments.
 KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
 
-_PLAIN = (Plain, Constant)
+_PLAIN = (NonTensor, Constant)
 _TOO_MANY = cut_off("kinds", f"it has more than {MAX_MEMBERS} possible types", "", 0)
 
 
@@ -99,11 +99,11 @@ def _merge_tensors(first: Tensor, second: Tensor) -> Tensor:
         first.layout if first.layout == second.layout else None,
         first.bit if first.bit == second.bit else None,
         first.is_item and second.is_item,
-        max(first.sent, second.sent),
+        max(first.device_taint, second.device_taint),
         all(each.is_given or (each.on_cpu is True and each.requires_grad is False) for each in (first, second)),
         first.origins | second.origins,
         first.evidence | second.evidence,
-        do_learn((first, second)),
+        have_param_taint((first, second)),
     )
 
 
@@ -114,16 +114,16 @@ def _merge_unknown(first: Unknown, second: Unknown) -> Unknown:
         join_fact(first.requires_grad, second.requires_grad),
         first.is_no_tensor and second.is_no_tensor,
         first.evidence | second.evidence,
-        max(first.sent, second.sent),
-        do_learn((first, second)),
+        max(first.device_taint, second.device_taint),
+        have_param_taint((first, second)),
     )
 
 
 def _merge_devices(first: Device, second: Device) -> Device:
     is_choice = {first.is_cpu, second.is_cpu} == {True, False}
-    sent = Sent.BY_CHOICE if is_choice else max(first.sent, second.sent)
+    device_taint = DeviceTaint.CHOSEN if is_choice else max(first.device_taint, second.device_taint)
     kind = first.type if first.type == second.type else None
-    return Device(join_fact(first.is_cpu, second.is_cpu), kind, sent)
+    return Device(join_fact(first.is_cpu, second.is_cpu), kind, device_taint)
 
 
 def _merge_sequences(first: Sequence, second: Sequence) -> Sequence | None:
@@ -162,7 +162,7 @@ def _merge_instances(first: Instance, second: Instance) -> Instance | None:
         first.dtype if first.dtype == second.dtype else None,
         evidence=first.evidence | second.evidence,
         is_moved=first.is_moved or second.is_moved,
-        sent=_sent_on_one_path(first, second),
+        device_taint=_sent_on_one_path(first, second),
         received=joined_received(first.received, second.received),
     )
 
@@ -178,9 +178,9 @@ def joined_received(
     return tuple(sorted({**found, **other}.items()))
 
 
-def _sent_on_one_path(first: LibraryObject | Instance, second: LibraryObject | Instance) -> Sent:
+def _sent_on_one_path(first: LibraryObject | Instance, second: LibraryObject | Instance) -> DeviceTaint:
     """What `if cuda: net.cuda()` leaves."""
-    return max(first.sent, second.sent)
+    return max(first.device_taint, second.device_taint)
 
 
 def join_arguments(first: Arguments, second: Arguments) -> Arguments:
@@ -229,16 +229,16 @@ def _are_told_apart(first: Sequence, second: Sequence) -> bool:
     )
 
 
-def _wider_plain(first: Plain | Constant, second: Plain | Constant) -> Value | None:
+def _wider_plain(first: NonTensor | Constant, second: NonTensor | Constant) -> Value | None:
     if is_number(first) and is_number(second):
-        return Plain("number")
+        return NonTensor("number")
     if isinstance(first, Constant) and isinstance(second, Constant):
-        return None if type(first.value) is type(second.value) is str else Plain("constant")
-    if not isinstance(first, Plain):
-        return Plain("constant")
-    if first.dimensions is None or not isinstance(second, Plain) or second.dimensions is None:
-        return Plain(first.what)
-    return Plain(first.what, min(first.dimensions, second.dimensions))
+        return None if type(first.value) is type(second.value) is str else NonTensor("constant")
+    if not isinstance(first, NonTensor):
+        return NonTensor("constant")
+    if first.dimensions is None or not isinstance(second, NonTensor) or second.dimensions is None:
+        return NonTensor(first.what)
+    return NonTensor(first.what, min(first.dimensions, second.dimensions))
 
 
 def _join_mappings(first: Mapping, second: Mapping) -> Mapping:
@@ -265,7 +265,7 @@ def item_handed_on(items: Value) -> Value:
         return join_all(item_handed_on(member) for member in items.members if member != NONE)
     if isinstance(items, Sequence):
         return items.element
-    return Plain("key") if isinstance(items, Mapping) else items
+    return NonTensor("key") if isinstance(items, Mapping) else items
 
 
 def sequence_of(items: list[Value] | tuple[Value, ...]) -> Sequence:

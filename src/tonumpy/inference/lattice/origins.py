@@ -34,19 +34,19 @@ def state_of_device(on_cpu: Fact, *, is_sent: bool) -> str:
     return "on the CPU" if on_cpu else "elsewhere"
 
 
-def state_of_grad(requires_grad: Fact, *, learns: bool) -> str:
+def state_of_grad(requires_grad: Fact, *, param_taint: bool) -> str:
     if requires_grad is None:
-        return "learns" if learns else "unknown"
+        return "learns" if param_taint else "unknown"
     return "requires grad" if requires_grad else "none"
 
 
 def _states(value: Tensor | Unknown | LibraryObject | Instance) -> list[tuple[Aspect, str, str]]:
     if isinstance(value, Instance):  # what it is worked out for is kept by what is known of it: only what counts
-        return [("device", "chosen", _TRUE)] if value.on_cpu is None and value.sent else []
-    learns = isinstance(value, LibraryObject) or value.learns  # as what a layer makes
+        return [("device", "chosen", _TRUE)] if value.on_cpu is None and value.device_taint else []
+    param_taint = isinstance(value, LibraryObject) or value.param_taint  # as what a layer makes
     states: tuple[tuple[Aspect, str], ...] = (
-        ("device", state_of_device(value.on_cpu, is_sent=bool(value.sent))),
-        ("grad", state_of_grad(value.requires_grad, learns=learns)),
+        ("device", state_of_device(value.on_cpu, is_sent=bool(value.device_taint))),
+        ("grad", state_of_grad(value.requires_grad, param_taint=param_taint)),
     )
     told = [(about, state, _UNKNOWN if state == "unknown" else _TRUE) for about, state in states]
     if isinstance(value, Unknown):

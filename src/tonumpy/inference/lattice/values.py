@@ -29,12 +29,12 @@ class Nothing(NamedTuple):
 NOTHING = Nothing()
 
 
-class Sent(IntEnum):
+class DeviceTaint(IntEnum):
     """Where a tensor was sent, on one path at least: of two answers the greater one counts."""
 
-    NOWHERE = 0
-    AS_TOLD = 1  # to the device that some object or caller says, be it the CPU
-    BY_CHOICE = 2  # to an accelerator, or to what the code in sight chooses at run time
+    NONE = 0
+    GIVEN = 1  # to the device that some object or caller says, be it the CPU
+    CHOSEN = 2  # to an accelerator, or to what the code in sight chooses at run time
 
 
 class Tensor(NamedTuple):
@@ -51,18 +51,18 @@ class Tensor(NamedTuple):
     layout: str | None = None  # "Sparse", "SparseCsr", "Mkldnn", ... as torch's messages name them; never "Strided"
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
     is_item: bool = False  # of another tensor, by iteration or by an index
-    sent: Sent = Sent.NOWHERE
+    device_taint: DeviceTaint = DeviceTaint.NONE
     is_given: bool = False  # made of nothing but data and annotated parameters and attributes, and sent nowhere since
     origins: frozenset[str] = frozenset()  # the names under which tensors were first held that this may be, or view
     evidence: AllEvidence = PROVED  # what its facts rest on
-    learns: bool = False  # made of parameters on one path at least, while grad mode may have been on
+    param_taint: bool = False  # made of parameters on one path at least, while grad mode may have been on
 
 
 class Unknown(NamedTuple):
     """Nothing is known of the kind; what is known of the device and grad of tensors in it, and why it is unknown.
 
-    `is_no_tensor`: a test has shown that it is no tensor itself, though it may hold some. `sent` and `learns` are those
-    of the tensors in it.
+    `is_no_tensor`: a test has shown that it is no tensor itself, though it may hold some. `device_taint` and
+    `param_taint` are those of the tensors in it.
     """
 
     reason: Reason
@@ -70,11 +70,11 @@ class Unknown(NamedTuple):
     requires_grad: Fact = None
     is_no_tensor: bool = False
     evidence: AllEvidence = PROVED
-    sent: Sent = Sent.NOWHERE
-    learns: bool = False
+    device_taint: DeviceTaint = DeviceTaint.NONE
+    param_taint: bool = False
 
 
-class Plain(NamedTuple):
+class NonTensor(NamedTuple):
     """Surely not a torch tensor, nor does anything torch come out of it: an array, a number, a string, a shape.
 
     `dimensions`: how many it has at least, where it is surely an array of NumPy.
@@ -90,7 +90,7 @@ class Constant(NamedTuple):
     value: Any
 
 
-class Foreign(NamedTuple):
+class OtherFramework(NamedTuple):
     """A value of another framework (or of a class that mimics one): whatever is done with it stays foreign."""
 
     root: str
@@ -101,7 +101,7 @@ class Device(NamedTuple):
 
     is_cpu: Fact
     type: str | None = None
-    sent: Sent = Sent.NOWHERE  # what is sent there
+    device_taint: DeviceTaint = DeviceTaint.NONE  # what is sent there
 
 
 class Symbol(NamedTuple):
@@ -173,7 +173,7 @@ class Instance(NamedTuple):
     real: Instance | None = None
     evidence: AllEvidence = PROVED
     is_moved: bool = False
-    sent: Sent = Sent.NOWHERE  # a module, on one path at least
+    device_taint: DeviceTaint = DeviceTaint.NONE  # a module, on one path at least
     received: tuple[tuple[str, Value], ...] = ()
 
 
@@ -186,7 +186,7 @@ class LibraryObject(NamedTuple):
     arguments: Arguments | None = None
     dtype: str | None = None
     evidence: AllEvidence = PROVED
-    sent: Sent = Sent.NOWHERE
+    device_taint: DeviceTaint = DeviceTaint.NONE
 
 
 class Method(NamedTuple):
@@ -267,9 +267,9 @@ Value = (
     Nothing
     | Tensor
     | Unknown
-    | Plain
+    | NonTensor
     | Constant
-    | Foreign
+    | OtherFramework
     | Device
     | Symbol
     | Sequence
@@ -293,14 +293,14 @@ def is_number(value: Value) -> bool:
     """Surely a Python number: what a sum starts with."""
     if isinstance(value, Constant):
         return isinstance(value.value, (int, float))
-    return isinstance(value, Plain) and value.what in _NUMBERS
+    return isinstance(value, NonTensor) and value.what in _NUMBERS
 
 
 def is_text(value: Value) -> bool:
     """Surely a string: no index of an array or tensor."""
     if isinstance(value, Constant):
         return isinstance(value.value, str)
-    return isinstance(value, Plain) and value.what == "str"
+    return isinstance(value, NonTensor) and value.what == "str"
 
 
 # A module of whatever class that somebody has moved, so that it has parameters: nobody knows whether they are frozen.
@@ -347,19 +347,21 @@ def definition(
     return Function(node, module, owner, closure)
 
 
-def most_sent(values: Iterable[Value]) -> Sent:
+def max_device_taint(values: Iterable[Value]) -> DeviceTaint:
     """Of the tensors among some values."""
-    return max((value.sent for value in values if isinstance(value, (Tensor, Unknown))), default=Sent.NOWHERE)
+    return max(
+        (value.device_taint for value in values if isinstance(value, (Tensor, Unknown))), default=DeviceTaint.NONE
+    )
 
 
-def do_learn(values: Iterable[Value]) -> bool:
+def have_param_taint(values: Iterable[Value]) -> bool:
     """Whether one of the tensors in some values requires grad, or is made of parameters on one path at least."""
-    return any(map(_learns, tensors_in(values)))
+    return any(map(_has_param_taint, tensors_in(values)))
 
 
 def may_raise(values: Iterable[Value]) -> bool:
     """Whether a tensor in some values requires grad or is on an accelerator, as something in sight has it."""
-    return any(each.on_cpu is False or each.sent or _learns(each) for each in tensors_in(values))
+    return any(each.on_cpu is False or each.device_taint or _has_param_taint(each) for each in tensors_in(values))
 
 
 def tensors_in(values: Iterable[Value]) -> Iterator[Tensor | Unknown]:
@@ -367,8 +369,8 @@ def tensors_in(values: Iterable[Value]) -> Iterator[Tensor | Unknown]:
     return (each for each in held_in(*values) if isinstance(each, (Tensor, Unknown)))
 
 
-def _learns(value: Tensor | Unknown) -> bool:
-    return bool(value.requires_grad or (value.learns and value.requires_grad is None))
+def _has_param_taint(value: Tensor | Unknown) -> bool:
+    return bool(value.requires_grad or (value.param_taint and value.requires_grad is None))
 
 
 def members(value: Value) -> tuple[Value, ...]:
@@ -454,7 +456,7 @@ def believed(value: _Fresh, basis: Basis | None, *, on_cpu: Fact = None, require
 
 
 def joined_facts(values: Iterable[Value]) -> tuple[Fact, Fact]:
-    others = (Nothing, Plain, Constant, Foreign, Device, Symbol)
+    others = (Nothing, NonTensor, Constant, OtherFramework, Device, Symbol)
     return join_facts([(True, False), *(tensor_facts(value) for value in values if not isinstance(value, others))])
 
 
@@ -482,23 +484,25 @@ def with_facts_of(value: Value, known: Tensor | Unknown | LibraryObject | Instan
     """The value, if the tensors in it are those of another of which only that is known, and what that rests on."""
     value = with_facts(value, *tensor_facts(known))
     if isinstance(known, (Tensor, Unknown)):
-        value = with_evidence(value, known.sent, known.learns)
+        value = with_evidence(value, known.device_taint, known.param_taint)
     return resting_on(value, known.evidence)
 
 
-def with_evidence(value: Value, sent: Sent, learns: bool) -> Value:
+def with_evidence(value: Value, device_taint: DeviceTaint, param_taint: bool) -> Value:
     """The value, with what speaks for trouble with the tensors in it."""
-    if not sent and not learns:
+    if not device_taint and not param_taint:
         return value
     if isinstance(value, (Tensor, Unknown)):
-        return value._replace(sent=max(value.sent, sent), learns=value.learns or learns)
-    return mapped(value, lambda part: with_evidence(part, sent, learns))
+        return value._replace(
+            device_taint=max(value.device_taint, device_taint), param_taint=value.param_taint or param_taint
+        )
+    return mapped(value, lambda part: with_evidence(part, device_taint, param_taint))
 
 
 def unsent(value: Value) -> Value:
     """The value, if nothing has sent the tensors in it anywhere."""
     if isinstance(value, (Tensor, Unknown)):
-        return value._replace(sent=Sent.NOWHERE)
+        return value._replace(device_taint=DeviceTaint.NONE)
     return mapped(value, unsent)
 
 

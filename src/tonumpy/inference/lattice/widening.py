@@ -33,7 +33,7 @@ _TOO_LARGE = cut_off("size", "its container is too large", "", 0)
 _HOLDERS = frozenset((Sequence, Mapping, Union, LibraryObject, Instance))
 
 
-def bounded(value: Value) -> Value:
+def widened(value: Value) -> Value:
     """A large table of different things stays as it is; only what is held repeatedly counts."""
     if type(value) not in _HOLDERS or not _is_too_large(value):
         return value

@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.chains import Role
-from tonumpy.inference.lattice.values import Sent, Symbol, Tensor, members, most_sent, tensor_facts
+from tonumpy.inference.lattice.values import DeviceTaint, Symbol, Tensor, max_device_taint, members, tensor_facts
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def brings_back(chain: Chain, values: dict[int, Value]) -> Fact:
     None where nothing in sight says where it is.
     """
     bases = [values.get(id(link.base)) for link in chain.links if link.role is Role.CPU]
-    if any(base is not None and most_sent(members(base)) > Sent.NOWHERE for base in bases):
+    if any(base is not None and max_device_taint(members(base)) > DeviceTaint.NONE for base in bases):
         return True
     return False if all(base is not None and tensor_facts(base)[0] is True for base in bases) else None
 

@@ -19,12 +19,12 @@ from tonumpy.inference.lattice.values import (
     BoundMethod,
     Class,
     Constant,
-    Foreign,
     Function,
     Instance,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
+    OtherFramework,
     Sequence,
     Tensor,
     Union,
@@ -40,8 +40,8 @@ from tonumpy.inference.summaries.classes import written_by_functions_in
 from tonumpy.inference.summaries.data_classes import default_of_field, fields_taken
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.habit_heuristics import learnt_from_name
-from tonumpy.inference.transfer.members import attribute_of, settle
+from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
+from tonumpy.inference.transfer.members import attribute_of, resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Attributes:
     def class_attribute(self, cls: Class, name: str) -> Value:
         root = self._analysis.kinds.is_foreign(cls)
         if root is not None:
-            return Foreign(root)
+            return OtherFramework(root)
         function = self._analysis.classes.method(cls, name)
         if function is not None:
             if "classmethod" in decorator_names(function.node):
@@ -96,16 +96,16 @@ class Attributes:
             return Unknown(Reason.NAME)  # which may well have something to learn
         root = self._analysis.kinds.is_foreign(cls)
         if root is not None:
-            return Foreign(root)
+            return OtherFramework(root)
         if settings_object.is_id_of_token(name):
-            return Plain("int")
+            return NonTensor("int")
         function = self._analysis.classes.method(cls, name)
         if function is not None:
             instance = instance.real or instance  # `super()` finds the method, which works on the object itself
             decorators = decorator_names(function.node)
             if any(name.endswith("property") for name in decorators):  # `cached_property`, `lazy_property`
                 made = self._analysis.functions.call_function(function, instance, Arguments(()), None)
-                return settle(self._analysis.class_scope(cls), made)
+                return resolve(self._analysis.class_scope(cls), made)
             if "staticmethod" in decorators:
                 return function
             if "classmethod" in decorators:
@@ -211,7 +211,7 @@ class Attributes:
             return self._filled(instance, name, assigned, fillers, changers)
         root = self._analysis.kinds.is_foreign(cls)
         if root:
-            return Foreign(root)
+            return OtherFramework(root)
         frame = self._analysis.module_scope(cls.module)
         if self._analysis.kinds.makes_tensors(cls):
             return attribute_of(frame, Tensor(), name)
@@ -265,11 +265,11 @@ class Attributes:
     def _field(self, instance: Instance, owner: Class, field: ast.AnnAssign | ast.Assign, name: str) -> Value:
         frame = self._analysis.class_scope(owner)
         if isinstance(field, ast.Assign):
-            value = settle(frame, evaluate(frame, field.value))
+            value = resolve(frame, evaluate(frame, field.value))
             if isinstance(value, Function) and not isinstance(field.value, ast.Call):
                 return BoundMethod(value, instance)
             return value
-        declared = learnt_from_name(self._analysis.parameters.annotated(frame, field.annotation), name, frame)
+        declared = apply_name_habits(self._analysis.parameters.annotated(frame, field.annotation), name, frame)
         if instance.arguments is not None:
             place = self._fields_taken(instance.cls).get(name)
             given = None if place is None else instance.arguments.get(place, name)
@@ -337,10 +337,10 @@ def _any_number(value: Value) -> Value:
     """What counts up begins with a literal, and may be any later."""
     if not isinstance(value, Constant) or value.value is None or isinstance(value.value, bool):
         return value
-    return Plain("number" if is_number(value) else "literal")
+    return NonTensor("number" if is_number(value) else "literal")
 
 
 def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
-    facts = (instance.on_cpu, instance.requires_grad, instance.dtype, instance.sent)
+    facts = (instance.on_cpu, instance.requires_grad, instance.dtype, instance.device_taint)
     return (instance.cls, instance.arguments, *facts, instance.written, instance.is_moved, name)

@@ -25,7 +25,7 @@ from tonumpy.inference.lattice.values import (
     Constant,
     Function,
     Instance,
-    Plain,
+    NonTensor,
     Symbol,
     Tensor,
     Value,
@@ -35,9 +35,9 @@ from tonumpy.inference.lattice.values import (
     same,
 )
 from tonumpy.inference.summaries.closed_world import (
-    all_calls_are_in_sight,
+    all_callers_are_known,
     is_called_in_its_module,
-    keeps_calls_in_sight,
+    keeps_callers_known,
 )
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
 from tonumpy.inference.summaries.repository_callers import calls_in_repository
@@ -111,7 +111,7 @@ class Callers:
             self._analysis.budget.cut()
             what = f"callers of `{node.name}` are not followed beyond {most} levels"
             return _left_out(module, node, "depth", what)
-        are_all_in_sight = all_calls_are_in_sight(module, scopes)
+        are_all_in_sight = all_callers_are_known(module, scopes)
         made = constructed_in(scopes)
         if made is not None:
             return self._of_constructor(module, made, function, are_all=are_all_in_sight)
@@ -195,7 +195,7 @@ class Callers:
     def _in_repository(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
         """The join of the calls in all files of the repository; None where one may be out of sight."""
         assert isinstance(function.node, FUNCTIONS)
-        if not all(map(keeps_calls_in_sight, function.node.decorator_list)):
+        if not all(map(keeps_callers_known, function.node.decorator_list)):
             return None
         found = calls_in_repository(self._analysis, module, scopes, function)
         if found is None or len(found.places) > MAX_CALLS_IN_REPOSITORY:
@@ -340,7 +340,7 @@ def _given_by_scipy(function: Function, frame: Frame, passed_to: list[ast.Call])
         seen = frame.observations.get(id(call))
         called = None if seen is None else symbol_called(call, seen.receiver)
         if seen is not None and called is not None and is_optimizer(called) and parameters:
-            return Entry({parameters[0]: Plain("numpy.ndarray")}, seen.grad_mode)
+            return Entry({parameters[0]: NonTensor("numpy.ndarray")}, seen.grad_mode)
     return None
 
 
@@ -413,7 +413,7 @@ def speaking_for_others(module: Module, scopes: Items[ast.AST]) -> Basis | None:
     return callers_in_module.basis(node.name, rows, where)
 
 
-def at_best(module: Module, declared: Entry) -> Entry:
+def optimistic_entry(module: Module, declared: Entry) -> Entry:
     """The most that calls can show of a function that others call as well: all that it is given is detached, and grad
     mode is off where its module speaks of that."""
     arguments: dict[str, Value] = {

@@ -10,7 +10,7 @@ from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Class, Instance, Mapping, Sequence, Symbol, Tensor, Unknown
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import value_of_class
-from tonumpy.inference.transfer.habit_heuristics import learnt_from_name
+from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ClassKinds:
         if known is None:
             self._typed_dicts[cls] = Mapping((), Unknown(Reason.CONTENT))  # it may hold others of its class
             entries = {
-                key: learnt_from_name(self._analysis.parameters.annotated(frame, field.annotation), key, frame)
+                key: apply_name_habits(self._analysis.parameters.annotated(frame, field.annotation), key, frame)
                 for owner in self._analysis.classes.ancestors(cls)[::-1]
                 for frame in (self._analysis.class_scope(owner),)
                 for key, field in self._analysis.classes.members(owner).fields.items()

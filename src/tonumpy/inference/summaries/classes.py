@@ -14,7 +14,7 @@ from tonumpy.inference.index.class_bodies import (
     writes_of,
     written_within,
 )
-from tonumpy.inference.lattice.values import Class, Foreign, Function, Instance, Symbol, Value
+from tonumpy.inference.lattice.values import Class, Function, Instance, OtherFramework, Symbol, Value
 from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -84,7 +84,7 @@ class Classes:
                     own.extend(each for each in more if each not in own)
                 elif isinstance(value, Symbol):
                     names = [value.name]
-                elif isinstance(value, Foreign):
+                elif isinstance(value, OtherFramework):
                     names = [value.root]
                 else:
                     names = [""]  # a base of which nothing is known

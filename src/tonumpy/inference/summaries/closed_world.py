@@ -32,7 +32,7 @@ def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
     if not isinstance(node, FUNCTIONS):
         return False
     return (
-        all_calls_are_in_sight(module, scopes)
+        all_callers_are_known(module, scopes)
         or is_called_in_its_module(module, node)
         or dispatcher_of(scopes) is not None
     )
@@ -41,18 +41,18 @@ def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
 def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
     """Whether nothing but the bodies of modules call a function, as `main()` under a main guard: these cost little."""
     node = scopes[-1]
-    if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or not all_calls_are_in_sight(module, scopes):
+    if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or not all_callers_are_known(module, scopes):
         return False
     return all(isinstance(each.scopes[-1], ast.Module) for each in references_to(module, scopes))
 
 
-def all_calls_are_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
+def all_callers_are_known(module: Module, scopes: Items[ast.AST]) -> bool:
     """Of the innermost scope, which is a function."""
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
     if is_nested(scopes):
         return True
-    if any(not keeps_calls_in_sight(decorator) for decorator in node.decorator_list):
+    if any(not keeps_callers_known(decorator) for decorator in node.decorator_list):
         return False
     owner = class_around(scopes)
     if owner is not None and is_special(node.name):
@@ -92,10 +92,10 @@ def is_called_in_its_module(module: Module, node: FunctionNode) -> bool:
     """Whether a public function or method is called in its module as well as by others."""
     if node.name == "forward" or node.name.startswith("__"):
         return False  # it is called without its name
-    return is_named_again(module, node.name) and all(map(keeps_calls_in_sight, node.decorator_list))
+    return is_named_again(module, node.name) and all(map(keeps_callers_known, node.decorator_list))
 
 
-def keeps_calls_in_sight(decorator: ast.expr) -> bool:
+def keeps_callers_known(decorator: ast.expr) -> bool:
     """Decorators that do not register the function with somebody else who calls it."""
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -8,7 +8,7 @@ from tonumpy.inference.index.bindings import names_in
 from tonumpy.inference.lattice.values import NOTHING, Arguments, Value
 from tonumpy.inference.transfer.calls import call_value
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
@@ -32,6 +32,6 @@ def default_of_field(frame: Frame, node: ast.expr) -> Value:
     if isinstance(node, ast.Call) and last_name(node.func) == "field":
         given = {keyword.arg: keyword.value for keyword in node.keywords}
         if "default_factory" in given:
-            return settle(frame, call_value(frame, evaluate(frame, given["default_factory"]), Arguments(())))
-        return settle(frame, evaluate(frame, given["default"])) if "default" in given else NOTHING
-    return settle(frame, evaluate(frame, node))
+            return resolve(frame, call_value(frame, evaluate(frame, given["default_factory"]), Arguments(())))
+        return resolve(frame, evaluate(frame, given["default"])) if "default" in given else NOTHING
+    return resolve(frame, evaluate(frame, node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.dispatching import is_dispatcher, registered_for, variants_in
-from tonumpy.inference.lattice.values import Function, Instance, Plain, Tensor, Value
+from tonumpy.inference.lattice.values import Function, Instance, NonTensor, Tensor, Value
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS
 
@@ -34,7 +34,7 @@ def _fits(given: Value, promised: Value) -> bool:
     """Whether a value is surely of the class for which a variant is registered."""
     if isinstance(given, Tensor):
         return isinstance(promised, Tensor)
-    if isinstance(given, Plain):
+    if isinstance(given, NonTensor):
         return given == promised and "." in given.what  # the class of a library, such as NumPy's array
     return isinstance(given, Instance) and isinstance(promised, Instance) and given.cls == promised.cls
 

@@ -15,16 +15,16 @@ from tonumpy.inference.lattice.values import (
     Arguments,
     Tensor,
     Unknown,
-    do_learn,
     evidence_in,
+    have_param_taint,
     left_open,
     tensor_facts,
 )
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS
-from tonumpy.inference.summaries.callers import at_best
-from tonumpy.inference.summaries.closed_world import all_calls_are_in_sight, are_all_modules, may_be_asked
-from tonumpy.inference.summaries.entry_bounds import can_be_told, entries_at_worst
+from tonumpy.inference.summaries.callers import optimistic_entry
+from tonumpy.inference.summaries.closed_world import all_callers_are_known, are_all_modules, may_be_asked
+from tonumpy.inference.summaries.entry_bounds import has_pessimistic_entries, pessimistic_entries
 from tonumpy.inference.summaries.repository_callers import Mentions
 from tonumpy.inference.transfer.targets import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -172,8 +172,8 @@ def _observe_group(
     try:
         if analysis.looks_everywhere or not may_be_asked(module, scopes):
             return observed(entry, limit)
-        if may_be_found is not None and can_be_told(module, scopes):
-            worst = entries_at_worst(module, scopes, analysis.entries.alone(module, scopes))
+        if may_be_found is not None and has_pessimistic_entries(module, scopes):
+            worst = pessimistic_entries(module, scopes, analysis.entries.alone(module, scopes))
             if not any(may_be_found(group, observed(each, limit // 2)) for each in worst):
                 return {}
         alone: Observations = {}
@@ -185,8 +185,8 @@ def _observe_group(
             shown = outcome(group, alone)
             if shown.is_settled:
                 return proved(alone)
-            if not all_calls_are_in_sight(module, scopes) and not module.words.may_leave_grad_mode_off:
-                best = outcome(group, observed(at_best(module, declared), limit))
+            if not all_callers_are_known(module, scopes) and not module.words.may_leave_grad_mode_off:
+                best = outcome(group, observed(optimistic_entry(module, declared), limit))
                 if best.conversions == shown.conversions:
                     return proved(alone)
         # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.
@@ -248,7 +248,7 @@ def _with_repository(
     """What was seen of some candidates, in the light of the callers in other files for those that these settle."""
     module, scopes = analysis.module, group[0].scopes
     if class_around(scopes) is None and not _are_told_by_own_callers(seen):
-        best = _at_its_best(analysis.entries.declared(module, scopes))
+        best = _most_optimistic_entry(analysis.entries.declared(module, scopes))
         hoped = _observe_group(module, group, guards, limit, None, analysis, best)
         if not any(_cannot_raise(outcome, each, hoped) > _cannot_raise(outcome, each, seen) for each in group):
             return seen
@@ -260,7 +260,7 @@ def _with_repository(
             continue
         is_settled = _cannot_raise(outcome, candidate, more) and not _cannot_raise(outcome, candidate, seen)
         is_told = key not in seen or _are_told_by_own_callers({key: seen[key]})
-        if is_settled or (is_told and do_learn((more[key].receiver,))):
+        if is_settled or (is_told and have_param_taint((more[key].receiver,))):
             found[key] = more[key]
     return found
 
@@ -279,7 +279,7 @@ def _may_be_settled_elsewhere(
     return any(id(each.call) not in seen or not _cannot_raise(outcome, each, seen) for each in group)
 
 
-def _at_its_best(declared: Entry) -> Entry:
+def _most_optimistic_entry(declared: Entry) -> Entry:
     """The most that all calls in the repository can show: tensors without grad on the CPU, under no_grad."""
     arguments: dict[str, Value] = dict.fromkeys(declared.arguments, Tensor(on_cpu=True, requires_grad=False))
     return declared._replace(arguments=arguments, grad_mode=False)

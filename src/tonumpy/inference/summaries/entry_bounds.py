@@ -8,11 +8,11 @@ from tonumpy.inference.index.bindings import OBJECTS, root_name
 from tonumpy.inference.index.references import references_to
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
+    DeviceTaint,
     Instance,
     LibraryObject,
     Mapping,
-    Plain,
-    Sent,
+    NonTensor,
     Sequence,
     Tensor,
     Union,
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from tonumpy.inference.summaries.entry import Entry
 
 OBJECTS_OF_LIBRARIES = ("matplotlib.", "h5py.", "pandas.")  # what makes arrays of what its methods are given
-_ANYTHING = Unknown(Reason.PARAMETER, sent=Sent.BY_CHOICE, learns=True)
-_TENSOR = Tensor(sent=Sent.BY_CHOICE, learns=True)
+_ANYTHING = Unknown(Reason.PARAMETER, device_taint=DeviceTaint.CHOSEN, param_taint=True)
+_TENSOR = Tensor(device_taint=DeviceTaint.CHOSEN, param_taint=True)
 # What is called may be a method of a model, or of what holds one.
-_MODEL = LibraryObject("torch.nn.Linear", sent=Sent.BY_CHOICE)
+_MODEL = LibraryObject("torch.nn.Linear", device_taint=DeviceTaint.CHOSEN)
 _MODEL_UNKNOWN_TO_NUMPY = _MODEL._replace(dtype="bfloat16")
 _UNKNOWN_TO_NUMPY = _TENSOR._replace(dtype="bfloat16", layout="sparse", bit="conjugate")
 
 
 def is_object_of_library(value: Value) -> bool:
-    return isinstance(value, Plain) and value.what.startswith(OBJECTS_OF_LIBRARIES)
+    return isinstance(value, NonTensor) and value.what.startswith(OBJECTS_OF_LIBRARIES)
 
 
-def can_be_told(module: Module, scopes: Items[ast.AST]) -> bool:
+def has_pessimistic_entries(module: Module, scopes: Items[ast.AST]) -> bool:
     """Whether a pessimistic entry over-approximates all callers in the module. It does not where a class of the module
     has a method of that name: what such a call returns depends on the object."""
     node = scopes[-1]
@@ -57,7 +57,7 @@ def can_be_told(module: Module, scopes: Items[ast.AST]) -> bool:
     return not any(root_name(each) not in OBJECTS and f"def {each.attr}(" in text for each in called)
 
 
-def entries_at_worst(module: Module, scopes: Items[ast.AST], alone: Entry) -> Iterator[Entry]:
+def pessimistic_entries(module: Module, scopes: Items[ast.AST], alone: Entry) -> Iterator[Entry]:
     """How a function may be entered, from what it says itself; one for each sort of trouble that hides another."""
     yield _in_trouble(alone, _ANYTHING, _TENSOR)
     if any(isinstance(value, LibraryObject) for value in alone.arguments.values()):  # `layer: nn.Linear`
@@ -68,7 +68,7 @@ def entries_at_worst(module: Module, scopes: Items[ast.AST], alone: Entry) -> It
     for root in OBJECTS_OF_LIBRARIES if used else ():
         if root.rstrip(".") in module.source.text:
             worst = _in_trouble(alone, _ANYTHING, _TENSOR)
-            yield worst._replace(arguments={**worst.arguments, **dict.fromkeys(used, Plain(f"{root}object"))})
+            yield worst._replace(arguments={**worst.arguments, **dict.fromkeys(used, NonTensor(f"{root}object"))})
     called = _called(node, alone)
     if called:
         worst = _in_trouble(alone, _ANYTHING, _TENSOR)
@@ -82,14 +82,14 @@ def entries_at_worst(module: Module, scopes: Items[ast.AST], alone: Entry) -> It
 def _in_trouble(alone: Entry, anything: Value, tensor: Tensor, kept: tuple[type, ...] = (Instance,)) -> Entry:
     """`kept` are left as they are: at least `self`."""
 
-    def at_worst(value: Value) -> Value:
+    def pessimistic(value: Value) -> Value:
         if isinstance(value, kept) or is_object_of_library(value):
             return value
         if isinstance(value, (Sequence, Mapping, Union)):
-            return mapped(value, at_worst)
+            return mapped(value, pessimistic)
         return tensor if isinstance(value, Tensor) else anything
 
-    return alone._replace(arguments={name: at_worst(value) for name, value in alone.arguments.items()})
+    return alone._replace(arguments={name: pessimistic(value) for name, value in alone.arguments.items()})
 
 
 def _used_as_objects(node: ast.FunctionDef | ast.AsyncFunctionDef, alone: Entry) -> set[str]:

@@ -10,7 +10,7 @@ from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.values import Class, Function, left_open
 from tonumpy.inference.summaries.callers import are_decorated_without_grad, speaking_for_others
-from tonumpy.inference.summaries.closed_world import all_calls_are_in_sight
+from tonumpy.inference.summaries.closed_world import all_callers_are_known
 from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame
@@ -142,7 +142,7 @@ class Entries:
         alone = self._declared_entry(function)
         if alone.grad_mode is False or not are_decorated_without_grad(module, scopes):
             return alone
-        if all_calls_are_in_sight(module, scopes):
+        if all_callers_are_known(module, scopes):
             return self._declared_entry(function, False)
         basis = speaking_for_others(module, scopes)
         if basis is None:

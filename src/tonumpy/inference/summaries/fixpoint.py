@@ -20,7 +20,7 @@ from tonumpy.inference.lattice.values import (
     NOTHING,
     Constant,
     Mapping,
-    Plain,
+    NonTensor,
     Sequence,
     Tensor,
     Unknown,
@@ -161,7 +161,7 @@ class FixpointSolver:
         del self._early[first:]
 
 
-_WITHOUT_PARTS = (Tensor, Unknown, Plain, Constant)
+_WITHOUT_PARTS = (Tensor, Unknown, NonTensor, Constant)
 
 
 def _shallow(value: Value) -> Value:

@@ -40,7 +40,7 @@ from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import MAX_DEPTH, Frame
-from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
@@ -197,7 +197,7 @@ class FunctionSummaries:
             frame = Frame(self._analysis, function.module, flow, function.owner, around, mode, None, targets)
             for name, value in self._analysis.parameters.bind_arguments(function, receiver, arguments).items():
                 frame.bind(name, value)
-            result = settle(frame, evaluate(frame, node.body))
+            result = resolve(frame, evaluate(frame, node.body))
             if around is not None and is_seen:
                 around.forget_guesses(id(node))
                 for call, observation in frame.observations.items():
@@ -218,7 +218,7 @@ class FunctionSummaries:
             frame.bind(name, value)
         falls_through = execute(frame, node.body)
         changes = self._changes_left(function, frame)
-        returned = settle(frame, frame.returned)
+        returned = resolve(frame, frame.returned)
         if frame.is_generator and not decorator_names(node).isdisjoint(_MAKING_CONTEXTS):
             modes = frame.modes_of_yields
             mode_inside = Constant(next(iter(modes)) if len(modes) == 1 else None)

@@ -131,7 +131,9 @@ class ModuleObjects:
             return value
         if is_module and instance.on_cpu is None:
             lines = only(of_code(instance.evidence), "device")
-            value = value._replace(sent=max(value.sent, instance.sent), evidence=value.evidence | lines)
+            value = value._replace(
+                device_taint=max(value.device_taint, instance.device_taint), evidence=value.evidence | lines
+            )
         return value._replace(on_cpu=instance.on_cpu if is_module else None)
 
     def _may_be_thawed(self, cls: Class) -> bool:

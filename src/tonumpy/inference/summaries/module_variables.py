@@ -30,8 +30,8 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import Frame
-from tonumpy.inference.transfer.habit_heuristics import taken_for_source
-from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.habit_heuristics import apply_source_habits
+from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS, statements_of
@@ -171,8 +171,8 @@ class ModuleNames:
             if len(targets) == 1 and isinstance(targets[0], ast.Name):
                 frame = self._analysis.module_scope(module)
                 if not _may_change_in_place(bindings[0].value):
-                    made = settle(frame, evaluate(frame, bindings[0].value))
-                    return taken_for_source(made, name, frame, words_given(bindings[0].value))
+                    made = resolve(frame, evaluate(frame, bindings[0].value))
+                    return apply_source_habits(made, name, frame, words_given(bindings[0].value))
         body = self._module_frame(module, name)
         if body is None:
             what = f"the body of the module, which gives `{name}`, is not followed"

@@ -20,16 +20,16 @@ from tonumpy.inference.lattice.values import (
     Function,
     Instance,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
     Sequence,
     Symbol,
     Tensor,
     Union,
     Unknown,
     Value,
+    max_device_taint,
     may_be,
-    most_sent,
     with_evidence,
     with_facts_of,
 )
@@ -37,7 +37,7 @@ from tonumpy.inference.summaries.dispatch import classes_dispatched_on
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.annotations import value_of_annotation
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.habit_heuristics import kept_as_data, learnt_from_parameter
+from tonumpy.inference.transfer.habit_heuristics import apply_parameter_habits, kept_as_data
 from tonumpy.inference.transfer.name_heuristics import is_output
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -72,7 +72,7 @@ class Parameters:
             elif may_be(value, Tensor) and _has_keys(function, parameter.arg):
                 value = Unknown(Reason.PARAMETER, is_no_tensor=True)  # whatever the annotation says
             where = frame.at(parameter.lineno)
-            found[parameter.arg] = learnt_from_parameter(value, parameter.arg, where, function.module)
+            found[parameter.arg] = apply_parameter_habits(value, parameter.arg, where, function.module)
         if arguments.vararg:
             inner = self.annotated(frame, arguments.vararg.annotation)
             found[arguments.vararg.arg] = Sequence(
@@ -85,7 +85,7 @@ class Parameters:
                 found[name] = join(found[name], NONE)
             elif isinstance(found[name], Unknown) and _is_literal(default):
                 # A parameter whose default is a number, a string or several of them takes those.
-                found[name] = Plain("literal")
+                found[name] = NonTensor("literal")
         first = self._first_parameter(function)
         dispatched = next((each.arg for each in arguments.args if each.arg != first), None)
         registered = [] if dispatched is None else classes_dispatched_on(function)
@@ -109,15 +109,17 @@ class Parameters:
         owner = function.owner if getattr(function.node, "name", "") == "forward" else None
         if owner is not None and self._analysis.kinds.is_module(owner):
             found.update(
-                (name, value._replace(learns=True))
+                (name, value._replace(param_taint=True))
                 for name, value in found.items()
                 if isinstance(value, Unknown) and is_output(name)
             )
         library = libraries.hook_parameters(self._analysis, function)
         for name, value in library.items():
             if name in found:
-                is_moved = isinstance(value, Unknown) and bool(value.sent)
-                found[name] = with_evidence(found[name], most_sent((value,)), learns=False) if is_moved else value
+                is_moved = isinstance(value, Unknown) and bool(value.device_taint)
+                found[name] = (
+                    with_evidence(found[name], max_device_taint((value,)), param_taint=False) if is_moved else value
+                )
         return found
 
     def _data_given(self, function: Function) -> list[str]:

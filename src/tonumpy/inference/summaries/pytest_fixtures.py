@@ -20,13 +20,13 @@ from tonumpy.inference.lattice.values import (
     Function,
     Instance,
     LibraryObject,
-    Plain,
+    NonTensor,
     Sequence,
     Unknown,
     Value,
 )
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.members import item_of, settle
+from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.python_builtins import PARAMETER_SET
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
@@ -91,7 +91,7 @@ def _is_run_by_pytest(node: FunctionNode, module: Module) -> bool:
 
 def _tells_of_tensors(value: Value) -> bool:
     """Numbers and strings do not: a suite may be run on another default device. Those of an array are on the CPU."""
-    return value.what.startswith("numpy") if isinstance(value, Plain) else not isinstance(value, Unknown)
+    return value.what.startswith("numpy") if isinstance(value, NonTensor) else not isinstance(value, Unknown)
 
 
 def _listed(frame: Frame, call: ast.Call) -> Iterator[tuple[str, Value]]:
@@ -103,7 +103,7 @@ def _listed(frame: Frame, call: ast.Call) -> Iterator[tuple[str, Value]]:
     if "argvalues" not in arguments or "indirect" in arguments:  # fixtures may make something else of the values
         yield from ((name, Unknown(Reason.PARAMETER)) for name in names)
         return
-    listed = settle(frame, evaluate(frame, arguments["argvalues"]))
+    listed = resolve(frame, evaluate(frame, arguments["argvalues"]))
     sets = _counted(listed) or (item_of(frame, listed),)
     for position, name in enumerate(names):
         yield name, join_all(_value_in(frame, each, position, len(names)) for each in sets)
@@ -122,7 +122,7 @@ def _value_in(frame: Frame, values: Value, position: int, count: int) -> Value:
 def _expanded(frame: Frame, call: ast.Call, names: list[str]) -> Iterator[tuple[str, Value]]:
     """The parameters, but for `self`, that `@parameterized.expand([...])` gives their values."""
     given = next(iter(arguments_of(call)), None)
-    listed = Unknown(Reason.PARAMETER) if given is None else settle(frame, evaluate(frame, given))
+    listed = Unknown(Reason.PARAMETER) if given is None else resolve(frame, evaluate(frame, given))
     sets = _counted(listed) or (item_of(frame, listed),)
     for position, name in enumerate(names):
         yield name, join_all(_argument_in(frame, each, position, name) for each in sets)
@@ -132,7 +132,7 @@ def _argument_in(frame: Frame, values: Value, position: int, name: str) -> Value
     """What one of the arguments of a set is: of a `param(1, x=2)`, a tuple, or one thing by itself."""
     if isinstance(values, LibraryObject) and values.arguments is not None:
         return values.arguments.get(position, name) or Unknown(Reason.PARAMETER)
-    if isinstance(values, (Constant, Plain)):
+    if isinstance(values, (Constant, NonTensor)):
         return values if position == 0 else Unknown(Reason.PARAMETER)
     items = _counted(values)
     if not items:

@@ -9,18 +9,18 @@ from tonumpy.inference.lattice.values import (
     Constant,
     Function,
     Mapping,
-    Plain,
+    NonTensor,
     Sequence,
     Tensor,
     Unknown,
     Value,
-    do_learn,
+    have_param_taint,
     held_in,
     mapped,
+    max_device_taint,
     may_be,
     may_raise,
     members,
-    most_sent,
     resting_on,
     tensor_facts,
 )
@@ -41,8 +41,8 @@ _CALLED = (Function, BoundMethod)
 def given_by_all(values: Items[Value]) -> Value:
     """What several calls give a parameter. Where one gives a tensor that raises there, those that give an array do not
     make it good: `env.step(action.numpy())` and `env.step(action)`."""
-    if Plain in map(type, values) and any(isinstance(each, Tensor) and may_raise((each,)) for each in values):
-        values = [each for each in values if not isinstance(each, Plain)]
+    if NonTensor in map(type, values) and any(isinstance(each, Tensor) and may_raise((each,)) for each in values):
+        values = [each for each in values if not isinstance(each, NonTensor)]
     return join_all(values)
 
 
@@ -61,7 +61,7 @@ def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basi
     at_risk = {
         name: _in_trouble(value)
         for name, value in entry.arguments.items()
-        if name not in detached and (most_sent(held_in(value)) or do_learn((value,)))
+        if name not in detached and (max_device_taint(held_in(value)) or have_param_taint((value,)))
     }
     kept = {name: each for name, each in entry.arguments.items() if _draws(each) or may_be(each, _CALLED)}
     objects = {name: join(each, Unknown(Reason.PARAMETER)) for name, each in kept.items()}
@@ -81,12 +81,12 @@ def _in_trouble(value: Value) -> Value:
     if isinstance(value, (Sequence, Mapping)):
         return mapped(value, _in_trouble)
     held = tuple(held_in(value))
-    return Unknown(Reason.PARAMETER, sent=most_sent(held), learns=do_learn(held))
+    return Unknown(Reason.PARAMETER, device_taint=max_device_taint(held), param_taint=have_param_taint(held))
 
 
 def is_detached(value: Value) -> bool:
     """Of a function that others call as well: surely a tensor without grad."""
-    tensors = [member for member in members(value) if not isinstance(member, (Plain, Constant))]
+    tensors = [member for member in members(value) if not isinstance(member, (NonTensor, Constant))]
     return bool(tensors) and all(isinstance(member, Tensor) and member.requires_grad is False for member in tensors)
 
 

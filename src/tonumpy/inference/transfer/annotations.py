@@ -16,11 +16,11 @@ from tonumpy.inference.lattice.values import (
     Arguments,
     Class,
     Device,
-    Foreign,
     Instance,
     LibraryObject,
     Mapping,
-    Plain,
+    NonTensor,
+    OtherFramework,
     Sequence,
     Symbol,
     Tensor,
@@ -104,7 +104,7 @@ def value_of_class(cls: Value) -> Value:
         return Instance(cls)
     if isinstance(cls, Annotation):
         return cls.promised
-    if isinstance(cls, (Foreign, Mapping)):  # a dict stands for its TypedDict
+    if isinstance(cls, (OtherFramework, Mapping)):  # a dict stands for its TypedDict
         return cls
     if not isinstance(cls, Symbol):
         return Unknown(Reason.ANNOTATION)
@@ -119,13 +119,13 @@ def value_of_class(cls: Value) -> Value:
         return Device(None)
     root = foreign_root(full)
     if root:
-        return Foreign(root)
+        return OtherFramework(root)
     if full == "torch.dtype":
-        return Plain("dtype")
+        return NonTensor("dtype")
     if full.startswith("numbers."):
-        return Plain("number")
+        return NonTensor("number")
     if full.startswith(_PLAIN_ROOTS) or full == "torch.Size":
-        return _builtin(short) if full.startswith("builtins.") else Plain(full, 1 if short in _ARRAYS else None)
+        return _builtin(short) if full.startswith("builtins.") else NonTensor(full, 1 if short in _ARRAYS else None)
     if full.startswith(("typing.", "collections.")):
         return _typing(short)
     if full.startswith(("torch.", "torchvision.")):
@@ -166,14 +166,14 @@ def _builtin(name: str) -> Value:
         return Mapping((), Unknown(Reason.ANNOTATION))
     if name == "type":
         return SOME_CLASS
-    return Plain(name) if name in _PLAIN else Unknown(Reason.ANNOTATION)
+    return NonTensor(name) if name in _PLAIN else Unknown(Reason.ANNOTATION)
 
 
 def _typing(name: str) -> Value:
     if name in _SEQUENCES | _MAPPINGS:
         return _builtin(name)
     if name in ("Callable", "Hashable", "Text", "AnyStr", "SupportsInt", "SupportsFloat"):
-        return Unknown(Reason.ANNOTATION) if name == "Callable" else Plain(name)
+        return Unknown(Reason.ANNOTATION) if name == "Callable" else NonTensor(name)
     return Unknown(Reason.ANNOTATION)
 
 
@@ -187,7 +187,7 @@ def _subscripted(node: ast.Subscript, resolve: Resolve) -> Value:
     if name in _WRAPPERS:
         return value_of_annotation(parts[0], resolve)
     if name == "Literal":
-        return Plain("literal")
+        return NonTensor("literal")
     if name in ("tuple", "Tuple"):
         return _tuple(parts, resolve)
     if name in _SEQUENCES:

@@ -16,7 +16,7 @@ from tonumpy.inference.lattice.values import (
     members,
 )
 from tonumpy.inference.transfer import representation
-from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.torch_operators import with_dimensions
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def operand_of(frame: Frame, node: ast.expr) -> Value:
     """What arithmetic works on; of a configuration that is a number."""
-    value = settle(frame, frame.evaluator.expression(frame, node))
+    value = resolve(frame, frame.evaluator.expression(frame, node))
     if isinstance(value, Unknown) and value.on_cpu is None and settings_object.is_meant(holders_of(node)):
         if frame.habit("settings-object", "it is taken out of a configuration") is None:
             return value

@@ -25,8 +25,8 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    do_learn,
     evidence_in,
+    have_param_taint,
     members,
     same,
     tensor_facts,
@@ -36,8 +36,8 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.lattice.widening import is_full, with_entry
 from tonumpy.inference.transfer import libraries
 from tonumpy.inference.transfer.arithmetic import operand_of, operate
-from tonumpy.inference.transfer.habit_heuristics import learnt_from_name, learnt_from_name_of_index
-from tonumpy.inference.transfer.members import item_of, settle
+from tonumpy.inference.transfer.habit_heuristics import apply_index_habits, apply_name_habits
+from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.torch_operators import with_grad_set
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -48,21 +48,21 @@ if TYPE_CHECKING:
 
 def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = False) -> None:
     """Give a target its value; `is_item`: one of those that a loop goes through."""
-    value = settle(frame, value)
+    value = resolve(frame, value)
     if isinstance(target, ast.Name):
         taken = value.element if isinstance(value, Sequence) else value
         if is_item or (isinstance(taken, Unknown) and taken.reason in ITEMS):
-            value = learnt_from_name(value, target.id, frame, is_item=True)
+            value = apply_name_habits(value, target.id, frame, is_item=True)
         elif isinstance(taken, Unknown) and taken.reason in KEPT:
-            value = learnt_from_name(value, target.id, frame)
+            value = apply_name_habits(value, target.id, frame)
         elif isinstance(value, (Unknown, Union)):
-            value = learnt_from_name_of_index(value, target.id, frame)
+            value = apply_index_habits(value, target.id, frame)
         frame.bind(target.id, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         value = _as_assumed(frame, value, target.elts)
         for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
             if isinstance(part, ast.Name):
-                item = learnt_from_name(item, part.id, frame, is_item=is_item)
+                item = apply_name_habits(item, part.id, frame, is_item=is_item)
             assign(frame, part.value if isinstance(part, ast.Starred) else part, item, is_item=is_item)
     elif isinstance(target, ast.Attribute):
         _assign_attribute(frame, target, value)
@@ -72,9 +72,9 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
 
 def assign_in_comprehension(frame: Frame, target: ast.expr, value: Value) -> None:
     """A comprehension's variables live in its own layer and are no variables of the function."""
-    value = settle(frame, value)
+    value = resolve(frame, value)
     if isinstance(target, ast.Name):
-        frame.env.set(target.id, learnt_from_name(value, target.id, frame, is_item=True))
+        frame.env.set(target.id, apply_name_habits(value, target.id, frame, is_item=True))
     elif isinstance(target, (ast.Tuple, ast.List)):
         for part, item in zip(target.elts, unpack(frame, value, target.elts), strict=True):
             assign_in_comprehension(frame, part.value if isinstance(part, ast.Starred) else part, item)
@@ -119,7 +119,7 @@ def unpack(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:
     item = item_of(frame, value)
     if isinstance(value, Unknown) and value.reason is Reason.LOSS and isinstance(item, Unknown) and not stars:
         # `loss, accuracy = criterion(guess, y)`: what comes after the loss is told beside it.
-        return [item, *(item._replace(learns=False) for _ in targets[1:])]
+        return [item, *(item._replace(param_taint=False) for _ in targets[1:])]
     return [Sequence(None, item) if index in stars else item for index in range(len(targets))]
 
 
@@ -128,7 +128,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     if path is None:
         if target.attr == "requires_grad":
             change_owner(frame, target)
-            known = settle(frame, frame.evaluator.expression(frame, target.value))
+            known = resolve(frame, frame.evaluator.expression(frame, target.value))
             if isinstance(known, Tensor):
                 frame.change_grad(known, with_grad_set(known, truth_of(value)))
             if not same(value, Constant(False)):
@@ -139,7 +139,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         _set_requires_grad(frame, target.value, owner, value)
         return
     if name in ("data", "grad"):
-        known = settle(frame, frame.evaluator.expression(frame, target.value))
+        known = resolve(frame, frame.evaluator.expression(frame, target.value))
         if isinstance(known, Tensor):
             if name == "data":  # the tensor is still the same, and requires grad as before
                 dtype = value.dtype if isinstance(value, Tensor) else None
@@ -170,7 +170,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
 def _is_set_by_library(frame: Frame, target: ast.Attribute, holder: Value | None, value: Value) -> bool:
     """Whether a class out of sight may make something else of what its attribute is set to: GPyTorch's make a parameter
     of it (`kernel.lengthscale = 1.0`). Torch's own modules keep it, and what is no module does so with a tensor."""
-    holders = members(holder or settle(frame, frame.evaluator.expression(frame, target.value)))
+    holders = members(holder or resolve(frame, frame.evaluator.expression(frame, target.value)))
     others = [each for each in holders if isinstance(each, LibraryObject) and not each.name.startswith("torch.")]
     if isinstance(value, Constant) and type(value.value) in (int, float):
         return bool(others) or any(isinstance(each, Unknown) for each in holders)
@@ -178,7 +178,7 @@ def _is_set_by_library(frame: Frame, target: ast.Attribute, holder: Value | None
 
 
 def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -> None:
-    known = settle(frame, frame.evaluator.expression(frame, node))
+    known = resolve(frame, frame.evaluator.expression(frame, node))
     if isinstance(known, (Instance, LibraryObject)):
         return  # to a module an attribute like any other: its parameters stay as they are
     truth = truth_of(value)
@@ -301,8 +301,8 @@ def stored(container: Value, key: Value, value: Value, frame: Frame) -> Value:
             container.on_cpu if cpu is container.on_cpu else None,
             False if keeps_grad else None,
             evidence=container.evidence | evidence_in(value),
-            sent=container.sent,
-            learns=container.learns,
+            device_taint=container.device_taint,
+            param_taint=container.param_taint,
         )
     return container
 
@@ -320,7 +320,7 @@ def written(tensor: Tensor, value: Value, frame: Frame) -> Tensor:
         requires_grad=True if is_sure else tensor.requires_grad or None,
         is_given=are_given((tensor, value)),
         evidence=evidence,
-        learns=do_learn((tensor, value)),
+        param_taint=have_param_taint((tensor, value)),
     )
 
 
@@ -330,7 +330,7 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
     if isinstance(target, ast.Subscript):
         _assign_item(frame, target, value)
         return
-    before = settle(frame, frame.evaluator.expression(frame, target))
+    before = resolve(frame, frame.evaluator.expression(frame, target))
     if isinstance(before, Sequence) and isinstance(value, (Sequence, Unknown)):
         after = Sequence(None, join(before.element, item_of(frame, value)))
         frame.change_others(before, after, path_of(target))
@@ -353,8 +353,10 @@ def augment(frame: Frame, statement: ast.AugAssign) -> None:
             grad = False if is_integral(member.dtype) else grad
             is_given = isinstance(result, Tensor) and result.is_given
             evidence = member.evidence if grad is None else member.evidence | only(evidence_in(result), "grad")
-            learns = do_learn((member, result))
-            written_to = member._replace(requires_grad=grad, is_given=is_given, evidence=evidence, learns=learns)
+            param_taint = have_param_taint((member, result))
+            written_to = member._replace(
+                requires_grad=grad, is_given=is_given, evidence=evidence, param_taint=param_taint
+            )
             frame.change_grad(member, written_to)
             parts.append(written_to if not _may_replace(value) else result)
         else:

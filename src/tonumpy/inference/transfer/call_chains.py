@@ -38,12 +38,12 @@ from tonumpy.inference.transfer.annotations import makes_annotation
 from tonumpy.inference.transfer.call_results import made_of_data
 from tonumpy.inference.transfer.calls import call_method, call_value
 from tonumpy.inference.transfer.habit_heuristics import (
+    apply_function_habits,
+    apply_key_habits,
     holder_of_data,
-    learnt_from_function,
-    learnt_from_key,
     may_hold_data,
 )
-from tonumpy.inference.transfer.members import attribute_of, item_of, settle, subscript_of
+from tonumpy.inference.transfer.members import attribute_of, item_of, resolve, subscript_of
 from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.mutations import change_arguments, change_receiver, give_away_modules
 from tonumpy.inference.transfer.name_heuristics import made_by_model
@@ -69,7 +69,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
     owner: ast.expr = inner
     for link in reversed(links):
         if not isinstance(link, ast.Call) or _gets_part(link):
-            value = settle(frame, value)
+            value = resolve(frame, value)
             if isinstance(value, Unknown) or (isinstance(value, Union) and may_hold_data(last_name(owner))):
                 value = _part_of_data(frame, value, owner, link)
         owner = link
@@ -85,7 +85,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             assert isinstance(link.func, ast.Attribute)
             known = frame.env.get(f"{path}.{link.func.attr}") if path is not None else None
             arguments = evaluate_arguments(frame, link)
-            receiver = _as_what_has(frame, settle(frame, value), link.func.attr)
+            receiver = _as_what_has(frame, resolve(frame, value), link.func.attr)
             if id(link) in frame.targets.calls:
                 frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode, frame.autocast))
                 if id(link) in frame.not_followed:
@@ -103,7 +103,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 value = call_method(frame, receiver, link.func.attr, arguments)
                 if inner is link.func.value and is_super(inner) and _gives_itself(receiver, link.func.attr, value):
                     value = _moved_itself(frame, value, link.func.attr, arguments)
-                value = learnt_from_function(value, link.func, arguments, frame)
+                value = apply_function_habits(value, link.func, arguments, frame)
                 value = _made_by_model(frame, value, link.func, arguments, method)
                 change_receiver(frame, link, receiver, path, arguments, value)
             if known is not None or not _gives_itself(receiver, link.func.attr, value):
@@ -135,10 +135,10 @@ def _item_at(frame: Frame, link: ast.Subscript, value: Value, path: str | None) 
         return Annotation(frame.analysis.parameters.annotated(frame, link))
     index = frame.evaluator.expression(frame, link.slice)
     if id(link) in frame.targets.calls and isinstance(link.ctx, ast.Load):
-        frame.observe_operation(link, settle(frame, value), settle(frame, index))
+        frame.observe_operation(link, resolve(frame, value), resolve(frame, index))
     found = subscript_of(frame, value, index, isinstance(link.slice, ast.Slice))
     if isinstance(found, Unknown) or isinstance(value, Mapping):
-        return learnt_from_key(found, last_name(link.slice), frame)
+        return apply_key_habits(found, last_name(link.slice), frame)
     return found
 
 
@@ -210,22 +210,22 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
     hidden: Value = NOTHING
     for argument in call.args:
         if isinstance(argument, ast.Starred):
-            starred = settle(frame, frame.evaluator.expression(frame, argument.value))
+            starred = resolve(frame, frame.evaluator.expression(frame, argument.value))
             if isinstance(starred, Sequence) and starred.items is not None:
                 positional.extend(starred.items)
             else:
                 has_star = True
                 hidden = join(hidden, item_of(frame, starred))
         elif not has_star:
-            positional.append(settle(frame, frame.evaluator.expression(frame, argument)))
+            positional.append(resolve(frame, frame.evaluator.expression(frame, argument)))
         else:
-            hidden = join(hidden, settle(frame, frame.evaluator.expression(frame, argument)))
+            hidden = join(hidden, resolve(frame, frame.evaluator.expression(frame, argument)))
     named: list[tuple[str, Value]] = []
     under_names: Value = NOTHING
     for keyword in call.keywords:
         value = frame.evaluator.expression(frame, keyword.value)
         if keyword.arg is not None:
-            named.append((keyword.arg, settle(frame, value)))
+            named.append((keyword.arg, resolve(frame, value)))
         elif isinstance(value, Mapping) and isinstance(value.other, Nothing):
             named.extend((key, entry) for key, entry in value.entries if isinstance(key, str))
         else:
@@ -255,7 +255,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
     result = call_value(frame, function, arguments)
     if isinstance(function, Unknown) and isinstance(call.func, ast.Name) and _is_bound_nowhere(frame, call.func.id):
         result = made_of_data(frame, call.func.id, arguments, result)  # once somebody has imported it
-    result = learnt_from_function(result, call.func, arguments, frame)
+    result = apply_function_habits(result, call.func, arguments, frame)
     result = _made_by_model(frame, result, call.func, arguments, function)
     give_away_modules(frame, call, function)
     change_arguments(frame, call, function, arguments)

@@ -13,9 +13,9 @@ from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
     Device,
+    DeviceTaint,
     Instance,
     Nothing,
-    Sent,
     Tensor,
     Unknown,
     Value,
@@ -150,4 +150,4 @@ def device_made(given: Value | None) -> Value:
         kind = given.value.partition(":")[0]
         return Device(kind == "cpu", kind)
     is_cpu = None if given is None else cpu_of_device(given)
-    return Device(is_cpu, sent=Sent.AS_TOLD if is_cpu is None else Sent.NOWHERE)
+    return Device(is_cpu, device_taint=DeviceTaint.GIVEN if is_cpu is None else DeviceTaint.NONE)

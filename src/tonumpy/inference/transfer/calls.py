@@ -19,16 +19,16 @@ from tonumpy.inference.lattice.values import (
     BoundMethod,
     Class,
     Constant,
-    Foreign,
+    DeviceTaint,
     Function,
     Instance,
     LibraryObject,
     Mapping,
     Method,
     ModuleValue,
+    NonTensor,
     Nothing,
-    Plain,
-    Sent,
+    OtherFramework,
     Sequence,
     Symbol,
     Tensor,
@@ -104,7 +104,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         if libraries.is_container(function):
             return result  # each of its layers has been cast
         return autocast.cast(frame, function.name.rpartition(".")[2], arguments.values(), result)
-    if isinstance(function, (Foreign, Plain)):
+    if isinstance(function, (OtherFramework, NonTensor)):
         return function
     if isinstance(function, Nothing):
         return NOTHING
@@ -155,7 +155,7 @@ def _call_of_method(frame: Frame, method: BoundMethod, arguments: Arguments) -> 
 def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
     root = frame.analysis.kinds.is_foreign(cls)
     if root is not None and frame.analysis.classes.method(cls, "numpy") is None:
-        return Foreign(root)
+        return OtherFramework(root)
     if frame.analysis.kinds.makes_tensors(cls):
         return Tensor()
     declared = frame.analysis.kinds.typed_dict(cls)
@@ -229,7 +229,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name.startswith("collections."):
         return python_builtins.collection(frame, name[len("collections.") :], arguments)
     if libraries.gives_plain_values(name):
-        return Plain(name, arrays.made_by_numpy(name[6:], arguments) if name.startswith("numpy.") else None)
+        return NonTensor(name, arrays.made_by_numpy(name[6:], arguments) if name.startswith("numpy.") else None)
     if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
         made = libraries.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
@@ -245,7 +245,7 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
     if isinstance(result, Unknown):
         # Whatever it is that has been brought there, or detached.
         if name == "cpu":
-            return result._replace(on_cpu=True, sent=Sent.NOWHERE)
+            return result._replace(on_cpu=True, device_taint=DeviceTaint.NONE)
         if name == "detach":
             return result._replace(requires_grad=False)
     return result
@@ -286,20 +286,20 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         full_name = f"{receiver.name}.{name}"
         own = frame.analysis.own_promises.call_of_library(frame, full_name, receiver, arguments)
         return own or left_where_it_was(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
-    if isinstance(receiver, Foreign):
+    if isinstance(receiver, OtherFramework):
         if receiver.root == "keras" and name == "detach":
             return Tensor(None, False, None, "likely")  # of Keras's backends, only torch has such a method
         return receiver
     if isinstance(receiver, Constant):
         return python_builtins.call_constant_method(receiver, name, arguments)
-    if isinstance(receiver, Plain):
+    if isinstance(receiver, NonTensor):
         held = receiver.dimensions
         dimensions = None if held is None else arrays.made_by_method(held, name, arguments)
         if "." in receiver.what:  # what a library's object gives is the library's too: `figure.add_subplot()`
             return receiver if held is None else receiver._replace(dimensions=dimensions)
         if name in TORCH_WORDS:  # a key, most often, taken for a text or number: they have no such method
             return call_unknown(frame, Unknown(Reason.CONTENT), name, arguments)
-        return Plain(f"result of {name}", dimensions)
+        return NonTensor(f"result of {name}", dimensions)
     if isinstance(receiver, Nothing):
         return NOTHING
     if name in ("__next__", "next"):
@@ -342,7 +342,7 @@ def _members_with_method(receiver: Union, method: str) -> list[Value]:
         return given
     without: tuple[type, ...] = tuple(kind for kind, methods in _OF_CONTAINERS.items() if method not in methods)
     if method in TORCH_WORDS:
-        without += (Plain,)
+        without += (NonTensor,)
     return [member for member in given if not isinstance(member, without)] or given
 
 

@@ -16,17 +16,17 @@ from tonumpy.inference.lattice.values import (
     Class,
     Constant,
     Device,
-    Foreign,
     Function,
     Instance,
     LibraryObject,
+    OtherFramework,
     Symbol,
     Unknown,
     Value,
     members,
 )
 from tonumpy.inference.transfer import autocast
-from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import walk
@@ -59,7 +59,7 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         autocast.enter(frame, frame, node)
         return Unknown(Reason.SYNTAX)
     if evaluate_it or _is_of_repository(frame, node):
-        context = settle(frame, frame.evaluator.expression(frame, node))
+        context = resolve(frame, frame.evaluator.expression(frame, node))
         if _changes_mode(frame, mode_of_objects(context)):
             return Unknown(Reason.SYNTAX)
         return join_all([_entered(frame, member) for member in members(context)])
@@ -116,7 +116,7 @@ def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
 def _mode_of_function(value: Value, written: str, given: Value | None) -> str:
     """What a function that is called for a context manager, or is used as a decorator, makes of grad mode."""
     name = value.name.rpartition(".")[2] if isinstance(value, Symbol) else written
-    if isinstance(value, Foreign) or name not in GRAD_CONTEXTS:
+    if isinstance(value, OtherFramework) or name not in GRAD_CONTEXTS:
         return "unchanged"
     return mode_of_context(name, given)
 

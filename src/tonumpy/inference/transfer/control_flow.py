@@ -24,8 +24,8 @@ from tonumpy.inference.lattice.values import (
     Instance,
     LibraryObject,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
     Unknown,
     Value,
     left_open,
@@ -38,7 +38,7 @@ from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.contexts import enter_context, grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_without_accelerator
-from tonumpy.inference.transfer.members import EXCEPTION, item_of, settle, subscript_of
+from tonumpy.inference.transfer.members import EXCEPTION, item_of, resolve, subscript_of
 from tonumpy.inference.transfer.narrowing import narrow, tells_of_tensor
 from tonumpy.inference.transfer.observation import observe_calls, observe_calls_of_targets
 from tonumpy.inference.transfer.patterns import narrow_by_pattern, pattern_value
@@ -230,7 +230,9 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
         if rewritten is not None:
             container = frame.env.get(rewritten[0])
             if container is not None:
-                frame.env.set(rewritten[1], subscript_of(frame, settle(frame, container), Plain("key"), is_slice=False))
+                frame.env.set(
+                    rewritten[1], subscript_of(frame, resolve(frame, container), NonTensor("key"), is_slice=False)
+                )
         return True
 
     if rewritten is None:
@@ -286,7 +288,7 @@ def _move_modules(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
         if path_of(call.func.value) != loop.target.id or not changes_module_in_place(name):
             continue
         for path in filter(None, map(path_of, loop.iter.elts)):
-            module = settle(frame, frame.env.get(path) or NOTHING)
+            module = resolve(frame, frame.env.get(path) or NOTHING)
             if isinstance(module, (Instance, LibraryObject)):
                 after = call_method(frame, module, name, evaluate_arguments(frame, call))
                 frame.change_all(path, module, after if statement in loop.body else join(module, after))

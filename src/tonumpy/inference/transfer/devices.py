@@ -10,8 +10,8 @@ from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
     Device,
-    Plain,
-    Sent,
+    DeviceTaint,
+    NonTensor,
     Symbol,
     Tensor,
     Union,
@@ -30,7 +30,14 @@ def as_tensor(receiver: Tensor | Unknown) -> Tensor:
     if isinstance(receiver, Tensor):
         return receiver
     facts = receiver.on_cpu, receiver.requires_grad
-    return Tensor(*facts, None, "likely", sent=receiver.sent, evidence=receiver.evidence, learns=receiver.learns)
+    return Tensor(
+        *facts,
+        None,
+        "likely",
+        device_taint=receiver.device_taint,
+        evidence=receiver.evidence,
+        param_taint=receiver.param_taint,
+    )
 
 
 def moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Tensor:
@@ -43,14 +50,14 @@ def moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, grad_mode
         dtype=dtype,
         requires_grad=_grad_after_move(tensor, on_cpu, dtype, grad_mode),
         bit=tensor.bit if may_be_itself else None,  # a copy has none
-        sent=_sent_on(tensor, on_cpu),
+        device_taint=_sent_on(tensor, on_cpu),
     )
 
 
-def _sent_on(tensor: Tensor, on_cpu: Fact) -> Sent:
+def _sent_on(tensor: Tensor, on_cpu: Fact) -> DeviceTaint:
     if on_cpu is True:
-        return Sent.NOWHERE
-    return Sent.BY_CHOICE if on_cpu is False and tensor.on_cpu is not False else tensor.sent
+        return DeviceTaint.NONE
+    return DeviceTaint.CHOSEN if on_cpu is False and tensor.on_cpu is not False else tensor.device_taint
 
 
 def _grad_after_move(tensor: Tensor, on_cpu: Fact, dtype: str | None, grad_mode: Fact) -> Fact:
@@ -88,7 +95,7 @@ def cast_by_type(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fa
     if isinstance(name, str) and name.removeprefix("torch.").removeprefix("cuda.") in _OF_TENSOR_TYPES:
         is_cpu = not name.startswith("torch.cuda.")
         return moved(receiver, is_cpu, _OF_TENSOR_TYPES[name.rpartition(".")[2]], grad_mode)
-    on_cpu = tensor.on_cpu if isinstance(asked, Plain) and asked.what == "dtype" else None
+    on_cpu = tensor.on_cpu if isinstance(asked, NonTensor) and asked.what == "dtype" else None
     return tensor._replace(on_cpu=on_cpu, dtype=None, requires_grad=False if tensor.requires_grad is False else None)
 
 
@@ -109,7 +116,7 @@ def sent_to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -
             return there if dtype else there._replace(dtype=None, requires_grad=unless_ruled_out)
         if dtype_of(value) is not None:
             dtype, keeps_dtype = dtype_of(value), False
-        elif isinstance(value, Plain) and value.what == "dtype":
+        elif isinstance(value, NonTensor) and value.what == "dtype":
             keeps_dtype = False
         elif isinstance(value, (Unknown, Union)) and not is_integral(tensor.dtype):
             keeps_dtype = False  # it may be a dtype
@@ -153,7 +160,7 @@ def _is_no_device(value: Value) -> bool:
     """None, a flag or a dtype as an argument of `.to(...)`."""
     if isinstance(value, Constant):
         return value.value is None or isinstance(value.value, bool)
-    if isinstance(value, Plain):
+    if isinstance(value, NonTensor):
         return value.what in ("dtype", "bool")  # a text or a number names a device: `f"cuda:{rank}"`
     return dtype_of(value) is not None
 
@@ -177,17 +184,21 @@ def cpu_of_device(value: Value | None) -> Fact:
     return None
 
 
-def sent_there(device: Value | None) -> Sent:
+def sent_there(device: Value | None) -> DeviceTaint:
     """What is sent to a device that is not known, or is one of several: "cuda" if there is one; `args.device`."""
     if isinstance(device, Union):
         is_choice = any(cpu_of_device(member) is False for member in device.members)
         # A mere text is what an annotation allows: `device: str | torch.device | None = None` need not send anything.
-        told = (sent_there(each) for each in device.members if each != Plain("str"))
-        return Sent.BY_CHOICE if is_choice else max(told, default=Sent.NOWHERE)
+        told = (sent_there(each) for each in device.members if each != NonTensor("str"))
+        return DeviceTaint.CHOSEN if is_choice else max(told, default=DeviceTaint.NONE)
     if isinstance(device, Device):
-        return device.sent
-    if isinstance(device, Plain):
+        return device.device_taint
+    if isinstance(device, NonTensor):
         # `sys.argv[1]`, and what is annotated as a text; an attribute may be a dtype.
         is_asked = not _is_no_device(device) and device.what != "attribute"
-        return Sent.AS_TOLD if is_asked else Sent.NOWHERE
-    return Sent.AS_TOLD if isinstance(device, Unknown) and device.reason is Reason.DEVICE_ATTRIBUTE else Sent.NOWHERE
+        return DeviceTaint.GIVEN if is_asked else DeviceTaint.NONE
+    return (
+        DeviceTaint.GIVEN
+        if isinstance(device, Unknown) and device.reason is Reason.DEVICE_ATTRIBUTE
+        else DeviceTaint.NONE
+    )

@@ -18,8 +18,8 @@ from tonumpy.inference.lattice.values import (
     Device,
     Function,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
     Sequence,
     Symbol,
     Tensor,
@@ -27,7 +27,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     members,
 )
-from tonumpy.inference.lattice.widening import bounded
+from tonumpy.inference.lattice.widening import widened
 from tonumpy.inference.transfer import autocast
 from tonumpy.inference.transfer.annotations import alternatives
 from tonumpy.inference.transfer.arithmetic import as_integers, operand_of, operate
@@ -35,8 +35,8 @@ from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
 from tonumpy.inference.transfer.call_chains import evaluate_chain
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_without_accelerator
-from tonumpy.inference.transfer.habit_heuristics import learnt_from_parameter
-from tonumpy.inference.transfer.members import item_of, settle
+from tonumpy.inference.transfer.habit_heuristics import apply_parameter_habits
+from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import ACCELERATORS
@@ -73,17 +73,17 @@ def _tuple(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
     is_counted = not isinstance(node, ast.Set)
     for part in node.elts:
         if isinstance(part, ast.Starred):
-            starred = settle(frame, evaluate(frame, part.value))
+            starred = resolve(frame, evaluate(frame, part.value))
             if isinstance(starred, Sequence) and starred.items is not None:
                 items.extend(starred.items)
                 continue
             is_counted = False
             items.append(item_of(frame, starred))
         else:
-            items.append(settle(frame, evaluate(frame, part)))
+            items.append(resolve(frame, evaluate(frame, part)))
     whole = sequence_of(items)
     whole = whole if is_counted else Sequence(None, whole.element)
-    return bounded(whole) if any(isinstance(part, _DISPLAYS) for part in node.elts) else whole
+    return widened(whole) if any(isinstance(part, _DISPLAYS) for part in node.elts) else whole
 
 
 _DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
@@ -106,7 +106,7 @@ def _dict(frame: Frame, node: ast.Dict) -> Value:
     entries: dict[Any, Value] = {}
     other: Value = NOTHING
     for key, part in zip(node.keys, node.values, strict=True):
-        value = settle(frame, evaluate(frame, part))
+        value = resolve(frame, evaluate(frame, part))
         if key is None:
             if isinstance(value, Unknown):
                 value = Mapping((), item_of(frame, value))
@@ -149,7 +149,7 @@ def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operat
     if isinstance(operator, ast.Mult) and (isinstance(left, Sequence) or isinstance(right, Sequence)):
         return Sequence(None, left.element if isinstance(left, Sequence) else right.element)  # type: ignore[union-attr]
     if isinstance(operator, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, str):
-        return Plain("str")
+        return NonTensor("str")
     if isinstance(operator, ast.BitOr) and isinstance(right, (Symbol, Class, Annotation, Constant)):
         annotation = alternatives(left, right)
         if annotation is not None:
@@ -181,20 +181,20 @@ _OPERATORS = {
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
-    value = settle(frame, evaluate(frame, node.operand))
+    value = resolve(frame, evaluate(frame, node.operand))
     if isinstance(node.op, ast.Not):
-        return Plain("bool")
+        return NonTensor("bool")
     if isinstance(value, Constant) and isinstance(value.value, (int, float)) and isinstance(node.op, ast.USub):
         return Constant(-value.value)
     return operate(node.op, (value,), frame.grad_mode)
 
 
 def _compare(frame: Frame, node: ast.Compare) -> Value:
-    values = [settle(frame, evaluate(frame, part)) for part in (node.left, *node.comparators)]
+    values = [resolve(frame, evaluate(frame, part)) for part in (node.left, *node.comparators)]
     if id(node) in frame.targets.calls:
         frame.observe_operation(node, *values[:2])
     if any(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
-        return Plain("bool")
+        return NonTensor("bool")
     return as_integers(combine(tuple(values), frame.grad_mode), "bool")
 
 
@@ -203,7 +203,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
     found: list[Value] = []
     is_and = isinstance(node.op, ast.And)
     for part in node.values:
-        value = settle(frame, evaluate(frame, part))
+        value = resolve(frame, evaluate(frame, part))
         # What is certain to decide the rest is the result; what is certain not to is none.
         found.append(join_all(each for each in members(value) if part is node.values[-1] or _truth(each) is not is_and))
         if _truth(value) is not None and _truth(value) is not is_and:
@@ -265,14 +265,14 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
         narrow(frame, node.test, truth)
         if uses_accelerator is not None and uses_accelerator is not truth:
             enter_without_accelerator(frame, node.test, (other,))
-        results.append(settle(frame, evaluate(frame, branch)))
+        results.append(resolve(frame, evaluate(frame, branch)))
         _leave(frame, base, branch)
     return join_all(results)
 
 
 def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
     base = _enter_generators(frame, node.generators)
-    element = settle(frame, evaluate(frame, node.elt))
+    element = resolve(frame, evaluate(frame, node.elt))
     _leave(frame, base, node)
     if any(not is_false(given) for given in requires_grad_given(ast.Expr(node.elt))):
         for generator in node.generators:  # `[p.requires_grad_() for p in net.parameters()]`
@@ -283,7 +283,7 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.Generato
 def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
     base = _enter_generators(frame, node.generators)
     evaluate(frame, node.key)
-    element = settle(frame, evaluate(frame, node.value))
+    element = resolve(frame, evaluate(frame, node.value))
     _leave(frame, base, node)
     return Mapping((), element)
 
@@ -329,13 +329,13 @@ def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
     arguments = node.args
     for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         name, where = parameter.arg, frame.at(parameter.lineno)
-        frame.env.set(name, learnt_from_parameter(Unknown(Reason.LAMBDA_PARAMETER), name, where, frame.module))
+        frame.env.set(name, apply_parameter_habits(Unknown(Reason.LAMBDA_PARAMETER), name, where, frame.module))
     evaluate(frame, node.body)
     frame.env = base
 
 
 def _walrus(frame: Frame, node: ast.NamedExpr) -> Value:
-    value = settle(frame, evaluate(frame, node.value))
+    value = resolve(frame, evaluate(frame, node.value))
     frame.bind(node.target.id, value)
     return frame.env.get(node.target.id) or value
 
@@ -360,7 +360,7 @@ def _string(frame: Frame, node: ast.JoinedStr | ast.FormattedValue) -> Value:
         kind, colon, _ = str(begins).partition(":")
         if colon and kind in ACCELERATORS:
             return Device(False, kind)  # `f"cuda:{rank}"`
-    return Plain("str")
+    return NonTensor("str")
 
 
 def _template(frame: Frame, node: ast.AST) -> Value:
@@ -375,14 +375,14 @@ def _slice(frame: Frame, node: ast.Slice) -> Value:
     for part in (node.lower, node.upper, node.step):
         if part is not None:
             evaluate(frame, part)
-    return Plain("slice")
+    return NonTensor("slice")
 
 
 def _yield(frame: Frame, node: ast.Yield | ast.YieldFrom) -> Value:
     frame.is_generator = True
     frame.modes_of_yields.add(frame.grad_mode)
     if node.value is not None:
-        value = settle(frame, evaluate(frame, node.value))
+        value = resolve(frame, evaluate(frame, node.value))
         frame.yielded = join(frame.yielded, item_of(frame, value) if isinstance(node, ast.YieldFrom) else value)
     return Unknown(Reason.SYNTAX)
 

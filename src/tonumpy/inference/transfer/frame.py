@@ -25,8 +25,8 @@ from tonumpy.inference.lattice.values import (
     Instance,
     LibraryObject,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
     Sequence,
     Symbol,
     Tensor,
@@ -178,7 +178,7 @@ class Frame:
 
     def bind(self, name: str, value: Value) -> None:
         """Give a name (or an attribute path) a new value."""
-        if name in self.assumed and isinstance(value, (Unknown, Constant, Plain, Nothing)):
+        if name in self.assumed and isinstance(value, (Unknown, Constant, NonTensor, Nothing)):
             value = Constant(self.assumed[name])
         if self.is_body_of_module and name in self.flow.local_names:
             value = self.analysis.names.with_what_functions_leave(self.module, name, value)

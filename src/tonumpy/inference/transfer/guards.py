@@ -11,8 +11,8 @@ import re
 from tonumpy.inference.index.accelerators import tells_cpu_from_all
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.lattice.environment import NO_ACCELERATOR
-from tonumpy.inference.lattice.values import Constant, Plain, with_facts
-from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.lattice.values import Constant, NonTensor, with_facts
+from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import is_cpu_literal, last_name
 from tonumpy.text.syntax import walk
@@ -55,7 +55,7 @@ def _asks(frame: Frame, test: ast.expr) -> Fact:
     if re.search(_FLAG, name):
         return re.search(_NEGATED, name) is None
     value = frame.evaluator.expression(frame, test)
-    return True if isinstance(value, Plain) and value.what == "accelerator is available" else None
+    return True if isinstance(value, NonTensor) and value.what == "accelerator is available" else None
 
 
 def _asks_for_tensor(test: ast.expr) -> bool:
@@ -95,7 +95,7 @@ def enter_without_accelerator(frame: Frame, test: ast.expr, elsewhere: Iterable[
 
     for path, expression in dict(_brought(elsewhere)).items():
         if frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2])):
-            frame.refine(path, with_facts(settle(frame, frame.evaluator.expression(frame, expression)), on_cpu=True))
+            frame.refine(path, with_facts(resolve(frame, frame.evaluator.expression(frame, expression)), on_cpu=True))
 
 
 def _brought(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:

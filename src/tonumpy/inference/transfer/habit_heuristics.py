@@ -28,11 +28,11 @@ from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
     Device,
-    Foreign,
+    DeviceTaint,
     LibraryObject,
     Mapping,
-    Plain,
-    Sent,
+    NonTensor,
+    OtherFramework,
     Sequence,
     Tensor,
     Union,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 LOADER = "torch.utils.data.DataLoader"
 
 
-def learnt_from_function(result: Value, function: ast.expr, arguments: Arguments, where: Where) -> Value:
+def apply_function_habits(result: Value, function: ast.expr, arguments: Arguments, where: Where) -> Value:
     """What a function or method of this name gives, where nothing better is known of it: `to_cpu(x)`,
     `detach_to_cpu(x)`, `dist.sample()`, `scaler.inverse_transform(x)`."""
     name = last_name(function) or ""
@@ -84,7 +84,7 @@ def left_on_cpu(value: Value, basis: Basis | None) -> Value:
     if basis is None:
         return value
     if isinstance(value, (Tensor, Unknown)):
-        return value if value.sent else believed(value, basis, on_cpu=True)
+        return value if value.device_taint else believed(value, basis, on_cpu=True)
     return mapped(value, lambda part: left_on_cpu(part, basis))
 
 
@@ -99,10 +99,10 @@ def _computed(result: Value, arguments: Arguments, basis: Basis | None) -> Value
 
 # What transformers' `return_tensors` asks for, other than tensors of torch.
 _OTHER_TENSORS: dict[str, Value] = {
-    "np": Plain("numpy.ndarray"),
-    "tf": Foreign("tensorflow"),
-    "jax": Foreign("jax"),
-    "mlx": Foreign("mlx"),
+    "np": NonTensor("numpy.ndarray"),
+    "tf": OtherFramework("tensorflow"),
+    "jax": OtherFramework("jax"),
+    "mlx": OtherFramework("mlx"),
 }
 
 
@@ -112,14 +112,14 @@ def asked_for_as(arguments: Arguments) -> Value | None:
     return _OTHER_TENSORS.get(asked.value) if isinstance(asked, Constant) and isinstance(asked.value, str) else None
 
 
-def learnt_from_name(value: Value, name: str, where: Where, *, is_item: bool = False) -> Value:
+def apply_name_habits(value: Value, name: str, where: Where, *, is_item: bool = False) -> Value:
     """The value of a parameter, attribute or key of this name, where nothing better is known of it.
 
     `is_item`: of the variable of a loop, or of a part of what an iterator yields.
     """
-    value = taken_for_source(value, name, where)
+    value = apply_source_habits(value, name, where)
     if isinstance(value, Unknown) and value.reason is not Reason.TOO_MANY and name_heuristics.is_device(name):
-        return Device(value.on_cpu, sent=Sent.AS_TOLD if value.on_cpu is None else Sent.NOWHERE)
+        return Device(value.on_cpu, device_taint=DeviceTaint.GIVEN if value.on_cpu is None else DeviceTaint.NONE)
     # What `.to(dtype)` is given, which moves nothing. One of many may be the type of tensors of some device: `for dtype
     # in tensor_types`.
     if (
@@ -128,16 +128,16 @@ def learnt_from_name(value: Value, name: str, where: Where, *, is_item: bool = F
         and dtype_name.is_meant(name)
         and where.habit("dtype-name", f"`{name}` is named like a dtype")
     ):
-        return Plain("dtype")
+        return NonTensor("dtype")
     if isinstance(value, (Sequence, Mapping)) and part_of_batch.is_batch(name):
         basis = where.habit("part-of-batch", f"`{name}` is named like a batch")
         return mapped(value, lambda part: without_grad(part, basis))
     if isinstance(value, (Sequence, Mapping, Union)):
-        return mapped(value, lambda part: learnt_from_name(part, name, where, is_item=is_item))
+        return mapped(value, lambda part: apply_name_habits(part, name, where, is_item=is_item))
     if not isinstance(value, (Tensor, Unknown)) or value.requires_grad is not None:
         return value
     if is_item and isinstance(value, Tensor) and not value.is_given and value.certainty == "tensor":
-        return learnt_from_name_of_index(value, name, where)  # what has been computed, whatever a loop calls it
+        return apply_index_habits(value, name, where)  # what has been computed, whatever a loop calls it
     basis = None
     if is_item and answer_of_pair.is_meant(name):
         basis = where.habit("answer-of-pair", f"`{name}` is named like the target of an (input, target) pair")
@@ -146,28 +146,28 @@ def learnt_from_name(value: Value, name: str, where: Where, *, is_item: bool = F
     if basis is None and isinstance(value, Unknown) and datasets_name.is_meant(name):
         basis = where.habit("datasets-name", f"`{name}` is named like a dataset")
     if basis is None:
-        return learnt_from_name_of_index(value, name, where)
+        return apply_index_habits(value, name, where)
     return believed(value, basis, requires_grad=False)
 
 
-def learnt_from_parameter(value: Value, name: str, where: Where, module: Module) -> Value:
+def apply_parameter_habits(value: Value, name: str, where: Where, module: Module) -> Value:
     """The same of a parameter; hooks are given gradients."""
-    value = learnt_from_name(value, name, where)
+    value = apply_name_habits(value, name, where)
     if not gradient_name.is_meant(name) or module.words.makes_graphs_of_gradients:
         return value
     return without_grad(value, where.habit("gradient-name", f"`{name}` is named like a gradient"))
 
 
-def learnt_from_name_of_index(value: Value, name: str, where: Where) -> Value:
+def apply_index_habits(value: Value, name: str, where: Where) -> Value:
     """What a variable is given that is named like an index: `kept_inds = nms(boxes, scores)`."""
     if isinstance(value, (Sequence, Union)):
-        return mapped(value, lambda part: learnt_from_name_of_index(part, name, where))
+        return mapped(value, lambda part: apply_index_habits(part, name, where))
     if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None and index_name.is_meant(name):
         return believed(value, where.habit("index-name", f"`{name}` is named like an index"), requires_grad=False)
     return value
 
 
-def taken_for_source(value: Value, name: str, where: Where, given: Iterable[str] = ()) -> Value:
+def apply_source_habits(value: Value, name: str, where: Where, given: Iterable[str] = ()) -> Value:
     """The loader, or the loaders, or the dataset, that its name says an unknown value is.
 
     `given` names what the call that made it is given: with a loader, or a device, it may bring batches elsewhere.
@@ -194,12 +194,12 @@ def taken_for_source(value: Value, name: str, where: Where, given: Iterable[str]
     return Sequence(None, loader) if name.endswith("s") else loader
 
 
-def learnt_from_key(value: Value, constant: str | None, where: Where) -> Value:
+def apply_key_habits(value: Value, constant: str | None, where: Where) -> Value:
     """What stands under a constant, which is named after it: `batch[self.ITEM_ID]`, `data[EDGE_INDEX_KEY]`. A variable
     is but a position."""
     if constant is None or not constant.isupper():
         return value
-    return learnt_from_name(value, constant.lower().removesuffix("_key"), where)
+    return apply_name_habits(value, constant.lower().removesuffix("_key"), where)
 
 
 def holder_of_data(value: Unknown, name: str | None, where: Where, *, has_names: bool) -> Unknown:
@@ -223,7 +223,7 @@ def was_given(value: Unknown) -> bool:
 def taken_for_data(value: Tensor, basis: Basis | None) -> Tensor:
     """What is made of nothing but what a function or an object was given, where it is known for data on the CPU."""
     is_obscure = value.on_cpu is None and value.requires_grad is not True
-    is_given = value.is_given and not value.sent
+    is_given = value.is_given and not value.device_taint
     return believed(value, basis, on_cpu=True, requires_grad=False) if is_obscure and is_given else value
 
 
@@ -252,11 +252,11 @@ def item_of_dataset(value: Value, where: Where) -> Value:
 def _given(value: Value, basis: Basis | None) -> Value:
     if isinstance(value, Tensor):
         # What a model makes in `__getitem__`, or sends somewhere, is seen to be no data.
-        on_cpu, requires_grad = None if value.sent else True, None if value.learns else False
+        on_cpu, requires_grad = None if value.device_taint else True, None if value.param_taint else False
         return believed(value, basis, on_cpu=on_cpu, requires_grad=requires_grad)
     if isinstance(value, Unknown):
         is_obscure = value.on_cpu is not False and value.requires_grad is not True and value.reason is not Reason.SENT
-        is_obscure = is_obscure and not value.sent and not value.learns
+        is_obscure = is_obscure and not value.device_taint and not value.param_taint
         if not is_obscure or basis is None:
             return value
         return believed(value._replace(reason=Reason.ITEM), basis, on_cpu=True, requires_grad=False)
@@ -265,6 +265,6 @@ def _given(value: Value, basis: Basis | None) -> Value:
 
 def where_no_accelerator_is(value: Value) -> Value:
     """What was made where a condition, or a device that is given, says that the CPU is in use."""
-    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.sent):
+    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.device_taint):
         return value._replace(on_cpu=True) if value.on_cpu is None else value
     return mapped(value, where_no_accelerator_is)

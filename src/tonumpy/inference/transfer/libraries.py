@@ -24,12 +24,12 @@ from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
+    DeviceTaint,
     Function,
     Instance,
     LibraryObject,
     Method,
-    Plain,
-    Sent,
+    NonTensor,
     Sequence,
     Unknown,
     Value,
@@ -133,7 +133,7 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
     if promise is not None:
         return keep(frame, promise, owner, arguments)
     if name == "numpy":
-        return Plain("numpy")
+        return NonTensor("numpy")
     has_no_grad = frame.grad_mode is False or _is_frozen(owner, arguments)
     result = Unknown(Reason.METHOD, None, False if has_no_grad else None)
     if generation_keywords.is_meant(name, (keyword for keyword, _ in arguments.named)):
@@ -204,7 +204,9 @@ def known_by_term(module: Module, owner: Unknown, term: str) -> LibraryObject | 
     for root in sorted(module.frameworks.roots):
         name = load(root).terms.get(term)
         if name is not None:
-            return LibraryObject(name, owner.on_cpu, owner.requires_grad, evidence=owner.evidence, sent=owner.sent)
+            return LibraryObject(
+                name, owner.on_cpu, owner.requires_grad, evidence=owner.evidence, device_taint=owner.device_taint
+            )
     return None
 
 
@@ -213,7 +215,7 @@ def inherited_attribute(frame: Frame, bases: list[str], owner: Instance, name: s
     promise = attribute_promise(bases, name)
     if promise is not None:
         facts = owner.on_cpu, owner.requires_grad
-        inherited = LibraryObject(bases[0], *facts, evidence=owner.evidence, sent=owner.sent)
+        inherited = LibraryObject(bases[0], *facts, evidence=owner.evidence, device_taint=owner.device_taint)
         return keep(frame, promise, inherited, Arguments(()))
     if any(bases) and member_promise(bases, name, Arguments(())) is not None:
         return Method(owner, name)
@@ -249,7 +251,7 @@ def hook_parameters(analysis: Analysis, function: Function) -> dict[str, Value]:
             for position, promise in load(base.partition(".")[0]).hooks.get(f"{base}.{node.name}", ()):
                 if position < len(parameters):
                     grad: Fact = False if promise.grad == "never" else None
-                    sent = Sent.BY_CHOICE if promise.device == "chosen" else Sent.NOWHERE
+                    device_taint = DeviceTaint.CHOSEN if promise.device == "chosen" else DeviceTaint.NONE
                     on_cpu = True if promise.device == "cpu" else None
-                    found[parameters[position]] = Unknown(Reason.PARAMETER, on_cpu, grad, sent=sent)
+                    found[parameters[position]] = Unknown(Reason.PARAMETER, on_cpu, grad, device_taint=device_taint)
     return found

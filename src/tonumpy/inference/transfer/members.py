@@ -16,15 +16,15 @@ from tonumpy.inference.lattice.values import (
     Class,
     Constant,
     Device,
-    Foreign,
+    DeviceTaint,
     Instance,
     LibraryObject,
     Mapping,
     Method,
     ModuleValue,
+    NonTensor,
     Nothing,
-    Plain,
-    Sent,
+    OtherFramework,
     Sequence,
     Symbol,
     Tensor,
@@ -35,7 +35,7 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.transfer import libraries
-from tonumpy.inference.transfer.habit_heuristics import item_of_dataset, learnt_from_name, was_given
+from tonumpy.inference.transfer.habit_heuristics import apply_name_habits, item_of_dataset, was_given
 from tonumpy.inference.transfer.name_heuristics import counts_or_names, is_device
 from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -59,7 +59,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         if name == "grad":
             evidence = without(value.evidence, "grad")
             facts = (value.on_cpu, _grad_of_gradients(frame), value.dtype, value.certainty)
-            return join(Tensor(*facts, sent=value.sent, evidence=evidence), NONE)
+            return join(Tensor(*facts, device_taint=value.device_taint, evidence=evidence), NONE)
         known = attribute_of_tensor(value, name)
         return Method(value, name) if known is None else known
     if isinstance(value, Symbol):
@@ -72,27 +72,29 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         if name == "apply" and frame.analysis.kinds.is_operator(value):
             return Method(value, name)
         return frame.analysis.attributes.class_attribute(value, name)
-    if isinstance(value, Foreign):
+    if isinstance(value, OtherFramework):
         return value
     if isinstance(value, Sequence) and value.items is not None and name in value.fields:
         return value.items[value.fields.index(name)]
     if isinstance(value, LibraryObject):
         return libraries.attribute(frame, _of_last(frame, value, name), name)
     if isinstance(value, Device) and name == "type":
-        return Constant(value.type) if value.type else Plain("str")
-    if name == "grad" and isinstance(value, (Plain, Unknown)):
+        return Constant(value.type) if value.type else NonTensor("str")
+    if name == "grad" and isinstance(value, (NonTensor, Unknown)):
         # A plain value may be what is taken out of an array of objects.
-        on_cpu, sent = (value.on_cpu, value.sent) if isinstance(value, Unknown) else (None, Sent.NOWHERE)
-        return Unknown(Reason.ATTRIBUTE, on_cpu, _grad_of_gradients(frame), sent=sent)
+        on_cpu, device_taint = (
+            (value.on_cpu, value.device_taint) if isinstance(value, Unknown) else (None, DeviceTaint.NONE)
+        )
+        return Unknown(Reason.ATTRIBUTE, on_cpu, _grad_of_gradients(frame), device_taint=device_taint)
     if isinstance(value, Unknown):
         # The same attributes of anything: `.shape` is no tensor whatever it belongs to.
         if name in ("shape", "ndim", "dtype", "layout", "__name__", "__class__", "__dict__"):
-            return Plain(name)
+            return NonTensor(name)
         if name == "device" and value.on_cpu is not None:
             return Device(value.on_cpu)
         if name == "data" and frame.module.frameworks.speaks_of_torch:
             evidence = without(value.evidence, "grad")  # of a tensor, as it is wherever a chain has it
-            return Unknown(Reason.ATTRIBUTE, value.on_cpu, False, evidence=evidence, sent=value.sent)
+            return Unknown(Reason.ATTRIBUTE, value.on_cpu, False, evidence=evidence, device_taint=value.device_taint)
         return libraries.known_by_term(frame.module, value, f".{name}") or Method(_of_last(frame, value, name), name)
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
 
@@ -123,11 +125,11 @@ def _grad_of_gradients(frame: Frame) -> Fact:
     return None if frame.module.words.makes_graphs_of_gradients else False
 
 
-def settle(frame: Frame, value: Value) -> Value:
+def resolve(frame: Frame, value: Value) -> Value:
     """An attribute that is not called is a value, no method: what is known of its owner's tensors holds for it too."""
     if isinstance(value, Union):
         is_settled = not any(isinstance(member, Method) for member in value.members)
-        return value if is_settled else join_all(settle(frame, member) for member in value.members)
+        return value if is_settled else join_all(resolve(frame, member) for member in value.members)
     if isinstance(value, Method):
         if isinstance(value.receiver, Unknown):
             owner = value.receiver
@@ -139,47 +141,47 @@ def settle(frame: Frame, value: Value) -> Value:
                 owner = owner._replace(on_cpu=True)
             held = owner._replace(reason=Reason.of_attribute(value.name, owner.reason), is_no_tensor=False)
             if counts_or_names(value.name):
-                held = held._replace(sent=Sent.NOWHERE, learns=False)
-            return learnt_from_name(held, value.name, frame)
+                held = held._replace(device_taint=DeviceTaint.NONE, param_taint=False)
+            return apply_name_habits(held, value.name, frame)
         if isinstance(value.receiver, Tensor) and not _tensors_have(value.name):
             # Somebody has put it there; or it is no tensor after all, and its parts are where it has been sent.
             evidence = value.receiver.evidence
             if value.receiver.certainty == "tensor":
-                return learnt_from_name(Unknown(Reason.ATTRIBUTE, evidence=evidence), value.name, frame)
+                return apply_name_habits(Unknown(Reason.ATTRIBUTE, evidence=evidence), value.name, frame)
             owner = Unknown(Reason.ATTRIBUTE, *tensor_facts(value.receiver), evidence=evidence)
             if not counts_or_names(value.name):
-                owner = owner._replace(sent=value.receiver.sent, learns=value.receiver.learns)
-            return learnt_from_name(owner, value.name, frame)
+                owner = owner._replace(device_taint=value.receiver.device_taint, param_taint=value.receiver.param_taint)
+            return apply_name_habits(owner, value.name, frame)
         if isinstance(value.receiver, LibraryObject):
             facts = tensor_facts(value.receiver)
             # What a module on the CPU is given may be elsewhere, and so may the dataset of a loader of torch.
             on_cpu = True if facts == (True, False) and not value.receiver.name.startswith("torch.") else None
-            return learnt_from_name(
+            return apply_name_habits(
                 Unknown(Reason.ATTRIBUTE, on_cpu, facts[1], evidence=value.receiver.evidence), value.name, frame
             )
-        if isinstance(value.receiver, Plain) and not same(value.receiver, EXCEPTION):
+        if isinstance(value.receiver, NonTensor) and not same(value.receiver, EXCEPTION):
             dimensions = value.receiver.dimensions
             if is_device(value.name) and _holds_settings(value.receiver):
-                return Device(None, sent=Sent.AS_TOLD)  # `args.device`
+                return Device(None, device_taint=DeviceTaint.GIVEN)  # `args.device`
             if value.receiver.what.startswith("matplotlib."):
                 return value.receiver  # `axes.flat`, `fig.axes`
-            return Plain("attribute", None if dimensions is None else arrays.of_attribute(dimensions, value.name))
-        if isinstance(value.receiver, (Instance, Plain)):
-            return learnt_from_name(Unknown(Reason.of_attribute(value.name)), value.name, frame)
+            return NonTensor("attribute", None if dimensions is None else arrays.of_attribute(dimensions, value.name))
+        if isinstance(value.receiver, (Instance, NonTensor)):
+            return apply_name_habits(Unknown(Reason.of_attribute(value.name)), value.name, frame)
     return value
 
 
 def _holds_settings(value: Value) -> bool:
     """Whether a function of a plain library gives it, as a parser of arguments does; an array has a device, too."""
-    return isinstance(value, Plain) and "." in value.what and not value.what.startswith("numpy.")
+    return isinstance(value, NonTensor) and "." in value.what and not value.what.startswith("numpy.")
 
 
 def _tensors_have(name: str) -> bool:
     return torch_api.is_of_tensors(name) or name in TORCH_WORDS or name.startswith("__")
 
 
-_SHAPE = Plain("Size")  # of a tensor
-EXCEPTION = Plain("exception")  # which may bring a tensor, as `StopIteration` does in `value`
+_SHAPE = NonTensor("Size")  # of a tensor
+EXCEPTION = NonTensor("exception")  # which may bring a tensor, as `StopIteration` does in `value`
 
 
 def subscript_of(frame: Frame, value: Value, index: Value, is_slice: bool) -> Value:
@@ -212,15 +214,15 @@ def _part_of_mapping(frame: Frame, value: Mapping, index: Value, _: bool) -> Val
     if isinstance(found, Tensor) and (dtype := integers_of_layers().get(str(index.value).rpartition(".")[2])):
         found = found._replace(requires_grad=False, dtype=dtype)
     is_stored = any(key == index.value for key, _ in value.entries)
-    return found if is_stored else learnt_from_name(found, str(index.value), frame)
+    return found if is_stored else apply_name_habits(found, str(index.value), frame)
 
 
 def _part_of_tensor(frame: Frame, value: Tensor, index: Value, is_slice: bool) -> Value:
     # Before torch 0.4 a loss had one dimension, and what stood there was a number of Python's: `loss.data[0]`.
     if value.is_number and isinstance(index, Constant) and frame.module.words.speaks_of_variables:
-        return Plain("number")
+        return NonTensor("number")
     is_number = value.is_number or _is_position(index)
-    is_item = isinstance(index, Plain) and not is_slice
+    is_item = isinstance(index, NonTensor) and not is_slice
     layout = None if is_slice or isinstance(index, Sequence) else value.layout  # of a sparse matrix: a sparse row
     return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number, layout=layout)
 
@@ -235,16 +237,16 @@ def _part_of_instance(frame: Frame, value: Instance, index: Value, _: bool) -> V
     getter = frame.analysis.attributes.attribute(value, "__getitem__")
     given = _item_of_object(frame, value, frame.evaluator.call(frame, getter, Arguments((index,))))
     if isinstance(index, Constant) and isinstance(index.value, str):
-        return learnt_from_name(given, index.value, frame)
+        return apply_name_habits(given, index.value, frame)
     return given
 
 
 def _part_of_what_is_no_tensor(_: Frame, value: Value, index: Value, is_slice: bool) -> Value:
-    if isinstance(value, Plain) and value.dimensions is not None:
+    if isinstance(value, NonTensor) and value.dimensions is not None:
         return value._replace(dimensions=arrays.of_item(value.dimensions, index, is_slice=is_slice))
     if isinstance(index, Constant) and is_device(str(index.value)) and _holds_settings(value):
-        return Device(None, sent=Sent.AS_TOLD)  # `settings["device"]`
-    return Plain("int") if same(value, _SHAPE) and not is_slice else value
+        return Device(None, device_taint=DeviceTaint.GIVEN)  # `settings["device"]`
+    return NonTensor("int") if same(value, _SHAPE) and not is_slice else value
 
 
 def _part_of_library_object(frame: Frame, value: LibraryObject, index: Value, is_slice: bool) -> Value:
@@ -252,7 +254,7 @@ def _part_of_library_object(frame: Frame, value: LibraryObject, index: Value, is
 
 
 def _part_of_symbol(_: Frame, value: Symbol, __: Value, ___: bool) -> Value:
-    return Plain(value.name) if libraries.gives_plain_values(value.name) else Unknown(Reason.ITEM)
+    return NonTensor(value.name) if libraries.gives_plain_values(value.name) else Unknown(Reason.ITEM)
 
 
 _PARTS: dict[type, Callable[[Frame, Any, Value, bool], Value]] = {
@@ -262,7 +264,7 @@ _PARTS: dict[type, Callable[[Frame, Any, Value, bool], Value]] = {
     Tensor: _part_of_tensor,
     Unknown: _part_of_unknown,
     Instance: _part_of_instance,
-    **dict.fromkeys((Foreign, Plain, Nothing), _part_of_what_is_no_tensor),
+    **dict.fromkeys((OtherFramework, NonTensor, Nothing), _part_of_what_is_no_tensor),
     LibraryObject: _part_of_library_object,
     Symbol: _part_of_symbol,
 }
@@ -277,7 +279,7 @@ def under_key(frame: Frame, holder: Unknown, item: Unknown, key: Value) -> Value
     """What is taken out of something unknown, by its key: `batch["labels"]`, `batch.get("labels")`."""
     if not isinstance(key, Constant) or not isinstance(key.value, str):
         return item
-    return libraries.known_by_term(frame.module, holder, f"[{key.value}]") or learnt_from_name(item, key.value, frame)
+    return libraries.known_by_term(frame.module, holder, f"[{key.value}]") or apply_name_habits(item, key.value, frame)
 
 
 def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
@@ -291,13 +293,13 @@ def _is_position(index: Value) -> bool:
     if isinstance(index, Sequence):
         return index.items is not None and all(_is_position(item) for item in index.items)
     return (isinstance(index, Constant) and type(index.value) is int) or (
-        isinstance(index, Plain) and index.what == "int"
+        isinstance(index, NonTensor) and index.what == "int"
     )
 
 
 def item_of(frame: Frame, value: Value) -> Value:
     """What iterating over a value yields."""
-    value = settle(frame, value)
+    value = resolve(frame, value)
     if isinstance(value, Union):
         return join_all(item_of(frame, member) for member in value.members if not isinstance(member, Constant))
     if isinstance(value, Instance):
@@ -305,21 +307,21 @@ def item_of(frame: Frame, value: Value) -> Value:
     if isinstance(value, Sequence):
         return value.element
     if isinstance(value, Mapping):
-        return Plain("key")
+        return NonTensor("key")
     if isinstance(value, Unknown):
         return _item_of_unknown(value)
     if isinstance(value, Nothing):
         return NOTHING
     if isinstance(value, Tensor):
         return _item_of_tensor(frame, value)._replace(is_item=True, is_number=True)
-    if isinstance(value, (Foreign, Plain)):
-        if isinstance(value, Plain) and value.dimensions is not None:
+    if isinstance(value, (OtherFramework, NonTensor)):
+        if isinstance(value, NonTensor) and value.dimensions is not None:
             return value._replace(dimensions=arrays.of_iteration(value.dimensions))
-        return Plain("int") if same(value, _SHAPE) else value
+        return NonTensor("int") if same(value, _SHAPE) else value
     if isinstance(value, LibraryObject):
         return libraries.item(frame, value)
     if isinstance(value, Constant):
-        return Constant(value.value) if not isinstance(value.value, str) else Plain("str")
+        return Constant(value.value) if not isinstance(value.value, str) else NonTensor("str")
     return Unknown(Reason.ITEM)
 
 
@@ -340,7 +342,7 @@ def _item_of_instance(frame: Frame, value: Instance) -> Value:
     for name in ("__next__", "__iter__", "__getitem__"):
         method = classes.method(value.cls, name)
         if method is not None:
-            arguments = Arguments((Plain("int"),) if name == "__getitem__" else ())
+            arguments = Arguments((NonTensor("int"),) if name == "__getitem__" else ())
             found = frame.analysis.functions.call_function(method, value, arguments, frame.grad_mode)
             is_item = name != "__iter__" or found == value
             return _item_of_object(frame, value, found if is_item else item_of(frame, found))
@@ -349,6 +351,6 @@ def _item_of_instance(frame: Frame, value: Instance) -> Value:
 
 
 def _item_of_object(frame: Frame, owner: Instance, item: Value) -> Value:
-    if not isinstance(item, Plain) and frame.analysis.kinds.is_dataset(owner.cls):
+    if not isinstance(item, NonTensor) and frame.analysis.kinds.is_dataset(owner.cls):
         return item_of_dataset(item, frame)
     return item

@@ -55,8 +55,8 @@ def _held(owner: LibraryObject, value: Value) -> Value:
     if isinstance(value, (LibraryObject, Instance, Tensor)):
         dtype = value.dtype if isinstance(value, Tensor) else owner.dtype or value.dtype
         grad = owner.requires_grad
-        return value._replace(on_cpu=owner.on_cpu, requires_grad=grad, dtype=dtype, sent=owner.sent)
-    return Unknown(Reason.LIBRARY, owner.on_cpu, owner.requires_grad, sent=owner.sent)
+        return value._replace(on_cpu=owner.on_cpu, requires_grad=grad, dtype=dtype, device_taint=owner.device_taint)
+    return Unknown(Reason.LIBRARY, owner.on_cpu, owner.requires_grad, device_taint=owner.device_taint)
 
 
 def layer(owner: LibraryObject, index: Value | None) -> Value:
@@ -90,7 +90,7 @@ def scattered(owner: LibraryObject, arguments: Arguments) -> Arguments:
 
 def _brought(value: Value, owner: LibraryObject) -> Value:
     if isinstance(value, Tensor):
-        return value._replace(on_cpu=owner.on_cpu, sent=owner.sent)
+        return value._replace(on_cpu=owner.on_cpu, device_taint=owner.device_taint)
     return mapped(value, lambda part: _brought(part, owner))
 
 

@@ -10,9 +10,9 @@ from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
     Device,
+    DeviceTaint,
     Instance,
     LibraryObject,
-    Sent,
     Tensor,
     dtype_of,
 )
@@ -44,24 +44,28 @@ def _cast(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
     return owner if is_device else owner._replace(dtype=None)
 
 
-def _sent_there(arguments: Arguments) -> Sent:
+def _sent_there(arguments: Arguments) -> DeviceTaint:
     given = arguments.get(0, "device")
-    return Sent.BY_CHOICE if isinstance(given, Tensor) and given.sent else sent_there(given)
+    return DeviceTaint.CHOSEN if isinstance(given, Tensor) and given.device_taint else sent_there(given)
 
 
 def moved(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
     """A module (or what moves like one) after `.cuda()`, `.to(device)` or `.requires_grad_(False)`."""
     owner = _cast(owner, name, arguments)
     if name == "cpu":
-        return owner._replace(on_cpu=True, sent=Sent.NOWHERE)
+        return owner._replace(on_cpu=True, device_taint=DeviceTaint.NONE)
     if name == "detach":
         return owner._replace(requires_grad=False)
     if name in ACCELERATORS:
-        return owner._replace(on_cpu=False, sent=Sent.BY_CHOICE)
+        return owner._replace(on_cpu=False, device_taint=DeviceTaint.CHOSEN)
     if name == "to":
         on_cpu = device_after_to(owner.on_cpu, arguments)
-        sent = owner.sent if on_cpu is None else Sent.BY_CHOICE if on_cpu is False else Sent.NOWHERE
-        return owner._replace(on_cpu=on_cpu, sent=max(sent, _sent_there(arguments)) if on_cpu is None else sent)
+        device_taint = (
+            owner.device_taint if on_cpu is None else DeviceTaint.CHOSEN if on_cpu is False else DeviceTaint.NONE
+        )
+        return owner._replace(
+            on_cpu=on_cpu, device_taint=max(device_taint, _sent_there(arguments)) if on_cpu is None else device_taint
+        )
     if name == "requires_grad_":
         return owner._replace(requires_grad=grad_asked_for(arguments))
     if name in _REGRADES:

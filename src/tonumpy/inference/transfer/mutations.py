@@ -113,7 +113,7 @@ def _change_unknown(frame: Frame, receiver: Unknown, path: str | None, name: str
     if frame.put_into_objects and name.endswith("_"):
         frame.change_grad(Tensor(), Tensor(origins=frozenset(frame.put_into_objects)))
     elif path is not None and name == "backward" and not (arguments.positional or arguments.has_star):
-        frame.refine(path, receiver._replace(requires_grad=True, learns=True))
+        frame.refine(path, receiver._replace(requires_grad=True, param_taint=True))
 
 
 def _change_object(

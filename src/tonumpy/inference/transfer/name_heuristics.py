@@ -9,13 +9,13 @@ from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
-    Plain,
+    NonTensor,
     Tensor,
     Unknown,
     Value,
-    do_learn,
+    have_param_taint,
+    max_device_taint,
     members,
-    most_sent,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
@@ -66,25 +66,27 @@ def made_by_model(result: Value, function: ast.expr, arguments: Arguments, is_fu
     given = tuple(arguments.values())
     if not arguments.has_star and _are_arrays(given):
         return result  # a module of torch takes no arrays
-    sent = max(result.sent, most_sent(given))
+    device_taint = max(result.device_taint, max_device_taint(given))
     may_learn = result.requires_grad is None
     is_called_so = is_model(name) and name.split("_")[-2:-1] not in _BEFORE_A_PURPOSE
     if name in _MODELS or (is_called_so and not is_function()):
-        return result._replace(learns=may_learn, sent=sent)
+        return result._replace(param_taint=may_learn, device_taint=device_taint)
     if _LOSSES.search(name) is None:
         return result
-    return result._replace(reason=Reason.LOSS, learns=may_learn and do_learn(given), sent=sent)
+    return result._replace(
+        reason=Reason.LOSS, param_taint=may_learn and have_param_taint(given), device_taint=device_taint
+    )
 
 
 def _are_arrays(given: tuple[Value, ...]) -> bool:
     """Whether there are arrays of NumPy, and nothing else but numbers and the like."""
     others = [value for value in given if not _may_be_array(value)]
-    plain = (isinstance(part, (Plain, Constant)) for value in others for part in members(value))
+    plain = (isinstance(part, (NonTensor, Constant)) for value in others for part in members(value))
     return len(others) < len(given) and all(plain)
 
 
 def _may_be_array(value: Value) -> bool:
     """Whether it is an array on one path, and no tensor on any: `state = env.reset()`, then what the model gives."""
     parts = members(value)
-    is_array = any(isinstance(part, Plain) and part.dimensions is not None for part in parts)
+    is_array = any(isinstance(part, NonTensor) and part.dimensions is not None for part in parts)
     return is_array and not any(isinstance(part, Tensor) for part in parts)

@@ -16,12 +16,12 @@ from tonumpy.inference.lattice.values import (
     NONE,
     Class,
     Constant,
-    Foreign,
     Instance,
     LibraryObject,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
+    OtherFramework,
     Sequence,
     Symbol,
     Tensor,
@@ -38,7 +38,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer.annotations import value_of_class
 from tonumpy.inference.transfer.devices import cpu_of_device
-from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
@@ -83,7 +83,7 @@ def current_value(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
         path = None if container is None else key_path(container, subject.slice)
     if path is None or not _is_relevant(frame, path):
         return None
-    return path, settle(frame, frame.evaluator.expression(frame, subject))
+    return path, resolve(frame, frame.evaluator.expression(frame, subject))
 
 
 def _is_relevant(frame: Frame, path: str) -> bool:
@@ -133,7 +133,7 @@ def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
         return True if _tensors_have(frame, *test.args) else None
     if not asks_for_class(test):
         return None
-    value = settle(frame, frame.evaluator.expression(frame, test.args[0]))
+    value = resolve(frame, frame.evaluator.expression(frame, test.args[0]))
     if not all(isinstance(member, _PROVED) for member in members(value)):
         return None
     if len(test.args) == 2:
@@ -150,14 +150,14 @@ def _tensors_have(frame: Frame, subject: ast.expr, name: ast.expr) -> bool:
     """Whether the subject is surely a tensor, and has an attribute or method of this name as tensors have."""
     if not isinstance(name, ast.Constant) or not _is_of_tensors(name.value):
         return False
-    return isinstance(settle(frame, frame.evaluator.expression(frame, subject)), Tensor)
+    return isinstance(resolve(frame, frame.evaluator.expression(frame, subject)), Tensor)
 
 
 def _is_of_tensors(name: object) -> bool:
     return isinstance(name, str) and torch_api.is_of_tensors(name)
 
 
-_PROVED = (Tensor, Sequence, Mapping, Plain, Constant, Instance)
+_PROVED = (Tensor, Sequence, Mapping, NonTensor, Constant, Instance)
 
 
 def _any(verdicts: list[Fact]) -> Fact:
@@ -196,7 +196,7 @@ def narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value
                 member = member._replace(is_no_tensor=True)
             kept.append(member)
     if not holds and not kept and may_be(value, Tensor):
-        kept = [Plain("what no tensor is")]  # the test expects others, whatever is declared
+        kept = [NonTensor("what no tensor is")]  # the test expects others, whatever is declared
     if holds and not kept:
         kept = [_as_instance(frame, Unknown(Reason.CLASS), cls) for cls in classes]
     _keep(frame, path, kept)
@@ -228,8 +228,8 @@ def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
         if isinstance(cls, Class) and _extends_nothing_else(frame, cls):
             return False
         return None if name.startswith("torch.") or isinstance(cls, (Class, Unknown)) else False
-    if isinstance(value, Plain):
-        if is_tensor_class or isinstance(cls, (Class, Foreign)):
+    if isinstance(value, NonTensor):
+        if is_tensor_class or isinstance(cls, (Class, OtherFramework)):
             return False
         if value.what.startswith("numpy"):
             return False if name.startswith("builtins.") else name.startswith("numpy.") or None
@@ -246,8 +246,8 @@ def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
         return name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping", "OrderedDict") or (
             False if is_tensor_class or "list" in name or "tuple" in name else None
         )
-    if isinstance(value, Foreign):
-        return bool(isinstance(cls, Foreign))
+    if isinstance(value, OtherFramework):
+        return bool(isinstance(cls, OtherFramework))
     if isinstance(value, Instance):
         if isinstance(cls, Class):
             return True if frame.analysis.classes.is_subclass(value.cls, cls) else None
@@ -290,7 +290,7 @@ def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: boo
         if isinstance(member, Tensor):
             has = True if tensors_have else None
         else:
-            others_may = isinstance(member, (Unknown, Foreign, Instance, LibraryObject))
+            others_may = isinstance(member, (Unknown, OtherFramework, Instance, LibraryObject))
             has = False if torch_only and not others_may else None
         if has is None or has is holds:
             if not isinstance(member, Unknown) or not tensors_have or member.is_no_tensor:
@@ -424,7 +424,7 @@ def _narrow_to_string(frame: Frame, subject: ast.expr, text: str) -> None:
             frame.refine(path, Constant(text))
         return
     current = current_value(frame, subject)
-    if current is not None and all(isinstance(each, (Unknown, Plain, Constant)) for each in members(current[1])):
+    if current is not None and all(isinstance(each, (Unknown, NonTensor, Constant)) for each in members(current[1])):
         frame.refine(current[0], Constant(text))
 
 

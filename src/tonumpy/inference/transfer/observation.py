@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import arguments_of
 from tonumpy.inference.index.lowering import stores_of
-from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import walk
 
@@ -46,7 +46,7 @@ def observe_calls_of_targets(frame: Frame, statement: ast.stmt) -> None:
 
 
 def _settled(frame: Frame, node: ast.expr) -> Value:
-    return settle(frame, frame.evaluator.expression(frame, node))
+    return resolve(frame, frame.evaluator.expression(frame, node))
 
 
 def _holds_target(frame: Frame, node: ast.expr) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.values import Instance, LibraryObject, Sent, most_sent
+from tonumpy.inference.lattice.values import DeviceTaint, Instance, LibraryObject, max_device_taint
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 _WITH_ITS_OWNER = ("self", "both", "parameters")
 
 
-def sent_with(promise: Promise, owner: Value | None) -> Sent:
+def sent_with(promise: Promise, owner: Value | None) -> DeviceTaint:
     """Where a module has been sent is what it holds, and what it makes of what it is given; and where the tensors of a
     distribution have been sent is what it draws."""
     if not isinstance(owner, (Instance, LibraryObject)) or promise.device not in _WITH_ITS_OWNER:
-        return Sent.NOWHERE
+        return DeviceTaint.NONE
     made = made_of(owner)
-    return max(owner.sent, most_sent(made)) if made else owner.sent
+    return max(owner.device_taint, max_device_taint(made)) if made else owner.device_taint
 
 
 def made_of(owner: Value | None) -> tuple[Value, ...]:

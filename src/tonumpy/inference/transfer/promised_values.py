@@ -13,13 +13,13 @@ from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
     Device,
-    Foreign,
+    DeviceTaint,
     Instance,
     LibraryObject,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
-    Sent,
+    OtherFramework,
     Sequence,
     Tensor,
     Union,
@@ -69,7 +69,7 @@ def value_of(word: str, about: Promised) -> Value:
         made = _OF_ARGUMENTS[kind](about, about.arguments.positional)
     if made is not None:
         return made
-    return about.unknown()._replace(sent=about.tensor.sent, learns=about.tensor.learns)
+    return about.unknown()._replace(device_taint=about.tensor.device_taint, param_taint=about.tensor.param_taint)
 
 
 def _recurrent(about: Promised) -> Value:
@@ -80,12 +80,12 @@ def _recurrent(about: Promised) -> Value:
 
 def _object(about: Promised) -> LibraryObject:
     cpu, grad, evidence = about.tensor.on_cpu, about.tensor.requires_grad, about.tensor.evidence
-    return LibraryObject(about.detail, cpu, grad, evidence=evidence, sent=about.tensor.sent)
+    return LibraryObject(about.detail, cpu, grad, evidence=evidence, device_taint=about.tensor.device_taint)
 
 
 def _device(about: Promised) -> Device:
     cpu = about.tensor.on_cpu
-    return Device(cpu, sent=Sent.BY_CHOICE if cpu is None else Sent.NOWHERE)
+    return Device(cpu, device_taint=DeviceTaint.CHOSEN if cpu is None else DeviceTaint.NONE)
 
 
 def _for_each(about: Promised) -> Value:
@@ -105,14 +105,14 @@ _ALWAYS: dict[str, Callable[[Promised], Value | None]] = {
     "sequence": lambda about: Sequence(None, _object(about) if about.detail else about.tensor),
     "tuple": lambda about: Sequence((about.tensor,) * int(about.detail), about.tensor),
     "mapping": lambda about: Mapping((), about.tensor),
-    "pairs": lambda about: Sequence(None, Sequence((Plain("str"), about.tensor), about.tensor)),
-    "plain": lambda about: Plain(about.detail or "library value"),
+    "pairs": lambda about: Sequence(None, Sequence((NonTensor("str"), about.tensor), about.tensor)),
+    "plain": lambda about: NonTensor(about.detail or "library value"),
     "none": lambda _: NONE,
     "nothing": lambda _: NOTHING,
     "object": _object,
     "device": _device,
     "self": lambda about: about.owner,
-    "foreign": lambda about: Foreign(about.detail),
+    "foreign": lambda about: OtherFramework(about.detail),
     "splits": lambda about: Sequence(None, LibraryObject("torch.utils.data.Subset", arguments=about.arguments)),
     "each": _for_each,
     "saved": lambda about: Unknown(Reason.SAVED, about.tensor.on_cpu, evidence=about.tensor.evidence),
@@ -136,7 +136,7 @@ def _sequential(about: Promised, owner: LibraryObject) -> Value:
 
 def _layers(about: Promised, owner: LibraryObject) -> Value:
     one = layer(owner, about.arguments.get(0, "index"))
-    pair = Sequence((Plain("str"), one), one)
+    pair = Sequence((NonTensor("str"), one), one)
     return {"": one, "values": Sequence(None, one), "items": Sequence(None, pair)}[about.detail]
 
 
@@ -213,9 +213,9 @@ def _prepared(frame: Frame, value: Value) -> Value:
     if isinstance(value, LibraryObject) and value.name == LOADER:
         return LibraryObject("accelerate.data_loader.DataLoaderShard", arguments=value.arguments)
     if isinstance(value, Instance) and frame.analysis.kinds.is_module(value.cls):
-        return value._replace(on_cpu=None, sent=Sent.BY_CHOICE)
+        return value._replace(on_cpu=None, device_taint=DeviceTaint.CHOSEN)
     if isinstance(value, LibraryObject) and is_module([value.name]):
-        return value._replace(on_cpu=None, sent=Sent.BY_CHOICE)
+        return value._replace(on_cpu=None, device_taint=DeviceTaint.CHOSEN)
     return value
 
 
@@ -239,10 +239,10 @@ def _collate(item: Value, unknown: Unknown, grad_mode: Fact, place: str = "<batc
     """Each tensor is a new one, whatever the dataset made it of: `place` is the only name that has held it."""
     if isinstance(item, Tensor):  # stacked
         return item._replace(requires_grad=result_facts([item], grad_mode)[1], origins=frozenset((place,)))
-    if isinstance(item, Plain):
-        return Plain("list of str") if item.what == "str" else Tensor(True, False)
+    if isinstance(item, NonTensor):
+        return NonTensor("list of str") if item.what == "str" else Tensor(True, False)
     if isinstance(item, Constant):
-        return Tensor(True, False) if isinstance(item.value, (int, float)) else Plain("list of str")
+        return Tensor(True, False) if isinstance(item.value, (int, float)) else NonTensor("list of str")
     if isinstance(item, Sequence) and item.items:
         items = [_collate(each, unknown, grad_mode, f"{place}[{position}]") for position, each in enumerate(item.items)]
         return Sequence(tuple(items), join_all(items), item.fields)
@@ -308,7 +308,7 @@ def _transformed(frame: Frame, owner: LibraryObject) -> Value:
     if owner.arguments is None:
         return Unknown(Reason.ITEM)
     transform = owner.arguments.named_value("transform")
-    image = Plain("image")
+    image = NonTensor("image")
     return (
         image
         if transform is None or same(transform, NONE)

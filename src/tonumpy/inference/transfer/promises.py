@@ -14,16 +14,16 @@ from tonumpy.inference.lattice.values import (
     NONE,
     Arguments,
     Constant,
+    DeviceTaint,
     Function,
     Instance,
     LibraryObject,
-    Sent,
     Tensor,
     Value,
-    do_learn,
     evidence_in,
+    have_param_taint,
+    max_device_taint,
     members,
-    most_sent,
     same,
     tensor_facts,
 )
@@ -45,8 +45,10 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     if promise.device == "default type":
         cpu = None if frame.module.words.speaks_of_variables else True
     grad = grad_of(promise, owner, arguments, frame.grad_mode)
-    sent = Sent.NOWHERE if cpu is True else max(most_sent(arguments.values()), sent_with(promise, owner))
-    sent = Sent.BY_CHOICE if promise.device == "chosen" else sent
+    device_taint = (
+        DeviceTaint.NONE if cpu is True else max(max_device_taint(arguments.values()), sent_with(promise, owner))
+    )
+    device_taint = DeviceTaint.CHOSEN if promise.device == "chosen" else device_taint
     dtype = promise.dtype
     if dtype == "self":
         dtype = owner.dtype if isinstance(owner, (LibraryObject, Instance)) else None
@@ -60,8 +62,16 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     evidence = _rests_on(frame, promise, owner, arguments, cpu, grad)
     if dtype is not None:
         evidence |= _derived(frame, promise, "dtype", promise.dtype or "", owner, arguments)
-    learns = grad is not False and _do_learn(frame, promise, owner, arguments)
-    tensor = Tensor(cpu, grad, dtype, is_number=promise.reduces, sent=sent, evidence=evidence, learns=learns)
+    param_taint = grad is not False and _has_param_taint(frame, promise, owner, arguments)
+    tensor = Tensor(
+        cpu,
+        grad,
+        dtype,
+        is_number=promise.reduces,
+        device_taint=device_taint,
+        evidence=evidence,
+        param_taint=param_taint,
+    )
     kept = [value_of(word, Promised(frame, tensor, owner, arguments)) for word in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
 
@@ -107,7 +117,7 @@ def _derived(
     return said | only(joined(parts), about)
 
 
-def _do_learn(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> bool:
+def _has_param_taint(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> bool:
     """Whether what is promised is, or may be made of, parameters, while grad mode may be on."""
     if frame.grad_mode is False and promise.grad != "own":
         return False
@@ -118,7 +128,7 @@ def _do_learn(frame: Frame, promise: Promise, owner: Value | None, arguments: Ar
     operands = _operands(promise.grad, None, arguments) or []
     is_of_owner = promise.grad in _OF_ITSELF or promise.grad == "derived"
     held = made_of(owner) if is_of_owner else ()
-    return do_learn((*operands, *held))
+    return have_param_taint((*operands, *held))
 
 
 def _is_module(frame: Frame, owner: Value | None) -> bool:
@@ -164,7 +174,7 @@ def _whose_device(promise: Promise, owner: Value | None, arguments: Arguments) -
 def _was_sent(value: Value) -> bool:
     if isinstance(value, LibraryObject):  # what a tokenizer makes is on the CPU until then
         return value.on_cpu is None
-    return most_sent(members(value)) > Sent.NOWHERE
+    return max_device_taint(members(value)) > DeviceTaint.NONE
 
 
 def _holds_them(promise: Promise) -> bool:

@@ -14,16 +14,16 @@ from tonumpy.inference.lattice.values import (
     Instance,
     LibraryObject,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
     Sequence,
     Unknown,
     Value,
     is_number,
     members,
 )
-from tonumpy.inference.transfer.habit_heuristics import learnt_from_name
-from tonumpy.inference.transfer.members import attribute_of, item_of, settle
+from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
+from tonumpy.inference.transfer.members import attribute_of, item_of, resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     """A builtin function or class."""
     given = arguments.positional
     if name in _PLAIN:
-        return NONE if name == "print" else Plain(name)
+        return NONE if name == "print" else NonTensor(name)
     if name == "range":
-        return Sequence(None, Plain("int"))
+        return Sequence(None, NonTensor("int"))
     if name == "dict":
         return _dict(frame, arguments)
     if not given:
@@ -86,7 +86,7 @@ def _zip(frame: Frame, given: tuple[Value, ...]) -> Value:
 
 
 def _enumerate(frame: Frame, given: tuple[Value, ...]) -> Value:
-    pair = (Plain("int"), item_of(frame, given[0]))
+    pair = (NonTensor("int"), item_of(frame, given[0]))
     return Sequence(None, Sequence(pair, join_all(pair)))
 
 
@@ -110,7 +110,7 @@ def _getattr(frame: Frame, given: tuple[Value, ...]) -> Value | None:
     names = list(filter(str.isidentifier, _words(given[1]))) if len(given) >= 2 else []
     if not names:
         return None
-    return _instead_of(join_all(settle(frame, attribute_of(frame, given[0], each)) for each in names), *given[2:3])
+    return _instead_of(join_all(resolve(frame, attribute_of(frame, given[0], each)) for each in names), *given[2:3])
 
 
 def _type(_: Frame, given: tuple[Value, ...]) -> Value | None:
@@ -149,7 +149,7 @@ def is_option(default: Value) -> bool:
 
 
 def _instead_of(found: Value, default: Value = NOTHING) -> Value:
-    return Plain("number") if is_option(default) and isinstance(found, Unknown) else join(found, default)
+    return NonTensor("number") if is_option(default) and isinstance(found, Unknown) else join(found, default)
 
 
 def reduced(frame: Frame, arguments: Arguments) -> Value:
@@ -219,12 +219,12 @@ def collection(frame: Frame, name: str, arguments: Arguments) -> Value:
         return updated(Mapping((), made), _dict(frame, arguments._replace(positional=arguments.positional[1:])))
     if name == "deque":
         return call(frame, "list", Arguments(arguments.positional[:1]))
-    return Plain(name) if name == "Counter" else Unknown(Reason.CALL)
+    return NonTensor(name) if name == "Counter" else Unknown(Reason.CALL)
 
 
 def _made_for_missing(frame: Frame, factory: Value | None) -> Value:
     """What a defaultdict holds under a key that nothing was stored under."""
-    return NOTHING if factory in (None, NONE) else settle(frame, frame.evaluator.call(frame, factory, Arguments(())))
+    return NOTHING if factory in (None, NONE) else resolve(frame, frame.evaluator.call(frame, factory, Arguments(())))
 
 
 def call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
@@ -256,7 +256,7 @@ PARAMETER_SET = ("values", "marks", "id")
 def parameter_set(arguments: Arguments) -> Sequence:
     """`pytest.param(1, 2, id="small")`."""
     values = Unknown(Reason.PARAMETER) if arguments.has_star else sequence_of(arguments.positional)
-    items = (values, Plain("marks"), Plain("str"))
+    items = (values, NonTensor("marks"), NonTensor("str"))
     return Sequence(items, join_all(items), PARAMETER_SET)
 
 
@@ -271,7 +271,7 @@ def call_constant_method(receiver: Constant, name: str, arguments: Arguments) ->
             parts = [each.value for each in asked or () if isinstance(each, Constant)]
             if asked and len(parts) == len(asked) and all(isinstance(part, str) for part in parts):
                 return Constant(any(getattr(text, name)(part) for part in parts))
-    return Plain(f"result of {name}")
+    return NonTensor(f"result of {name}")
 
 
 def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:
@@ -279,17 +279,17 @@ def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str,
     if isinstance(receiver, Mapping):
         inner = join_all(receiver.values())
         if name == "items":
-            return Sequence(None, Sequence((Plain("key"), inner), join(Plain("key"), inner)))
+            return Sequence(None, Sequence((NonTensor("key"), inner), join(NonTensor("key"), inner)))
         if name == "values":
             return Sequence(None, inner)
         if name == "keys":
-            return Sequence(None, Plain("key"))
+            return Sequence(None, NonTensor("key"))
         if name in ("get", "pop", "setdefault") and given:
             found = receiver.get(given[0].value) if isinstance(given[0], Constant) else inner
             if isinstance(found, Nothing) and (name != "setdefault" or len(given) == 1):
                 found = Unknown(Reason.CONTENT)
             if isinstance(given[0], Constant) and all(key != given[0].value for key, _ in receiver.entries):
-                found = learnt_from_name(found, str(given[0].value), frame)
+                found = apply_name_habits(found, str(given[0].value), frame)
             return _instead_of(found, *given[1:2])
         if name == "copy":
             return receiver
@@ -301,9 +301,9 @@ def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str,
         if name in ("copy", "reverse", "sort"):
             return Sequence(None, receiver.element)
         if name in ("index", "count"):
-            return Plain("int")
+            return NonTensor("int")
         if name == "numpy":
-            return Plain("numpy")
+            return NonTensor("numpy")
     return NONE if name in _CHANGING else Unknown(Reason.METHOD)
 
 

@@ -14,7 +14,7 @@ from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
     LibraryObject,
-    Plain,
+    NonTensor,
     Sequence,
     Symbol,
     Tensor,
@@ -188,7 +188,7 @@ def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, resul
 def _seen_as(asked: Value | None, result: Tensor) -> Tensor:
     """`x.view(torch.int16)`: the same bytes as another dtype, which autograd does not follow."""
     dtype = dtype_of(asked)
-    if dtype is not None or (isinstance(asked, Plain) and asked.what == "dtype"):
+    if dtype is not None or (isinstance(asked, NonTensor) and asked.what == "dtype"):
         return result._replace(dtype=dtype, requires_grad=False)
     return result._replace(dtype=None) if isinstance(asked, (Symbol, Unknown)) else result
 

@@ -52,8 +52,8 @@ from tonumpy.inference.transfer.assignment import assign, augment
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.contexts import enter_context
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.habit_heuristics import holder_of_data, taken_for_source
-from tonumpy.inference.transfer.members import settle
+from tonumpy.inference.transfer.habit_heuristics import apply_source_habits, holder_of_data
+from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.moved_in_place import change_moved
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -126,12 +126,14 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
             frame.targets = frame.targets._replace(statements=frame.targets.statements | calls)
     value = evaluate(frame, statement.value)
     if len(statement.targets) > 1:
-        value = with_origin(settle(frame, value), f"line {statement.lineno}")
+        value = with_origin(resolve(frame, value), f"line {statement.lineno}")
     for target in statement.targets:
         if isinstance(target, (ast.Name, ast.Attribute)):
-            value = taken_for_source(settle(frame, value), last_name(target) or "", frame, words_given(statement.value))
+            value = apply_source_habits(
+                resolve(frame, value), last_name(target) or "", frame, words_given(statement.value)
+            )
         if isinstance(target, (ast.Tuple, ast.List)):
-            value = settle(frame, value)
+            value = resolve(frame, value)
             if isinstance(value, Unknown):
                 if value.reason is Reason.DATASET:  # its parts, not its items
                     value = value._replace(reason=Reason.DATASET_PART)
@@ -207,7 +209,7 @@ def _annotated_assign(frame: Frame, statement: ast.AnnAssign) -> Continues:
 def _augmented_assign(frame: Frame, statement: ast.AugAssign) -> Continues:
     if is_wanted(frame, statement, list(bound_names(statement.target))):
         if id(statement) in frame.targets.calls:
-            operands = [settle(frame, evaluate(frame, node)) for node in (statement.target, statement.value)]
+            operands = [resolve(frame, evaluate(frame, node)) for node in (statement.target, statement.value)]
             frame.observe_operation(statement, *operands)
         augment(frame, statement)
     return True
@@ -262,7 +264,7 @@ def _member_of_module(frame: Frame, call: ast.Call) -> tuple[ast.Attribute, ast.
 def _register(frame: Frame, statement: ast.stmt, target: ast.Attribute, node: ast.expr, *, is_buffer: bool) -> None:
     """Torch refuses what is neither a tensor nor None. A buffer is what a module keeps and does not learn."""
     if is_wanted(frame, statement, list(bound_names(target))):
-        value = settle(frame, evaluate(frame, node))
+        value = resolve(frame, evaluate(frame, node))
         if is_buffer:
             value = unless_it_requires_grad(value)
         assign(frame, target, with_facts_of(Tensor(), value) if isinstance(value, Unknown) else value)

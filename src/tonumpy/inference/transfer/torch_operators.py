@@ -14,23 +14,23 @@ from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
     Device,
+    DeviceTaint,
     Mapping,
+    NonTensor,
     Nothing,
-    Plain,
-    Sent,
     Sequence,
     Symbol,
     Tensor,
     Union,
     Unknown,
     Value,
-    do_learn,
     dtype_of,
+    have_param_taint,
     join_fact,
     mapped,
+    max_device_taint,
     may_be,
     members,
-    most_sent,
     resting_on,
     same,
     tensor_facts,
@@ -66,13 +66,13 @@ TORCH_WORDS = frozenset(
 def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
     """What an attribute of a tensor is; None where the name is a method's, or not known."""
     if name == "device":
-        return Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None, tensor.sent)
+        return Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None, tensor.device_taint)
     if name == "dtype":
-        return Symbol(f"torch.{tensor.dtype}") if tensor.dtype and is_dtype_name(tensor.dtype) else Plain("dtype")
+        return Symbol(f"torch.{tensor.dtype}") if tensor.dtype and is_dtype_name(tensor.dtype) else NonTensor("dtype")
     if name == "is_cuda":
-        return Plain("bool") if tensor.on_cpu is None else Constant(not tensor.on_cpu)
+        return NonTensor("bool") if tensor.on_cpu is None else Constant(not tensor.on_cpu)
     if name == "requires_grad":
-        return Plain("bool") if tensor.requires_grad is None else Constant(tensor.requires_grad)
+        return NonTensor("bool") if tensor.requires_grad is None else Constant(tensor.requires_grad)
     known = torch_api.tensor_attribute(name)
     if known is None:
         return None
@@ -97,10 +97,9 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
         return receiver
     if name == "to":
         there = sent_to(receiver, arguments, grad_mode)
-        return there._replace(
-            sent=there.sent if there.on_cpu is not None else max(there.sent, sent_there(arguments.get(0, "device"))),
-            is_given=there.is_given and keeps_device(arguments),
-        )
+        if there.on_cpu is None:
+            there = there._replace(device_taint=max(there.device_taint, sent_there(arguments.get(0, "device"))))
+        return there._replace(is_given=there.is_given and keeps_device(arguments))
     if name == "type" and (arguments.positional or arguments.named):
         return cast_by_type(receiver, arguments, grad_mode)
     if name in ("detach", "detach_"):
@@ -341,7 +340,7 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     if output.kind in ("unknown", "object", "tuple"):
         return Unknown(Reason.LIBRARY)
     if output.kind != "tensor":
-        return NONE if output.kind == "NoneType" else Plain(output.kind, 0 if output.kind == "array" else None)
+        return NONE if output.kind == "NoneType" else NonTensor(output.kind, 0 if output.kind == "array" else None)
     first = next(
         (value for operand in call.operands for value in members(operand) if isinstance(value, (Tensor, Unknown))), None
     )
@@ -353,7 +352,7 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
         dtype = None  # whether the bit is still set is not known, nor then what another `.conj()` does to it
     grad = False if is_integral(dtype) else grad
     bit = bit if output.memory == "view" else None
-    sent = Sent.NOWHERE if cpu is True else _sent_of_output(call)
+    device_taint = DeviceTaint.NONE if cpu is True else _sent_of_output(call)
     is_asked = grad is True or (grad is None and output.grad == "argument")
     is_placed = cpu is None and call.arguments.named_value("device") is not None
     is_given = not is_asked and not is_placed and are_given(call.operands)
@@ -363,7 +362,7 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
     evidence = rests_on(call.operands, given_device, grad, call.grad_mode, given_dtype)
     if output.grad in ("never", "argument", "always") or is_integral(dtype):
         evidence = without(evidence, "grad")
-    learns = grad is not False and output.grad not in ("never", "argument") and do_learn(call.carriers)
+    param_taint = grad is not False and output.grad not in ("never", "argument") and have_param_taint(call.carriers)
     return Tensor(
         cpu,
         grad,
@@ -371,17 +370,17 @@ def _output(output: torch_api.Output, call: _Call) -> Value:
         certainty,
         is_number,
         bit=bit,
-        sent=sent,
+        device_taint=device_taint,
         is_given=is_given,
         evidence=evidence,
-        learns=learns,
+        param_taint=param_taint,
     )
 
 
-def _sent_of_output(call: _Call) -> Sent:
+def _sent_of_output(call: _Call) -> DeviceTaint:
     parts = [operand.element if isinstance(operand, Sequence) else operand for operand in call.operands]
-    sent = most_sent(member for part in parts for member in members(part))
-    return max(sent, sent_there(call.arguments.named_value("device"))) if "device" in call.takes else sent
+    taint = max_device_taint(member for part in parts for member in members(part))
+    return max(taint, sent_there(call.arguments.named_value("device"))) if "device" in call.takes else taint
 
 
 def _device_of_output(output: torch_api.Output, call: _Call) -> Fact:
@@ -421,7 +420,7 @@ def _grad_of_output(output: torch_api.Output, call: _Call, first: Tensor | Unkno
 
 def _are_no_tensors(hidden: Value) -> bool:
     """Whether what a * hides is surely no tensor, as the sizes in `torch.zeros(*x.shape)`."""
-    return all(isinstance(value, (Plain, Constant, Nothing)) for value in members(hidden))
+    return all(isinstance(value, (NonTensor, Constant, Nothing)) for value in members(hidden))
 
 
 def _is_dtype_asked(call: _Call) -> bool:

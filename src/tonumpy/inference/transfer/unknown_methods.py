@@ -14,7 +14,7 @@ from tonumpy.inference.lattice.values import (
     Constant,
     LibraryObject,
     Mapping,
-    Plain,
+    NonTensor,
     Sequence,
     Tensor,
     Unknown,
@@ -56,11 +56,11 @@ def call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argument
     """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
     if name in _PLAIN_METHODS:
         is_array = name == "numpy" and frame.module.frameworks.only_torch_says
-        return Plain(f"result of {name}", 0 if is_array else None)
+        return NonTensor(f"result of {name}", 0 if is_array else None)
     if name in _OF_CONTAINERS:
         return _part_of_container(frame, receiver, name, arguments)
     if name == "split" and _is_of_text(arguments):
-        return Sequence(None, Plain("str"))
+        return Sequence(None, NonTensor("str"))
     if collate_function.is_meant(name):
         basis = frame.habit("collate-function", f"`{name}` is called as what makes a batch")
         return believed(Unknown(Reason.LIBRARY), basis, on_cpu=True, requires_grad=False)
@@ -91,10 +91,10 @@ def _part_of_container(frame: Frame, receiver: Unknown, name: str, arguments: Ar
     if name == "copy":
         inner = inner._replace(is_no_tensor=True)  # which has no such method
     if name == "items":
-        return Sequence(None, Sequence((Plain("key"), inner), inner))
+        return Sequence(None, Sequence((NonTensor("key"), inner), inner))
     if name in ("get", "pop") and arguments.positional:
         if any(map(python_builtins.is_option, arguments.positional[1:])):
-            return Plain("number")
+            return NonTensor("number")
         return under_key(frame, inner, inner, arguments.positional[0])
     return Sequence(None, inner) if name == "values" else inner
 
@@ -113,7 +113,9 @@ def _believed(frame: Frame, receiver: Unknown, name: str, arguments: Arguments, 
     is_obscure = receiver.reason is Reason.DATASET or (name == "to" and not keeps_device(arguments))
     reason = Reason.of_method(name) if is_obscure else receiver.reason
     facts = result.on_cpu, result.requires_grad
-    return Unknown(reason, *facts, evidence=result.evidence, sent=result.sent, learns=result.learns)
+    return Unknown(
+        reason, *facts, evidence=result.evidence, device_taint=result.device_taint, param_taint=result.param_taint
+    )
 
 
 def _is_cast(method: str, arguments: Arguments) -> bool:

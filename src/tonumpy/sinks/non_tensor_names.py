@@ -43,7 +43,7 @@ _PLAIN_FUNCTIONS = frozenset("len range int float str bool round repr print isin
 _PASSING = frozenset("list tuple set dict sorted reversed zip enumerate max min sum abs iter next map filter".split())
 
 
-class PlainNames:
+class NonTensorNames:
     """The names of one scope. `libraries`: names of imports whose results are plain; `arrays`: those of attributes,
     each with a dot, that hold arrays, where parameters that are annotated as such are taken for plain too."""
 
