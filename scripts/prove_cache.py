@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from random_edits import Editor
 
 from tonumpy.frontends import cli
-from tonumpy.frontends.arguments import parse_arguments
+from tonumpy.frontends.cli_arguments import parse_arguments
 from tonumpy.inference.index import lookups
 
 

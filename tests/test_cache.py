@@ -18,13 +18,13 @@ from random_edits import Editor
 import tonumpy
 from tonumpy import pipeline
 from tonumpy.cache import folder as cache_folder
-from tonumpy.cache.answers import Answers, Listings
 from tonumpy.cache.folder import CacheFolder, NotOursError, clean
 from tonumpy.cache.identity import settings_key
+from tonumpy.cache.lookup_answers import Listings, LookupAnswers
 from tonumpy.cache.seal import Seal, own_seal
 from tonumpy.config import Settings
 from tonumpy.frontends import cli, parallel, run
-from tonumpy.frontends.arguments import parse_arguments
+from tonumpy.frontends.cli_arguments import parse_arguments
 from tonumpy.frontends.outcomes import Outcome, Task
 from tonumpy.inference.index import known_repository, lookups
 from tonumpy.inference.index.folders import Folders
@@ -512,7 +512,7 @@ def test_of_a_neighbour_only_what_it_imports_counts(keeping: Path) -> None:
     project.roots_around(str(keeping / "pkg"))
     asked = project.lookups(str(keeping / "pkg" / "of_this_file.py")) or ()
     ((kind, about, answer),) = (json.loads(json.dumps(each)) for each in asked if each.kind == "around")
-    first = Answers(by_stamp=True)
+    first = LookupAnswers(by_stamp=True)
     kept = first.shortened(kind, about, answer)
     assert kept == [["torch"]]
     left = {each[:2]: each[2] for each in first.changed()}
@@ -522,7 +522,7 @@ def test_of_a_neighbour_only_what_it_imports_counts(keeping: Path) -> None:
         return found if isinstance(found, list) else None
 
     def is_the_same() -> bool:
-        answers = Answers(by_stamp=True, load=left_behind)
+        answers = LookupAnswers(by_stamp=True, load=left_behind)
         is_same = answers.renewed(kind, about, kept) == kept
         left.update((each[:2], each[2]) for each in answers.changed())
         return is_same
@@ -670,7 +670,7 @@ class _Disk:
 
 def test_a_question_that_nobody_knows_is_answered_otherwise() -> None:
     """As a former version may have asked it."""
-    assert Answers(by_stamp=True).renewed("of old", ("a",), ["b"]) is None
+    assert LookupAnswers(by_stamp=True).renewed("of old", ("a",), ["b"]) is None
 
 
 # What asks the disk for something that findings rest on, and what reads data of the tool's own.
@@ -727,10 +727,10 @@ def test_each_question_is_asked_again(
     project = RecordedProject()
     ask(project, keeping)
     asked = project.lookups(str(keeping / ("pkg" if kind == "around" else "space") / "of_this_file.py")) or ()
-    before = Answers(by_stamp=True)
+    before = LookupAnswers(by_stamp=True)
     answers = [(*each[:2], before.shortened(*each)) for each in json.loads(json.dumps(asked)) if each[0] == kind]
     assert answers
     assert all(before.renewed(*each) is not None for each in answers)
     (keeping / edit).write_text("import jax\n")
-    after = Answers(by_stamp=True)
+    after = LookupAnswers(by_stamp=True)
     assert any(after.renewed(*each) is None for each in answers)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from test_cache import check, keeping, looked_at, said
 
-from tonumpy.cache.entries import Kept
+from tonumpy.cache.cache_entries import Kept
 from tonumpy.cache.fingerprints import PART, Fingerprints
 from tonumpy.findings import Finding, Ground, Position
 from tonumpy.inference.index.lookups import Lookup

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tonumpy.frontends.arguments import _COMMANDS
+from tonumpy.frontends.cli_arguments import _COMMANDS
 from tonumpy.frontends.progress import with_progress
 from tonumpy.rules import all_rules
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tonumpy import check_source
-from tonumpy.sinks.calls import find_consumers
 from tonumpy.sinks.consumers import Refusal, _read, consumer_of, converting_arguments
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.risk_scan import RiskScan
+from tonumpy.sinks.sink_calls import find_consumers
 from tonumpy.text.prefilter import CONSUMERS, TROUBLE
 from tonumpy.text.source import Source
 

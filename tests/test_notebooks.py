@@ -561,7 +561,7 @@ def test_a_copy_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_copy_looks_for_what_it_imports_whatever_the_file_before_has_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tonumpy.inference.index.followed.MAX_FOLLOWED", 100)
+    monkeypatch.setattr("tonumpy.inference.index.follow_budget.MAX_FOLLOWED", 100)
     document = notebook("from helper import load\n", "load().numpy()")
     for folder in ("a", "c"):
         (tmp_path / folder).mkdir()

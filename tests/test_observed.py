@@ -13,7 +13,7 @@ import pytest
 from tonumpy.config import ConfigError, Settings
 from tonumpy.findings import Observed
 from tonumpy.inference.index.project import Project
-from tonumpy.observed.conversions import seen_in
+from tonumpy.observed.observed_conversions import seen_in
 from tonumpy.observed.record import Record, is_record, read_record
 from tonumpy.observed.sighting import Held, Sighting, Spot
 from tonumpy.pipeline import judge_seen, module_of

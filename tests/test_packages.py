@@ -60,7 +60,7 @@ def test_one_file_has_no_more_than_so_much_text_followed(tmp_path: Path, monkeyp
 
     project = Project()
     assert columns(project) == []
-    monkeypatch.setattr("tonumpy.inference.index.followed.MAX_FOLLOWED", 10)
+    monkeypatch.setattr("tonumpy.inference.index.follow_budget.MAX_FOLLOWED", 10)
     assert columns(project) == columns(project) == columns(Project()) == [35]
 
 

@@ -29,9 +29,9 @@ from tonumpy.garbage import Paused
 from tonumpy.inference.index.class_bodies import members_defined, writers_of, writes_of
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.project import Project
-from tonumpy.sinks import calls as consumer_calls
-from tonumpy.sinks.calls import find_consumers
+from tonumpy.sinks import sink_calls as consumer_calls
 from tonumpy.sinks.places import Place
+from tonumpy.sinks.sink_calls import find_consumers
 from tonumpy.text import deferred
 from tonumpy.text.candidates import find_candidates
 from tonumpy.text.deferred import parse_on_demand

@@ -38,9 +38,9 @@ from readme import ROOT, block  # noqa: E402
 from tonumpy.formats import format_names  # noqa: E402
 from tonumpy.frontends.cli import main  # noqa: E402
 from tonumpy.sweep import engine, scratch, supervisor  # noqa: E402
+from tonumpy.sweep.findings_store import Store, StoreError  # noqa: E402
 from tonumpy.sweep.messages import Failure, Orders, Reply, Request, Target  # noqa: E402
 from tonumpy.sweep.scratch import all_places, places  # noqa: E402
-from tonumpy.sweep.store import Store, StoreError  # noqa: E402
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.cuda().numpy()\n"
 FIXED = FLAGGED.replace(".cuda()", ".cuda().detach().cpu()")

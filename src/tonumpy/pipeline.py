@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tonumpy.findings import Applicability, Edit, RepairStyle, Sureness
     from tonumpy.inference.index.project import Project
     from tonumpy.inference.memory.sharing import Sharing
-    from tonumpy.observed.conversions import Seen
+    from tonumpy.observed.observed_conversions import Seen
     from tonumpy.repair.operations import Operation
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
@@ -167,7 +167,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     conversions = _receivers(module, candidates, of_receivers, sharing)
     found = list(_judgements(conversions, of_receivers, source, settings))
     if sharers:
-        from tonumpy.sinks.sharers import infer_sharers  # only for files that may hold such calls: start-up
+        from tonumpy.sinks.shared_memory import infer_sharers  # only for files that may hold such calls: start-up
 
         found += _judgements(infer_sharers(module, sharers, sharing()), of_memory, source, settings)
     found += _implicit(module, rules, settings)
@@ -238,7 +238,7 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
 
 
 def _sharers(module: Module) -> list[Site]:
-    from tonumpy.sinks.sharers import sharers_in  # only for files that may hold such calls: start-up
+    from tonumpy.sinks.shared_memory import sharers_in  # only for files that may hold such calls: start-up
 
     return sharers_in(module)
 
@@ -271,7 +271,7 @@ def _arguments(module: Module, risks: RiskScan) -> list[ImplicitConversion]:
 
 def _operations(module: Module, risks: RiskScan) -> list[ImplicitConversion]:
     from tonumpy.sinks.mixtures import infer_mixtures  # only for files that may hold such operations: start-up
-    from tonumpy.sinks.operations import find_operations  # the same: start-up
+    from tonumpy.sinks.operators import find_operations  # the same: start-up
 
     sites = [site for site in find_operations(module.source, risks) if not is_shown_to_raise(site)]
     return infer_mixtures(module, sites) if sites else []
@@ -308,8 +308,8 @@ def judge_seen(
 def _with_evidence(module: Module, judgements: list[Judgement], settings: Settings, path: str) -> list[Judgement]:
     """With what former runs have seen: what was seen to fail is found with high confidence, whatever else is known of
     it, and what was seen to work is told with what is found."""
-    from tonumpy.observed.conversions import seen_in  # only where there are observations: start-up
-    from tonumpy.observed.evidence import told_of, words_of, words_of_all  # the same: start-up
+    from tonumpy.observed.evidence_of_runs import told_of, words_of, words_of_all  # the same: start-up
+    from tonumpy.observed.observed_conversions import seen_in  # only where there are observations: start-up
 
     source, told = module.source, told_of(module.source, path)
     failed = judge_seen(source, settings, seen_in(module, [each for each in told.sightings if each.is_refused]), "high")

@@ -20,9 +20,9 @@ from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.known import infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
-from tonumpy.sinks.operations import find_operations
+from tonumpy.sinks.operators import find_operations
 from tonumpy.sinks.risk_scan import RiskScan
-from tonumpy.sinks.sharers import infer_sharers, sharers_in
+from tonumpy.sinks.shared_memory import infer_sharers, sharers_in
 from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.text.candidates import call_span, find_candidates, is_in_row
 
@@ -178,7 +178,7 @@ def _seen(source: Source, settings: Settings) -> dict[ast.AST, tuple[Answer, ...
     """What former runs have seen of each conversion."""
     if not settings.observed:
         return {}
-    from tonumpy.observed.evidence import told_of, words_of_all  # only where there are observations: start-up
+    from tonumpy.observed.evidence_of_runs import told_of, words_of_all  # only where there are observations: start-up
 
     told = told_of(source, settings.observed)
     return {node: (Answer("run", words_of_all(sighting)),) for node, sighting in told.at.items()}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any
 
-    from tonumpy.cache.entries import Kept
+    from tonumpy.cache.cache_entries import Kept
 
 PART = "part"  # the kind of lookup that tells it
 

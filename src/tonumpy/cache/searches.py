@@ -25,8 +25,8 @@ KINDS = frozenset(("naming", "beside", "called"))  # of questions that a search 
 
 
 class Searches:
-    """Each answers as `Answers.renewed` does. `stamp` tells that of a file; None where these mean nothing. `load` gives
-    what a former run has left of a repository, as JSON has it."""
+    """Each answers as `LookupAnswers.renewed` does. `stamp` tells that of a file; None where these mean nothing. `load`
+    gives what a former run has left of a repository, as JSON has it."""
 
     def __init__(self, stamp: Callable[[str], Stamp | None] | None, load: Callable[[str], list[Any] | None]) -> None:
         self._stamp = stamp

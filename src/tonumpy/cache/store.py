@@ -6,10 +6,10 @@ import json
 import os
 from functools import partial
 
-from tonumpy.cache.answers import Answers
-from tonumpy.cache.entries import Kept, packed_error, packed_finding, unpacked_error, unpacked_finding
+from tonumpy.cache.cache_entries import Kept, packed_error, packed_finding, unpacked_error, unpacked_finding
 from tonumpy.cache.fingerprints import PART, Fingerprints
 from tonumpy.cache.identity import settings_key
+from tonumpy.cache.lookup_answers import LookupAnswers
 from tonumpy.inference.index.lookups import Stamp, as_answer, digest_of, settled, stamp_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ class Store:
         self._folder = folder
         self._seal = seal
         self._by_stamp = by_stamp
-        self._answers = Answers(by_stamp=by_stamp, load=self._loaded_of)
+        self._answers = LookupAnswers(by_stamp=by_stamp, load=self._loaded_of)
         self._modules: ChangedModules | None = None
         self._shards: dict[tuple[str, bytes], _Shard] = {}
         self._keys: dict[int, tuple[Settings, bytes]] = {}

@@ -1,4 +1,4 @@
-"""Makes the configuration of a run from its parsed arguments (arguments.py), which stand over pyproject.toml."""
+"""Makes the configuration of a run from its parsed arguments (cli_arguments.py), which stand over pyproject.toml."""
 
 from __future__ import annotations
 

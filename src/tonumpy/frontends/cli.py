@@ -11,8 +11,8 @@ from functools import partial
 from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
-from tonumpy.frontends.arguments import parse_arguments, read_cell, read_place
 from tonumpy.frontends.asked import configuration_of, reads_stdin
+from tonumpy.frontends.cli_arguments import parse_arguments, read_cell, read_place
 from tonumpy.frontends.disk import read
 from tonumpy.frontends.files import find_files
 from tonumpy.frontends.streams import StreamError
@@ -270,7 +270,7 @@ def _say(text: str) -> int:
 
 def _why(arguments: argparse.Namespace) -> int:
     from tonumpy.inference.index.project import Project  # saves start-up
-    from tonumpy.report.parts.evidence import explanation  # saves start-up
+    from tonumpy.report.parts.evidence_lines import explanation  # saves start-up
     from tonumpy.text.sources import source_of  # saves start-up
     from tonumpy.why import explain, nearest_conversions  # saves start-up
 

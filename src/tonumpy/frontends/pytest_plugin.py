@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.recorder import Recorder
     from tonumpy.report import Report
 
-_DEVICES = ("cuda", "mps", "xpu", "npu")  # those of tonumpy.rehearsal.options
+_DEVICES = ("cuda", "mps", "xpu", "npu")  # those of tonumpy.rehearsal.rehearsal_options
 _NAME = "tonumpy-rehearsal"
 
 

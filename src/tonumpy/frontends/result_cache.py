@@ -6,7 +6,7 @@ import os
 import sys
 
 from tonumpy.boundary.paths import root_of
-from tonumpy.cache.entries import Kept
+from tonumpy.cache.cache_entries import Kept
 from tonumpy.cache.folder import CacheFolder, NotOursError, clean
 from tonumpy.cache.identity import identity
 from tonumpy.cache.seal import own_seal

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from tonumpy import pipeline
 from tonumpy.findings import Position, SourceError
-from tonumpy.frontends.copies import Copies
 from tonumpy.frontends.disk import os_error
+from tonumpy.frontends.notebook_copies import Copies
 from tonumpy.frontends.outcomes import Basis, Change, Outcome, Task
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rules import all_rules

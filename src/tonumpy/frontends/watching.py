@@ -10,7 +10,7 @@ from tonumpy.config import ConfigError
 from tonumpy.frontends.files import SUFFIXES
 from tonumpy.frontends.streams import write
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.report.parts.evidence import forget_lines
+from tonumpy.report.parts.evidence_lines import forget_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

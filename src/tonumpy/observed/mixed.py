@@ -9,7 +9,7 @@ from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.lattice.values import Sequence
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.observed.given import is_surely_tensor
-from tonumpy.sinks.operations import ORDER, operands_of
+from tonumpy.sinks.operators import ORDER, operands_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.observed.sighting import Sighting
-    from tonumpy.sinks.operations import Operands
+    from tonumpy.sinks.operators import Operands
     from tonumpy.text.candidates import OperationSite
 
 

@@ -7,7 +7,7 @@ import os
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.observed.conversions import seen_in
+from tonumpy.observed.observed_conversions import seen_in
 from tonumpy.pipeline import judge_seen, module_of
 from tonumpy.rehearsal.reached import reached_in
 from tonumpy.rehearsal.sightings import sightings_of

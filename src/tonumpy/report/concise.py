@@ -42,7 +42,7 @@ def _line(finding: Finding, fixable: bool) -> str:
 
 def told_evidence(finding: Finding) -> str:
     """How sure a finding is, and what it rests on."""
-    from tonumpy.report.parts.evidence import lines_of  # only where it is asked for: start-up
+    from tonumpy.report.parts.evidence_lines import lines_of  # only where it is asked for: start-up
 
     return f"    {finding.confidence} confidence\n{lines_of(finding.evidence, '    ')}"
 

@@ -24,10 +24,10 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import MAX_STATEMENTS, conversion_of, converted_at, spelt, value_given
-from tonumpy.sinks.calls import imported
 from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.sinks.own import OwnSinks
 from tonumpy.sinks.shapes import given_away
+from tonumpy.sinks.sink_calls import imported
 from tonumpy.text.candidates import find_calls, handed_over, is_in_row
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tonumpy.inference.lattice.values import Constant, NonTensor, Sequence, Tens
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
-from tonumpy.sinks.operations import ORDER, operands_of
+from tonumpy.sinks.operators import ORDER, operands_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

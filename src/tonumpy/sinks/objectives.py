@@ -11,8 +11,8 @@ from tonumpy.inference.index.bindings import names_in, parameter_names, path_of
 from tonumpy.inference.index.references import class_around
 from tonumpy.inference.knowledge.scipy_optimizers import functions_given, is_optimizer
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.calls import find_consumers, imported
 from tonumpy.sinks.own import OwnSinks
+from tonumpy.sinks.sink_calls import find_consumers, imported
 from tonumpy.text import candidates
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonumpy.sweep.engine import Engine
+    from tonumpy.sweep.findings_store import Done, Store
     from tonumpy.sweep.messages import Changed, Target
-    from tonumpy.sweep.progress import Progress
-    from tonumpy.sweep.store import Done, Store
+    from tonumpy.sweep.sweep_progress import Progress
 
 CLEAN, FINDINGS, ERRORS, INTERRUPTED = 0, 1, 2, 130
 _NEEDED = ("distributed", "pyarrow", "psutil")
@@ -42,7 +42,7 @@ def sweep(arguments: argparse.Namespace, checked: argparse.Namespace) -> int:
         raise ConfigError(f"sweep needs {', '.join(missing)}: in a clone of tonumpy, run `pip install '.[sweep]'`")
     if not hasattr(os, "fork"):
         raise ConfigError("sweep needs an operating system that can fork processes")
-    from tonumpy.sweep.store import Store, StoreError  # saves start-up: the libraries may be missing
+    from tonumpy.sweep.findings_store import Store, StoreError  # saves start-up: the libraries may be missing
 
     targets = read_targets(arguments.repositories)
     if arguments.patches is not None:
@@ -148,7 +148,7 @@ class _Run:
 
     def go(self, store: Store) -> None:
         from tonumpy.sweep.engine import Engine, EngineGoneError  # saves start-up: the libraries may be missing
-        from tonumpy.sweep.progress import Progress  # saves start-up
+        from tonumpy.sweep.sweep_progress import Progress  # saves start-up
 
         arguments = self._arguments
         workers = arguments.workers or len(os.sched_getaffinity(0))
@@ -236,7 +236,7 @@ class _Run:
             self._save(store, job.target, job.whole())
 
     def _save(self, store: Store, target: Target, reply: Reply) -> None:
-        from tonumpy.sweep.store import StoreError  # saves start-up: the libraries may be missing
+        from tonumpy.sweep.findings_store import StoreError  # saves start-up: the libraries may be missing
 
         assert reply.commit is not None
         name = None if self._orders.fix is None else ""
@@ -256,7 +256,7 @@ class _Run:
         self._outcomes[target] = _Outcome(commit, 0, 0, failed=True, earlier=False)
 
     def write_page(self, store: Store) -> None:
-        from tonumpy.sweep.store import StoreError  # saves start-up: the libraries may be missing
+        from tonumpy.sweep.findings_store import StoreError  # saves start-up: the libraries may be missing
 
         path = self._arguments.html
         if path is None:

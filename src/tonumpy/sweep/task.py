@@ -13,8 +13,8 @@ from tonumpy.boundary.output import remove_own, write_own
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.frontends import cli
-from tonumpy.frontends.arguments import parse_arguments
 from tonumpy.frontends.asked import configuration_of
+from tonumpy.frontends.cli_arguments import parse_arguments
 from tonumpy.frontends.disk import read
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report

@@ -4,8 +4,8 @@ Where the same is asked of the same text and settings, and answered the same, th
 the key under which findings may be kept (see cache/). Each is plain data, as JSON knows it.
 
 A new kind of question needs two things: `Project.note` where it is answered, each time that it is, also where the
-project knows the answer already from an earlier file; and in cache/answers.py how it is asked again, and of an answer
-that is long (of a search through all files, say) what is kept of it.
+project knows the answer already from an earlier file; and in cache/lookup_answers.py how it is asked again, and of an
+answer that is long (of a search through all files, say) what is kept of it.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
     from tonumpy.inference.index.bindings import Import
-    from tonumpy.inference.index.followed import Followed
+    from tonumpy.inference.index.follow_budget import Followed
     from tonumpy.inference.index.read_set import ReadSet
     from tonumpy.inference.index.repository import Repositories
     from tonumpy.own_sinks import OwnSink

@@ -8,7 +8,7 @@ from errno import EFBIG
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.folders import MAX_BYTES, Folders, Roots
-from tonumpy.inference.index.followed import Followed
+from tonumpy.inference.index.follow_budget import Followed
 from tonumpy.inference.index.frameworks import FOREIGN, roots_in
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.module_text import SIZE_UNIT

@@ -38,7 +38,7 @@ from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.summaries.attribute_writes import AttributeWrites
 from tonumpy.inference.summaries.classes import written_by_functions_in
 from tonumpy.inference.summaries.data_classes import default_of_field, fields_taken
-from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
 from tonumpy.inference.transfer.members import attribute_of, resolve
@@ -215,7 +215,7 @@ class Attributes:
         frame = self._analysis.module_scope(cls.module)
         if self._analysis.kinds.makes_tensors(cls):
             return attribute_of(frame, Tensor(), name)
-        return libraries.inherited_attribute(frame, self._analysis.classes.library_bases(cls), instance, name)
+        return library_values.inherited_attribute(frame, self._analysis.classes.library_bases(cls), instance, name)
 
     def _left_by(
         self, instance: Instance, owner: Class, writer: FunctionNode, name: str, *, is_constructor: bool = False
@@ -240,7 +240,7 @@ class Attributes:
         """
         found = members_of_union(assigned)
         writers: list[tuple[Class, FunctionNode]] = []
-        if any(isinstance(value, (Sequence, Mapping)) or libraries.is_container(value) for value in found):
+        if any(isinstance(value, (Sequence, Mapping)) or library_values.is_container(value) for value in found):
             writers += fillers
         if any(map(_may_get_grad, found)):
             writers += [each for each in changers if each not in writers]

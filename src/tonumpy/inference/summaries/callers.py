@@ -40,8 +40,8 @@ from tonumpy.inference.summaries.closed_world import (
     keeps_callers_known,
 )
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
+from tonumpy.inference.summaries.known_callers import given_by_all, is_detached, is_free, only_what_is_detached
 from tonumpy.inference.summaries.repository_callers import calls_in_repository
-from tonumpy.inference.summaries.spoken_for import given_by_all, is_detached, is_free, only_what_is_detached
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import qualified_name

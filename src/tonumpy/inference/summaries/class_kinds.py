@@ -8,7 +8,7 @@ from tonumpy.inference.index.frameworks import FOREIGN
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Class, Instance, Mapping, Sequence, Symbol, Tensor, Unknown
-from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import value_of_class
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -25,17 +25,18 @@ class ClassKinds:
         self._typed_dicts: dict[Class, Mapping] = {}
 
     def is_module(self, cls: Class) -> bool:
-        return libraries.is_module(self._analysis.classes.library_bases(cls))
+        return library_values.is_module(self._analysis.classes.library_bases(cls))
 
     def is_operator(self, cls: Class) -> bool:
-        return libraries.is_operator(self._analysis.classes.library_bases(cls))
+        return library_values.is_operator(self._analysis.classes.library_bases(cls))
 
     def is_dataset(self, cls: Class) -> bool:
         """Whether it extends torch's Dataset, or is called one and has items, as torch asks for no more than these."""
-        if libraries.is_dataset(self._analysis.classes.library_bases(cls)):
+        if library_values.is_dataset(self._analysis.classes.library_bases(cls)):
             return True
         return (
-            libraries.is_called_dataset(cls.node.name) and self._analysis.classes.method(cls, "__getitem__") is not None
+            library_values.is_called_dataset(cls.node.name)
+            and self._analysis.classes.method(cls, "__getitem__") is not None
         )
 
     def is_foreign(self, cls: Class) -> str | None:

@@ -7,7 +7,7 @@ import ast
 from tonumpy.inference.knowledge.grad_contexts import inside, running_in
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Arguments, Function, Unknown
-from tonumpy.inference.transfer import autocast, libraries
+from tonumpy.inference.transfer import autocast, library_values
 from tonumpy.inference.transfer.contexts import grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ class Decorators:
         """Grad mode inside a function: what its decorators make of the mode in which it is called."""
         if isinstance(function.node, ast.Lambda):
             return caller_mode
-        if function.owner is not None and libraries.runs_without_grad(
+        if function.owner is not None and library_values.runs_without_grad(
             self._analysis, function.owner, function.node.name
         ):
             caller_mode = False

@@ -24,7 +24,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
-from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.habit_heuristics import held_by_dataset
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -61,7 +61,7 @@ class ModuleObjects:
         if not self._analysis.kinds.is_module(module.cls):
             return module.requires_grad
         if self._analysis.classes.method(module.cls, name) is None:
-            return libraries.grad_left_by_inherited(self._analysis.classes.library_bases(module.cls), module, name)
+            return library_values.grad_left_by_inherited(self._analysis.classes.library_bases(module.cls), module, name)
         waiting, seen = [name], {name}
         while waiting:
             function = self._analysis.classes.method(module.cls, waiting.pop())
@@ -150,7 +150,7 @@ class ModuleObjects:
         if isinstance(value, Instance):
             return self._analysis.kinds.is_module(value.cls)
         if isinstance(value, LibraryObject):
-            return libraries.is_module([value.name])
+            return library_values.is_module([value.name])
         is_tensor = isinstance(value, Tensor) and (is_held or value.requires_grad is not False)
         return is_tensor and self._analysis.kinds.is_module(instance.cls)
 

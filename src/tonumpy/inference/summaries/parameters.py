@@ -34,7 +34,7 @@ from tonumpy.inference.lattice.values import (
     with_facts_of,
 )
 from tonumpy.inference.summaries.dispatch import classes_dispatched_on
-from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import value_of_annotation
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.habit_heuristics import apply_parameter_habits, kept_as_data
@@ -113,7 +113,7 @@ class Parameters:
                 for name, value in found.items()
                 if isinstance(value, Unknown) and is_output(name)
             )
-        library = libraries.hook_parameters(self._analysis, function)
+        library = library_values.hook_parameters(self._analysis, function)
         for name, value in library.items():
             if name in found:
                 is_moved = isinstance(value, Unknown) and bool(value.device_taint)

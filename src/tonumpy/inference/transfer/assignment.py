@@ -34,7 +34,7 @@ from tonumpy.inference.lattice.values import (
     with_facts,
 )
 from tonumpy.inference.lattice.widening import is_full, with_entry
-from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.arithmetic import operand_of, operate
 from tonumpy.inference.transfer.habit_heuristics import apply_index_habits, apply_name_habits
 from tonumpy.inference.transfer.members import item_of, resolve
@@ -174,7 +174,7 @@ def _is_set_by_library(frame: Frame, target: ast.Attribute, holder: Value | None
     others = [each for each in holders if isinstance(each, LibraryObject) and not each.name.startswith("torch.")]
     if isinstance(value, Constant) and type(value.value) in (int, float):
         return bool(others) or any(isinstance(each, Unknown) for each in holders)
-    return libraries.is_module([each.name for each in others])
+    return library_values.is_module([each.name for each in others])
 
 
 def _set_requires_grad(frame: Frame, node: ast.expr, owner: str, value: Value) -> None:
@@ -213,7 +213,7 @@ def _thaw(frame: Frame, name: str) -> None:
 def _may_train(frame: Frame, value: Value) -> bool:
     """Whether it is a module that is not known to be frozen, or a parameter."""
     if isinstance(value, LibraryObject):
-        return value.requires_grad is not False and libraries.is_module([value.name])
+        return value.requires_grad is not False and library_values.is_module([value.name])
     if isinstance(value, Instance):
         return value.requires_grad is not False and frame.analysis.kinds.is_module(value.cls)
     return isinstance(value, Tensor) and value.requires_grad is not False
@@ -250,7 +250,7 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     place = None if nested else key_path(path, target.slice)
     value = with_origin(value, place or f"{path}[]")
     after = _stored_at(container, [frame.evaluator.expression(frame, key) for key in reversed(keys)], value, frame)
-    if place is None or is_full(after) or libraries.is_container(container):
+    if place is None or is_full(after) or library_values.is_container(container):
         frame.env.forget_keys(path)
     else:
         frame.bind(place, value)
@@ -291,8 +291,8 @@ def stored(container: Value, key: Value, value: Value, frame: Frame) -> Value:
         return Sequence(None, join(container.element, value))
     if isinstance(container, Tensor):
         return written(container, value, frame)
-    if isinstance(container, LibraryObject) and libraries.is_container(container):
-        return libraries.filled(container, "__setitem__", Arguments((key, value))) or container
+    if isinstance(container, LibraryObject) and library_values.is_container(container):
+        return library_values.filled(container, "__setitem__", Arguments((key, value))) or container
     if isinstance(container, Unknown):
         cpu, grad = tensor_facts(value)
         keeps_grad = container.requires_grad is False and grad is False

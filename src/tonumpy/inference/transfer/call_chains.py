@@ -33,7 +33,7 @@ from tonumpy.inference.lattice.values import (
     mapped,
     tensor_facts,
 )
-from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import makes_annotation
 from tonumpy.inference.transfer.call_results import made_of_data
 from tonumpy.inference.transfer.calls import call_method, call_value
@@ -166,7 +166,7 @@ def _gives_itself(receiver: Value, method: str, result: Value) -> bool:
         return False
     if isinstance(receiver, Instance):
         return isinstance(result, Instance) and result.cls == receiver.cls
-    if not isinstance(result, LibraryObject) or not libraries.is_module([result.name]):
+    if not isinstance(result, LibraryObject) or not library_values.is_module([result.name]):
         return False
     return isinstance(receiver, Unknown) or (isinstance(receiver, LibraryObject) and receiver.name == result.name)
 
@@ -315,4 +315,4 @@ def _super(frame: Frame) -> Value:
         if isinstance(itself, Instance) and frame.owner in classes.ancestors(itself.cls):
             return Instance(bases[0], real=itself)
         return Instance(bases[0])
-    return libraries.object_of_bases(classes.library_bases(frame.owner))
+    return library_values.object_of_bases(classes.library_bases(frame.owner))

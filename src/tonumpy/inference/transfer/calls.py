@@ -39,7 +39,7 @@ from tonumpy.inference.lattice.values import (
     stronger,
     tensor_facts,
 )
-from tonumpy.inference.transfer import autocast, libraries, python_builtins, representation
+from tonumpy.inference.transfer import autocast, library_values, python_builtins, representation
 from tonumpy.inference.transfer.annotations import made_by_typing
 from tonumpy.inference.transfer.call_results import (
     device_made,
@@ -100,8 +100,8 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         own = frame.analysis.own_promises.call_of_library(frame, full_name, function, arguments)
         if own is not None:
             return own
-        result = left_where_it_was(frame, arguments, libraries.call_object(frame, function, "__call__", arguments))
-        if libraries.is_container(function):
+        result = left_where_it_was(frame, arguments, library_values.call_object(frame, function, "__call__", arguments))
+        if library_values.is_container(function):
             return result  # each of its layers has been cast
         return autocast.cast(frame, function.name.rpartition(".")[2], arguments.values(), result)
     if isinstance(function, (OtherFramework, NonTensor)):
@@ -134,7 +134,7 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
         if method is not None:
             result = frame.analysis.functions.call_function(method, function, arguments, frame.grad_mode)
             return made_by(frame, function, arguments, result)
-    return made_by(frame, function, arguments, libraries.call_inherited(frame, function, "__call__", arguments))
+    return made_by(frame, function, arguments, library_values.call_inherited(frame, function, "__call__", arguments))
 
 
 def _call_of_method(frame: Frame, method: BoundMethod, arguments: Arguments) -> Value:
@@ -194,7 +194,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     own = frame.analysis.own_promises.call_of_library(frame, name, None, arguments)
     if own is not None:
         return own
-    promised = libraries.call_function(frame, name, arguments)
+    promised = library_values.call_function(frame, name, arguments)
     if promised is not None:
         return held_by_dataset(promised, frame) if is_loaded_by_dataset(frame, promised) else promised
     if name.rpartition(".")[2] in IMPORTING:
@@ -228,10 +228,10 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return LibraryObject(name, arguments=None if arguments.has_star else arguments)
     if name.startswith("collections."):
         return python_builtins.collection(frame, name[len("collections.") :], arguments)
-    if libraries.gives_plain_values(name):
+    if library_values.gives_plain_values(name):
         return NonTensor(name, arrays.made_by_numpy(name[6:], arguments) if name.startswith("numpy.") else None)
     if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
-        made = libraries.construct(name, arguments, frame.default_on_cpu)
+        made = library_values.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
     return made_of_data(frame, short, arguments, fresh(Reason.CALL, frame, arguments))
 
@@ -276,7 +276,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, Instance):
         method = attribute_of(frame, receiver, name)
         if isinstance(method, Method):
-            return libraries.call_inherited(frame, receiver, name, arguments)
+            return library_values.call_inherited(frame, receiver, name, arguments)
         if isinstance(method, BoundMethod):
             method = method._replace(receiver=frame.analysis.modules.moved_by_itself(method.receiver, name))
         return call_value(frame, method, arguments)
@@ -285,7 +285,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, LibraryObject):
         full_name = f"{receiver.name}.{name}"
         own = frame.analysis.own_promises.call_of_library(frame, full_name, receiver, arguments)
-        return own or left_where_it_was(frame, arguments, libraries.call_object(frame, receiver, name, arguments))
+        return own or left_where_it_was(frame, arguments, library_values.call_object(frame, receiver, name, arguments))
     if isinstance(receiver, OtherFramework):
         if receiver.root == "keras" and name == "detach":
             return Tensor(None, False, None, "likely")  # of Keras's backends, only torch has such a method

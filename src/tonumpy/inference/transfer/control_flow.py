@@ -31,13 +31,13 @@ from tonumpy.inference.lattice.values import (
     left_open,
     same,
 )
+from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.assignment import assign, thaw
 from tonumpy.inference.transfer.call_chains import evaluate_arguments
 from tonumpy.inference.transfer.calls import call_method
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.contexts import enter_context, grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.members import EXCEPTION, item_of, resolve, subscript_of
 from tonumpy.inference.transfer.narrowing import narrow, tells_of_tensor
 from tonumpy.inference.transfer.observation import observe_calls, observe_calls_of_targets

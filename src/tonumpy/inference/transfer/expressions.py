@@ -29,12 +29,12 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.lattice.widening import widened
 from tonumpy.inference.transfer import autocast
+from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.annotations import alternatives
 from tonumpy.inference.transfer.arithmetic import as_integers, operand_of, operate
 from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
 from tonumpy.inference.transfer.call_chains import evaluate_chain
 from tonumpy.inference.transfer.constant_conditions import constant_test
-from tonumpy.inference.transfer.guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.habit_heuristics import apply_parameter_habits
 from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.narrowing import narrow

@@ -34,7 +34,7 @@ from tonumpy.inference.lattice.values import (
     same,
     tensor_facts,
 )
-from tonumpy.inference.transfer import libraries
+from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits, item_of_dataset, was_given
 from tonumpy.inference.transfer.name_heuristics import counts_or_names, is_device
 from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of_tensor
@@ -77,7 +77,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     if isinstance(value, Sequence) and value.items is not None and name in value.fields:
         return value.items[value.fields.index(name)]
     if isinstance(value, LibraryObject):
-        return libraries.attribute(frame, _of_last(frame, value, name), name)
+        return library_values.attribute(frame, _of_last(frame, value, name), name)
     if isinstance(value, Device) and name == "type":
         return Constant(value.type) if value.type else NonTensor("str")
     if name == "grad" and isinstance(value, (NonTensor, Unknown)):
@@ -95,7 +95,9 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         if name == "data" and frame.module.frameworks.speaks_of_torch:
             evidence = without(value.evidence, "grad")  # of a tensor, as it is wherever a chain has it
             return Unknown(Reason.ATTRIBUTE, value.on_cpu, False, evidence=evidence, device_taint=value.device_taint)
-        return libraries.known_by_term(frame.module, value, f".{name}") or Method(_of_last(frame, value, name), name)
+        return library_values.known_by_term(frame.module, value, f".{name}") or Method(
+            _of_last(frame, value, name), name
+        )
     return NOTHING if isinstance(value, Nothing) else Method(value, name)
 
 
@@ -250,11 +252,11 @@ def _part_of_what_is_no_tensor(_: Frame, value: Value, index: Value, is_slice: b
 
 
 def _part_of_library_object(frame: Frame, value: LibraryObject, index: Value, is_slice: bool) -> Value:
-    return libraries.item(frame, value, None if is_slice else index)
+    return library_values.item(frame, value, None if is_slice else index)
 
 
 def _part_of_symbol(_: Frame, value: Symbol, __: Value, ___: bool) -> Value:
-    return NonTensor(value.name) if libraries.gives_plain_values(value.name) else Unknown(Reason.ITEM)
+    return NonTensor(value.name) if library_values.gives_plain_values(value.name) else Unknown(Reason.ITEM)
 
 
 _PARTS: dict[type, Callable[[Frame, Any, Value, bool], Value]] = {
@@ -279,7 +281,9 @@ def under_key(frame: Frame, holder: Unknown, item: Unknown, key: Value) -> Value
     """What is taken out of something unknown, by its key: `batch["labels"]`, `batch.get("labels")`."""
     if not isinstance(key, Constant) or not isinstance(key.value, str):
         return item
-    return libraries.known_by_term(frame.module, holder, f"[{key.value}]") or apply_name_habits(item, key.value, frame)
+    return library_values.known_by_term(frame.module, holder, f"[{key.value}]") or apply_name_habits(
+        item, key.value, frame
+    )
 
 
 def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
@@ -319,7 +323,7 @@ def item_of(frame: Frame, value: Value) -> Value:
             return value._replace(dimensions=arrays.of_iteration(value.dimensions))
         return NonTensor("int") if same(value, _SHAPE) else value
     if isinstance(value, LibraryObject):
-        return libraries.item(frame, value)
+        return library_values.item(frame, value)
     if isinstance(value, Constant):
         return Constant(value.value) if not isinstance(value.value, str) else NonTensor("str")
     return Unknown(Reason.ITEM)
@@ -347,7 +351,7 @@ def _item_of_instance(frame: Frame, value: Instance) -> Value:
             is_item = name != "__iter__" or found == value
             return _item_of_object(frame, value, found if is_item else item_of(frame, found))
     fields = frame.analysis.kinds.named_tuple_fields(value)
-    return libraries.inherited_item(frame, value) if fields is None else fields.element
+    return library_values.inherited_item(frame, value) if fields is None else fields.element
 
 
 def _item_of_object(frame: Frame, owner: Instance, item: Value) -> Value:

@@ -22,7 +22,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
-from tonumpy.inference.transfer.libraries import is_module
+from tonumpy.inference.transfer.library_values import is_module
 from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.lazy_typing import TYPE_CHECKING
 

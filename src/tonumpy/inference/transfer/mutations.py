@@ -41,7 +41,7 @@ from tonumpy.inference.lattice.values import (
     mapped,
     same,
 )
-from tonumpy.inference.transfer import argument_mutations, libraries, python_builtins, receiving
+from tonumpy.inference.transfer import argument_mutations, library_values, python_builtins, receiving
 from tonumpy.inference.transfer.assignment import assign, change_owner, thaw, thaw_owners
 from tonumpy.inference.transfer.calls import call_method
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -70,8 +70,8 @@ def change_receiver(
         _change_tensor(frame, receiver, path, name, result)
     elif isinstance(receiver, Unknown):
         _change_unknown(frame, receiver, path, name, arguments)
-    elif isinstance(receiver, LibraryObject) and libraries.is_container(receiver) and path is not None:
-        filled = libraries.filled(receiver, name, arguments)
+    elif isinstance(receiver, LibraryObject) and library_values.is_container(receiver) and path is not None:
+        filled = library_values.filled(receiver, name, arguments)
         if filled is not None or changes_module_in_place(name):
             frame.change_all(path, receiver, result if filled is None else filled)
     elif isinstance(receiver, Instance):
@@ -259,7 +259,7 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
         if path is None or not isinstance(container, (Sequence, Mapping)):
             continue
         filled = (
-            libraries.filled_list(function.name, place, arguments)
+            library_values.filled_list(function.name, place, arguments)
             if isinstance(function, Symbol)
             else argument_mutations.filled_argument(frame.analysis, function, arguments, place, frame.grad_mode)
         )
@@ -281,7 +281,7 @@ def _may_fill(frame: Frame, function: Value, place: int | str) -> bool:
     """Why else would somebody be given an empty list?"""
     if isinstance(function, Symbol):
         harmless = function.name.startswith(("torch.", "builtins.", "typing."))
-        return not harmless and not libraries.gives_plain_values(function.name)
+        return not harmless and not library_values.gives_plain_values(function.name)
     if isinstance(function, (Unknown, LibraryObject)):
         return True
     return argument_mutations.may_keep(frame.analysis, function, place)
@@ -305,7 +305,7 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
     The functions of torch itself do not, but who holds a module may: `nn.Sequential(model)`.
     """
     name = function.name if isinstance(function, Symbol) else ""
-    if name.startswith(("torch", "builtins", "copy.")) and not libraries.is_module([name]):
+    if name.startswith(("torch", "builtins", "copy.")) and not library_values.is_module([name]):
         return
     frozen = _frozen_by(call, function)
     does_thaw = _does_thaw(function)
@@ -357,5 +357,5 @@ def _given_away(value: Value) -> Value:
         return mapped(value, _given_away)
     if not isinstance(value, (Instance, LibraryObject)) or (value.on_cpu, value.requires_grad) == (None, None):
         return value
-    grad = None if libraries.is_module([getattr(value, "name", "")]) else value.requires_grad
+    grad = None if library_values.is_module([getattr(value, "name", "")]) else value.requires_grad
     return value._replace(on_cpu=None, requires_grad=grad)

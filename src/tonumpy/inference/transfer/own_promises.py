@@ -8,7 +8,7 @@ import os
 from tonumpy.inference.knowledge.libraries.rows import Promise
 from tonumpy.inference.lattice.values import Arguments, BoundMethod, Class, Function, Instance, ModuleValue, Value
 from tonumpy.inference.transfer.members import attribute_of
-from tonumpy.inference.transfer.promises import keep
+from tonumpy.inference.transfer.promise_calls import keep
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ def _tells_case(folder: str, names: dict[str, int]) -> bool:
     return False
 
 
-class Answers:
+class LookupAnswers:
     """What the disk says now. `by_stamp` is False where the stamps of files mean nothing, and all are read."""
 
     def __init__(self, *, by_stamp: bool, load: Callable[[str, str], list[Any] | None] = lambda *_: None) -> None:

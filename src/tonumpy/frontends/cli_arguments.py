@@ -111,7 +111,7 @@ def _split(argv: Sequence[str], parsers: Mapping[str, argparse.ArgumentParser]) 
     """What stands behind `--` are options of another command in `tonumpy sweep`, and a program in `tonumpy rehearse`,
     which needs no `--` before it."""
     if argv[:1] == ["rehearse"]:
-        from tonumpy.rehearsal.options import program_at  # saves start-up
+        from tonumpy.rehearsal.rehearsal_options import program_at  # saves start-up
 
         at = program_at(argv, parsers["rehearse"])
     else:
@@ -205,7 +205,7 @@ def _add_baseline(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_rehearse(parser: argparse.ArgumentParser) -> None:
-    from tonumpy.rehearsal.options import add_options  # saves start-up
+    from tonumpy.rehearsal.rehearsal_options import add_options  # saves start-up
 
     add_options(parser)
     _add_selection(parser, confidence=False)
@@ -248,7 +248,7 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_sweep(parser: argparse.ArgumentParser) -> None:
-    from tonumpy.sweep.options import add_options  # saves start-up
+    from tonumpy.sweep.sweep_options import add_options  # saves start-up
 
     add_options(parser)
 

@@ -1,6 +1,6 @@
 """Finds the operators, indices and assignments that may bring an array and a tensor together.
 
-As with calls (calls.py) the spelling rules out most files and most rows; the tree says the rest.
+As with calls (sink_calls.py) the spelling rules out most files and most rows; the tree says the rest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ast
 from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.non_tensor_names import NonTensorNames
-from tonumpy.sinks.operations_spelt import Spelt, operations_spelt
+from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
 from tonumpy.sinks.risk_scan import RiskScan
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
@@ -91,7 +91,7 @@ def _is_of_two(node: ast.AST) -> bool:
 
 
 def _may_mix(site: OperationSite, spelt: Spelt, scopes: dict[ast.AST, NonTensorNames]) -> bool:
-    """Whether one side reads as an array, and the other may be a tensor; `scopes` is as in calls.py."""
+    """Whether one side reads as an array, and the other may be a tensor; `scopes` is as in sink_calls.py."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
         return False

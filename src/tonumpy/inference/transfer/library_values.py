@@ -39,7 +39,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer.habit_heuristics import item_of_dataset, without_grad
 from tonumpy.inference.transfer.module_containers import CONTAINERS, filled, is_container
 from tonumpy.inference.transfer.moved_modules import moved
-from tonumpy.inference.transfer.promises import device_of, grad_of, keep
+from tonumpy.inference.transfer.promise_calls import device_of, grad_of, keep
 from tonumpy.inference.transfer.torch_operators import on_default_device
 from tonumpy.lazy_typing import TYPE_CHECKING
 
