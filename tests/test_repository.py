@@ -8,7 +8,7 @@ import pytest
 
 from tonumpy.config import Settings
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.repository import read_repository, top_of_repository
+from tonumpy.inference.index.repository import MAX_SCANS, read_repository, top_of_repository
 from tonumpy.inference.summaries.repository_callers import Mentions
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source
@@ -278,6 +278,31 @@ def test_a_repository_is_read_without_links_and_environments(tmp_path: Path) -> 
     assert repository is not None
     assert repository.naming("word", r"\b%s\b") == [str(tmp_path / "a.py"), str(tmp_path / "deep" / "e.py")]
     assert repository.naming("wor", r"\b%s\b") == []
+
+
+def test_an_index_of_words_finds_what_a_scan_finds(tmp_path: Path) -> None:
+    texts = {
+        "a.py": "word = word_2 = 1\n",
+        "b.py": "swords = 'a.word(b)'\n",
+        "c.py": "# schön_word, wörd\n",
+        "d.py": "x = wörd.word1\n",
+    }
+    for path, text in texts.items():
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    repository = read_repository(str(tmp_path), {})
+    assert repository is not None
+    names = ["word", "word_2", "word1", "swords", "n_word", "wörd", "rd", "a", "none"]
+
+    def found() -> list[list[str]]:
+        return [repository.naming(name, pattern) for name in names for pattern in (r"\b%s\b", r"%s(?<!\w%s)\b")]
+
+    scanned = found()
+    assert scanned[0] == [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
+    for _ in range(MAX_SCANS):
+        repository.naming("word", r"\b%s\b")
+    assert found() == scanned
+    changed = repository.with_text(str(tmp_path / "a.py"), b"none = 1\n")
+    assert changed.naming("none", r"\b%s\b") == [str(tmp_path / "a.py")]
 
 
 SCRIPT = """\

@@ -13,6 +13,7 @@ from tonumpy.inference.index.repository import (
     MAX_FILES,
     MAX_SIZE,
     Repository,
+    WordIndex,
     called_so,
     is_installable,
     python_files,
@@ -75,6 +76,7 @@ class KnownRepository:
         self._ages = {state: age for age, state in enumerate((self.state, *known.former))}
         self.is_installable = is_installable(top)
         self._texts = texts  # those that have been read
+        self._index = WordIndex()
         self._found: dict[Search, list[str]] = {}
         self._before = dict(known.found)
 
@@ -122,7 +124,7 @@ class KnownRepository:
 
     def with_text(self, path: str, text: bytes | None) -> Repository:
         texts = {each: self._text(each) for each in self._known.files}
-        return Repository(texts, self.is_installable).with_text(path, text)
+        return Repository(texts, self.is_installable, WordIndex()).with_text(path, text)
 
     def _some(self, name: str, pattern: str) -> list[str]:
         """So many of the files that `naming` gives that `names_beside` can be told."""
@@ -150,7 +152,10 @@ class KnownRepository:
         return _first(search, now) if were_all or len(now) >= search.most else None
 
     def _searched(self, search: Search, paths: Iterable[str]) -> Iterator[str]:
-        return where_it_stands(search.name, search.pattern, ((path, self._text(path)) for path in paths))
+        texts: Iterable[tuple[str, bytes]] = ((path, self._text(path)) for path in paths)
+        if paths is self._known.files and len(self._texts) == len(self._known.files):
+            texts = self._index.holding(search.name, {path: self._texts[path] for path in paths})
+        return where_it_stands(search.name, search.pattern, texts)
 
     def _text(self, path: str) -> bytes:
         if path not in self._texts:

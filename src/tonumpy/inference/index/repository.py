@@ -31,6 +31,7 @@ MAX_FILES = 20_000
 MAX_SIZE = 64_000_000  # bytes of all of them; of a larger repository nothing is said
 MAX_ANCESTORS = 12  # folders above a file in which the top of its repository is looked for
 MAX_ENTRIES = 1_000  # of the working folder, which is no repository if it holds several
+MAX_SCANS = 24  # of all texts for a word; an index of the words costs as much as some thirty
 
 _TOPS = (".git", ".hg")  # a repository in another one is one of its own
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
@@ -66,6 +67,10 @@ def _holds_any(folder: str, names: tuple[str, ...], exists: Callable[[str], bool
     return any(exists(os.path.join(folder, name)) for name in names)
 
 
+def _is_word(text: str) -> bool:
+    return re.fullmatch(r"\w+", text, re.ASCII) is not None
+
+
 def _holds_projects(folder: str) -> bool:
     try:
         with os.scandir(folder) as entries:
@@ -79,6 +84,34 @@ def _holds_projects(folder: str) -> bool:
     return False
 
 
+class WordIndex:
+    """The texts that hold a word, in the order of the texts: an inverted index, made when many words were looked for.
+
+    A word is a run of ASCII letters, digits and underscores, as in the patterns that search bytes.
+    """
+
+    def __init__(self) -> None:
+        self._scans = 0
+        self._paths: dict[bytes, list[str]] | None = None
+
+    def holding(self, name: str, texts: dict[str, bytes]) -> Iterable[tuple[str, bytes]]:
+        """Those texts, or all as long as there is no index."""
+        if not _is_word(name):
+            return texts.items()
+        if self._paths is None:
+            self._scans += 1
+            if self._scans <= MAX_SCANS:
+                return texts.items()
+            self._paths = {}
+            for path, text in texts.items():
+                for word in {*text.translate(_WITHOUT_SIGNS).split()}:
+                    self._paths.setdefault(word, []).append(path)
+        return ((path, texts[path]) for path in self._paths.get(name.encode(), ()))
+
+
+_WITHOUT_SIGNS = bytes(code if _is_word(chr(code)) else ord(" ") for code in range(256))
+
+
 class Repository(NamedTuple):
     """The texts of its Python files, by absolute path, in the order of the paths. It may hold several packages, and
     scripts beside them.
@@ -86,14 +119,15 @@ class Repository(NamedTuple):
 
     texts: dict[str, bytes]
     is_installable: bool  # others may use what it holds, who are not in sight
+    words: WordIndex
 
     def naming(self, name: str, pattern: str) -> list[str]:
-        """The files in whose text a name stands so; `%s` in the pattern is the name."""
-        return list(where_it_stands(name, pattern, self.texts.items()))
+        """The files in whose text a name stands so, as a word; `%s` in the pattern is the name."""
+        return list(where_it_stands(name, pattern, self.words.holding(name, self.texts)))
 
     def names_beside(self, path: str, name: str, pattern: str) -> bool:
         """Whether a name stands so in the text of any file but this one: most searches then end early."""
-        return any(other != path for other in where_it_stands(name, pattern, self.texts.items()))
+        return any(other != path for other in where_it_stands(name, pattern, self.words.holding(name, self.texts)))
 
     def called(self, dotted: str) -> list[str]:
         """The modules whose path ends with a dotted name, and the packages."""
@@ -108,7 +142,7 @@ class Repository(NamedTuple):
         texts = {each: known for each, known in self.texts.items() if each != path}
         if text is not None:
             texts[path] = text
-        return Repository(dict(sorted(texts.items())), self.is_installable)
+        return Repository(dict(sorted(texts.items())), self.is_installable, WordIndex())
 
 
 def where_it_stands(name: str, pattern: str, texts: Iterable[tuple[str, bytes]]) -> Iterator[str]:
@@ -146,7 +180,7 @@ def read_repository(top: str, opened: Mapping[str, str]) -> Repository | None:
         if size > MAX_SIZE:
             return None
         texts[path] = text
-    return Repository(dict(sorted(texts.items())), is_installable(top))
+    return Repository(dict(sorted(texts.items())), is_installable(top), WordIndex())
 
 
 def is_installable(top: str) -> bool:
