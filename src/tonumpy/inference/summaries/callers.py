@@ -102,6 +102,11 @@ class Callers:
 
     def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
         """The join of all calls; where some may be out of sight, what is detached in all others."""
+        entry = self._of_calls(module, scopes, function)
+        is_asked = entry is OUT_OF_SIGHT and self._depth == 0
+        return self._analysis.indirect_callers.of(module, scopes, function) if is_asked else entry
+
+    def _of_calls(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
         node = function.node
         assert isinstance(node, FUNCTIONS)
         most = MAX_DEPTH_IN_REPOSITORY if self._analysis.looks_everywhere else MAX_DEPTH

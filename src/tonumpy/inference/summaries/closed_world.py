@@ -35,7 +35,19 @@ def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
         all_callers_are_known(module, scopes)
         or is_called_in_its_module(module, node)
         or dispatcher_of(scopes) is not None
+        or is_handed_on(module, scopes)
     )
+
+
+def is_handed_on(module: Module, scopes: Items[ast.AST]) -> bool:
+    """Whether a function is called by something that stands for it: it is decorated, or kept somewhere."""
+    node = scopes[-1]
+    if not isinstance(node, FUNCTIONS) or is_special(node.name) or not is_named_again(module, node.name):
+        return False
+    references = references_to(module, scopes)
+    if any(each.call is None for each in references):
+        return True
+    return bool(references) and not all(map(keeps_callers_known, node.decorator_list))
 
 
 def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:

@@ -85,7 +85,7 @@ class FunctionSummaries:
             known = self._calls.get(key)
         except TypeError:  # a literal that cannot be hashed
             return self._declared_return(function, Reason.CALL, grad_mode)
-        if known is not None and not self._may_be_asked_about(given):
+        if known is not None and not self._may_be_asked_about(given) and not self._may_enter_watched(function):
             self._analysis.solver.use(self._calls, key)
             self._change_closures(function, known[1], arguments)
             return handed_back(known[0], arguments)
@@ -122,6 +122,11 @@ class FunctionSummaries:
         kept = [each for part in handed for each in _kept_in(part)]
         functions = [part.function if isinstance(part, BoundMethod) else part for part in handed]
         return any(isinstance(each, Function) and self._is_asked_about(each) for each in (*functions, *kept))
+
+    def _may_enter_watched(self, function: Function) -> bool:
+        """Whether it is asked how a function is entered, and this is it, or may call it by what stands for it."""
+        node = id(function.node)
+        return node in self._analysis.watched or node in self._analysis.indirect_callers.holders
 
     def _is_asked_about(self, function: Function) -> bool:
         around: Frame | None = function.closure
@@ -195,7 +200,10 @@ class FunctionSummaries:
             is_seen = around is not None and (id(node) in around.lambdas_called or id(node) in around.lambdas_guessed)
             targets = around.targets if around is not None and is_seen else NO_TARGETS
             frame = Frame(self._analysis, function.module, flow, function.owner, around, mode, None, targets)
-            for name, value in self._analysis.parameters.bind_arguments(function, receiver, arguments).items():
+            bound = self._analysis.parameters.bind_arguments(function, receiver, arguments)
+            if id(node) in self._analysis.watched:
+                self._analysis.watched[id(node)].append(Entry(bound, grad_mode, self._analysis.autocast))
+            for name, value in bound.items():
                 frame.bind(name, value)
             result = resolve(frame, evaluate(frame, node.body))
             if around is not None and is_seen:
@@ -204,7 +212,11 @@ class FunctionSummaries:
                     around.observe(call, observation)
             return result, self._changes_left(function, frame)
         slicer = function.module.derived(Slicer, node)
-        is_whole = self._changes_outside(function) or self._may_be_asked_about(arguments)
+        is_whole = (
+            self._changes_outside(function)
+            or self._may_be_asked_about(arguments)
+            or id(node) in self._analysis.indirect_callers.holders
+        )
         asked = None if is_whole else slicer.at_end((), wants_result=True)
         frame = Frame(
             self._analysis, function.module, slicer.flow, function.owner, function.closure, mode, asked, NO_TARGETS
