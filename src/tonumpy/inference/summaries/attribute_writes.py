@@ -10,7 +10,7 @@ from tonumpy.inference.index.constructors import stored_parameters
 from tonumpy.inference.index.slices import Slice, Slicer
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.evidence import cut_off, of_made
-from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -105,7 +105,7 @@ class AttributeWrites:
             entry = analysis.entries.alone(owner.module, scopes)  # whoever makes it
         else:
             entry = analysis.entries.state(owner.module, scopes)
-        parameters, grad_mode, _, evidence, _ = entry
+        parameters, grad_mode, _, evidence, _, by_key = entry
         key = (id(writer), instance)
         runs = self._constructors.get(key, []) if is_constructor else []
         if runs and runs[-1].relevant is None:
@@ -116,18 +116,18 @@ class AttributeWrites:
             asked: Slice | None = Slice(frozenset((path,)), frozenset((id(stored),)), wants_result=False)
         else:
             asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
-        frame = Frame(analysis, owner.module, slicer.flow, owner, owner.closure, grad_mode, asked, NO_TARGETS)
-        frame.evidence_of_mode = evidence
-        for parameter, value in parameters.items():
-            frame.bind(parameter, value)
-        frame.bind(first, self._analysis.modules.while_constructed(instance, writer))
-        if found is not None:
-            frame.bind(path, found)
-        with analysis.solver.solving(self._constructors, key):
-            execute(frame, writer.body)
-            if stored is None and is_constructor:
-                self._constructors[key] = [*self._constructors.get(key, ()), frame]
-        left = _left_in(frame, path, is_constructor=is_constructor)
+        itself = self._analysis.modules.while_constructed(instance, writer)
+        left: Value = NOTHING
+        for given in by_key if by_key and not is_constructor else (parameters,):
+            frame = Frame(analysis, owner.module, slicer.flow, owner, owner.closure, grad_mode, asked, NO_TARGETS)
+            frame.evidence_of_mode = evidence
+            for parameter, value in (*given.items(), (first, itself), *([] if found is None else [(path, found)])):
+                frame.bind(parameter, value)
+            with analysis.solver.solving(self._constructors, key):
+                execute(frame, writer.body)
+                if stored is None and is_constructor:
+                    self._constructors[key] = [*self._constructors.get(key, ()), frame]
+            left = join(left, _left_in(frame, path, is_constructor=is_constructor))
         return resting_on(left, of_made(evidence)) if tensor_facts(left)[1] is False else left
 
     def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:

@@ -40,7 +40,13 @@ from tonumpy.inference.summaries.closed_world import (
     keeps_callers_known,
 )
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
-from tonumpy.inference.summaries.known_callers import given_by_all, is_detached, is_free, only_what_is_detached
+from tonumpy.inference.summaries.known_callers import (
+    given_by_all,
+    given_by_key,
+    is_detached,
+    is_free,
+    only_what_is_detached,
+)
 from tonumpy.inference.summaries.repository_callers import calls_in_repository
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -256,7 +262,7 @@ class Callers:
             mode = join_fact(mode, other)
         autocast = joined.autocasts[0] if len(set(joined.autocasts)) == 1 else NOTHING
         arguments = {name: given_by_all(values) for name, values in joined.arguments.items()}
-        return Entry(arguments, mode, autocast, joined_of(joined.evidence))
+        return Entry(arguments, mode, autocast, joined_of(joined.evidence), by_key=given_by_key(joined.arguments))
 
     def _add_calls(
         self,

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Entry(NamedTuple):
     """What a function is given, by parameter, and in which state of torch it is entered.
 
-    `evidence` is what it rests on that grad mode is off, `left_out` which callers were not followed.
+    `evidence` is what it rests on that grad mode is off, `left_out` which callers were not followed. `by_key` is what
+    it is given by one call or several, each with the texts of its own: `history.add("loss", loss)`.
     """
 
     arguments: dict[str, Value]
@@ -22,6 +23,7 @@ class Entry(NamedTuple):
     autocast: Value = NOTHING
     evidence: AllEvidence = PROVED
     left_out: AllEvidence = PROVED
+    by_key: tuple[dict[str, Value], ...] = ()
 
 
 OUT_OF_SIGHT = Entry({}, None)

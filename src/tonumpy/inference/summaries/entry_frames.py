@@ -72,7 +72,7 @@ class Entries:
                 is_body_of_module=is_module,
             )
         else:
-            parameters, grad_mode, around, evidence, _ = entry or self.state(module, scopes)
+            parameters, grad_mode, around, evidence, *_ = entry or self.state(module, scopes)
             frame = Frame(self._analysis, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
             frame.evidence_of_mode = evidence
             frame.env.set(AUTOCAST, around)
@@ -120,19 +120,22 @@ class Entries:
         function = Function(node, module, owner, closure)
         # While the callers are asked, a recursive question gets an answer without them.
         declared, *_ = self._entries[id(node)] = self._declared_entry(function)
-        arguments, caller_mode, around, evidence, left_out = self._analysis.callers.of(module, scopes, function)
+        arguments, caller_mode, around, evidence, left_out, by_key = self._analysis.callers.of(module, scopes, function)
         arguments = arguments or self._analysis.given_by_pytest.of(function)
-        parameters = {
-            name: self._analysis.parameters.combine_annotation(arguments[name], value) if name in arguments else value
-            for name, value in declared.items()
-        }
+        parameters, *given_by_key = (
+            {
+                name: self._analysis.parameters.combine_annotation(given[name], value) if name in given else value
+                for name, value in declared.items()
+            }
+            for given in (arguments, *by_key)
+        )
         if left_out:
             parameters = {name: left_open(value, left_out) for name, value in parameters.items()}
         if module.words.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
             caller_mode, evidence = False, PROVED
         mode = self._analysis.decorators.decorated_mode(function, caller_mode)
         is_own = bool(evidence) and self._analysis.decorators.decorated_mode(function, None) is False
-        return Entry(parameters, mode, around, PROVED if is_own else evidence)
+        return Entry(parameters, mode, around, PROVED if is_own else evidence, by_key=tuple(given_by_key))
 
     def declared(self, module: Module, scopes: Items[ast.AST]) -> Entry:
         """What a function says itself of what it is given, and its callers by their decorators of grad mode."""

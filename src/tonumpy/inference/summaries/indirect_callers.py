@@ -14,7 +14,7 @@ from tonumpy.inference.index.references import references_to
 from tonumpy.inference.lattice.values import Function, have_param_taint, max_device_taint
 from tonumpy.inference.summaries.closed_world import is_handed_on, keeps_callers_known
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
-from tonumpy.inference.summaries.spoken_for import given_by_all, is_detached, only_what_is_detached
+from tonumpy.inference.summaries.known_callers import given_by_all, is_detached, only_what_is_detached
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import qualified_name

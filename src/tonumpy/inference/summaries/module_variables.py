@@ -149,11 +149,20 @@ class ModuleNames:
             left: Value | None = None
             is_followed = not isinstance(function, ast.Lambda) and isinstance(value, (Mapping, Sequence))
             if is_followed and not self._analysis.budget.cuts_short():
-                left = self._analysis.entries.frame(module, scopes, NO_TARGETS, {name}).bound.get(name)
+                left = self._left_by(module, scopes, name)
             if left is None:
                 return _filled_out_of_sight(value)
             found.append(left)
         return join_all(found)
+
+    def _left_by(self, module: Module, scopes: tuple[ast.AST, ...], name: str) -> Value | None:
+        """What a function leaves in a variable of the module; None where it leaves nothing."""
+        entries = self._analysis.entries
+        entry = entries.state(module, scopes)
+        entered = [entry._replace(arguments=given) for given in entry.by_key or (entry.arguments,)]
+        frames = (entries.frame(module, scopes, NO_TARGETS, {name}, None, each) for each in entered)
+        found = [left for frame in frames if (left := frame.bound.get(name)) is not None]
+        return join_all(found) if found else None
 
     def _bound_globally(self, module: Module, name: str, bindings: list[ast.stmt | Import]) -> Value:
         simple = [binding for binding in bindings if isinstance(binding, (Import, ast.ClassDef, *FUNCTIONS))]

@@ -16,6 +16,7 @@ from tonumpy.inference.lattice.values import (
     Mapping,
     Sequence,
     Union,
+    Unknown,
     Value,
     mapped,
     may_raise,
@@ -91,4 +92,8 @@ def _emptied(value: Value, received: Value | None) -> Value:
         return received
     if isinstance(value, Sequence):
         return Sequence((), NOTHING)
-    return mapped(value, lambda part: _emptied(part, None)) if isinstance(value, (Mapping, Union)) else value
+    return mapped(value, _emptied_part) if isinstance(value, (Mapping, Union)) else value
+
+
+def _emptied_part(value: Value) -> Value:
+    return NOTHING if isinstance(value, Unknown) else _emptied(value, None)
