@@ -1,1 +1,1 @@
-"""What calling a function, reading an attribute or importing a module gives, worked out once and kept."""
+"""Summaries: what a call, an attribute or a module variable gives, as a value of the lattice; each computed once."""

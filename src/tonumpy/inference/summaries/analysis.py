@@ -1,6 +1,7 @@
-"""One file's questions and their answers: the parts that work them out, and what these have in common.
+"""The analysis of one file: from its modules to the solver, the budget and the summaries, which ask each other through
+it.
 
-Everything here lives as long as the check of one file, so that what is found does not depend on other files' checks.
+It lives as long as the check of one file, so that findings do not depend on the checks of other files.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _NOTHING_ASKED = Slice(frozenset())
 
 
 class Analysis:
-    """Runs function bodies on demand, each at most once for the same arguments. Its parts ask each other through it."""
+    """Evaluates function bodies on demand, each at most once for the same arguments."""
 
     def __init__(self, module: Module, *, looks_everywhere: bool = False) -> None:
         self.module = module  # the one that is looked at
@@ -67,8 +68,8 @@ class Analysis:
         self.names = ModuleNames(self)
 
     def close(self) -> None:
-        """Drop all that was found. Frames and the functions defined in them refer to each other, so they would else
-        stay until Python's garbage collector comes round, which is off during a run."""
+        """Drop all results. Frames and the functions defined in them refer to each other, so they would else stay until
+        Python's garbage collector runs, which is off during a run."""
         for frame in self.frames:
             frame.env = Environment()
             frame.bound, frame.observations, frame.back_edges = {}, {}, {}
@@ -77,22 +78,25 @@ class Analysis:
         vars(self).clear()
 
     def refuel(self, limit: int) -> None:
-        """Before each function that holds candidates, so that the cost grows with their number and no faster."""
+        """Give the budget `limit` statements; called before each function that holds candidates, so that the cost is
+        linear in their number."""
         self.budget.refuel(limit)
         self.solver.abandon()
 
     def definition_frame(self, function: Function) -> Frame:
-        """Where decorators, annotations and defaults of a function are evaluated."""
+        """The frame in which decorators, annotations and defaults of `function` are evaluated."""
         if function.owner is not None and function.closure is function.owner.closure:
             return self.class_scope(function.owner)
         return function.closure or self.module_scope(function.module)
 
     def module_scope(self, module: Module, closure: Frame | None = None) -> Frame:
-        """A frame that sees the module's names, and those of the functions around, and has no variables of its own."""
+        """A frame without variables of its own that sees the names of `module`, and those of the functions in
+        `closure`."""
         return Frame(self, module, _NO_DEF_USE, None, closure, True, _NOTHING_ASKED, NO_TARGETS)
 
     def class_scope(self, cls: Class) -> Frame:
-        """The same for the expressions in the body of a class, which see also what the body binds."""
+        """The frame in which expressions of a class body are evaluated: it sees the module's names and those that the
+        body binds."""
         frame = self.module_scope(cls.module, cls.closure)
         frame.class_body = cls
         return frame

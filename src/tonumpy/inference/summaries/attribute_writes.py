@@ -1,4 +1,5 @@
-"""What a method leaves in an attribute of its object, and a constructor, for the arguments that it is given."""
+"""Summaries of methods that write attributes: from an object, a method and its arguments to the value in
+`self.name`."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ MAX_CONSTRUCTOR_SLICES = 8  # attributes for each of which a constructor is run 
 
 
 class AttributeWrites:
-    """Runs the methods that write an attribute; a constructor once for all attributes, when several were asked for."""
+    """Evaluates the methods that write an attribute; a constructor once for all attributes, if several were asked
+    for."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -56,8 +58,8 @@ class AttributeWrites:
         is_constructor: bool = False,
         found: Value | None = None,
     ) -> Value:
-        """What a method leaves in `self.name`, joined over its assignments and those of the functions in it; `found` is
-        what it finds there."""
+        """The join of all values that `writer` and the functions in it assign to `self.name`; `found` is the value at
+        its entry."""
         if self._analysis.budget.cuts_short():
             what = f"what `{writer.name}` assigns to `{name}` is not followed"
             return left_open(

@@ -1,4 +1,4 @@
-"""The summaries of attributes: what an attribute of an object or class holds, joined over all that writes it."""
+"""Summaries of attributes: from an object or class and a name to the join of all values that are written to it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PLACEHOLDERS = (NONE, Sequence((), NOTHING), Mapping((), NOTHING))
 
 
 class Attributes:
-    """Answers about attributes, each worked out once."""
+    """Attributes of objects and classes, each computed once."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -64,7 +64,7 @@ class Attributes:
         self._fields: dict[Class, dict[str, int]] = {}
 
     def bound_in_body(self, cls: Class, name: str) -> Value | None:
-        """What a name means to the other expressions of a class body; None where the body does not bind it."""
+        """The value of a name in the other expressions of a class body; None if the body does not bind it."""
         members = self._analysis.classes.members(cls)
         if name in members.methods:
             return Function(members.methods[name], cls.module, cls, cls.closure)
@@ -74,6 +74,7 @@ class Attributes:
         return None if isinstance(value, Nothing) else value  # `size = size`
 
     def class_attribute(self, cls: Class, name: str) -> Value:
+        """The value of `cls.name`: a method, an inner class, or the join of all that is written to it."""
         root = self._analysis.kinds.is_foreign(cls)
         if root is not None:
             return OtherFramework(root)
@@ -89,6 +90,8 @@ class Attributes:
         return value.function if isinstance(value, BoundMethod) else value
 
     def attribute(self, instance: Instance, name: str) -> Value:
+        """The value of `instance.name`: a method, or the join of all that is written to it; Unknown if nothing in sight
+        is."""
         cls = instance.cls
         if name == "__class__":
             return cls

@@ -1,4 +1,4 @@
-"""What may still be spent on one query, in statements that are run."""
+"""The budget of one query: how many statements may still be evaluated, and how deep calls may be followed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MAX_CALLS_BEFORE = 4  # one into the other: those up to callers are followed no 
 
 
 class Budget:
-    """Where it is exhausted, what is asked is answered "unknown".
+    """Once it is exhausted, every further answer is Unknown.
 
-    `cuts` counts the answers that a limit has cut short, this one or that of depth: what was worked out meanwhile is
-    for this run alone (see fixpoint.py).
+    `cuts` counts the answers that a limit (this one or the depth) has cut short; the solver keeps no answer that was
+    computed meanwhile (see fixpoint.py).
     """
 
     def __init__(self) -> None:
@@ -27,44 +27,47 @@ class Budget:
         self._modules_read: set[str] = set()
 
     def refuel(self, limit: int) -> None:
-        """Before each run of a function that holds candidates."""
+        """Set what may be spent to `limit` statements; called before each function that holds candidates."""
         self._left = limit
 
     def begin_query(self) -> None:
+        """Begin another query: nested calls are counted anew."""
         self._calls_before += self._calls
         self._calls = 0
 
     def is_ample(self, limit: int) -> bool:
-        """Whether the query would have been answered so by itself, with nothing known from those before it: as if it
-        had to spend all that they have spent together, with half of what is left for each call in a call."""
+        """Whether the query's answer would be the same had it been asked alone: nothing was cut short, and all that was
+        spent so far, doubled for each nested call, is below `limit`."""
         calls = self._calls_before + self._calls
         return self.cuts == 0 and calls < MAX_CALLS_BEFORE and self._spent << calls < limit
 
     def spend(self) -> None:
+        """Count one statement."""
         self._left -= 1
         self._spent += 1
 
     def enter(self, depth: int) -> None:
-        """A call is followed, or the callers are: so many, one into the other."""
+        """Note that calls, or callers, are followed this deep."""
         self._calls = max(self._calls, depth)
 
     @property
     def is_exhausted(self) -> bool:
+        """True if no statement may be evaluated any more."""
         return self._left <= 0
 
     def cuts_short(self) -> bool:
-        """Whether it is exhausted, where the answer is another one then."""
+        """True if the budget is exhausted; notes the cut."""
         if self._left > 0:
             return False
         self.cuts += 1
         return True
 
     def cut(self) -> None:
-        """Another limit has cut an answer short: that of depth."""
+        """Note that another limit, that of depth, has cut an answer short."""
         self.cuts += 1
 
     def may_read(self, module: Module) -> bool:
-        """A module that is read for the first time costs as much as statements that take the time of its parse."""
+        """Whether `module` may be parsed: a parse costs as many statements as take the same time."""
         if module.filename not in self._modules_read:
             if self.cuts_short():
                 return False
@@ -74,10 +77,11 @@ class Budget:
         return True
 
     def keep_half(self) -> int:
-        """Set aside before a call what is for those that come after it: it is often one of many."""
+        """Set half of what is left aside during a call, which is often one of many; return how much that is."""
         kept = self._left // 2
         self._left -= kept
         return kept
 
     def give_back(self, kept: int) -> None:
+        """Undo `keep_half`."""
         self._left += kept

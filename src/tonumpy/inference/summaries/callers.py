@@ -1,4 +1,4 @@
-"""The call graph upwards: what the callers of a function give its parameters, and grad mode at its calls."""
+"""The call graph upwards: from a function to the join of the arguments and grad modes of all calls of it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _left_out(module: Module, node: FunctionNode, bound: str, what: str) -> Entr
 
 
 class _Joined(NamedTuple):
-    """What the calls of a function give, so far."""
+    """The join of the calls that have been evaluated so far."""
 
     arguments: dict[str, list[Value]]  # what each gives a parameter
     modes: list[Fact]
@@ -93,6 +93,7 @@ class _Joined(NamedTuple):
         autocast: Value | None = None,
         evidence: AllEvidence = PROVED,
     ) -> None:
+        """Join one call: its arguments by parameter, its grad mode and autocast dtype, and the evidence for these."""
         for name, value in given.items():
             self.arguments.setdefault(name, []).append(value)
         self.modes.append(mode)
@@ -102,12 +103,15 @@ class _Joined(NamedTuple):
 
 
 class Callers:
+    """Entries of functions, joined over their call sites; each call site is evaluated in its own scope."""
+
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._depth = 0
 
     def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
-        """The join of all calls; where some may be out of sight, what is detached in all others."""
+        """The entry joined over all calls of a function; if some calls may be out of sight, only facts that hold for
+        all detached arguments are kept."""
         entry = self._of_calls(module, scopes, function)
         is_asked = entry is OUT_OF_SIGHT and self._depth == 0
         return self._analysis.indirect_callers.of(module, scopes, function) if is_asked else entry
@@ -356,7 +360,8 @@ def _given_by_scipy(function: Function, frame: Frame, passed_to: list[ast.Call])
 
 
 def symbol_called(call: ast.Call, receiver: Value) -> str | None:
-    """The full name of the library's function that is called; `receiver` is what was observed there."""
+    """The dotted name of the library function that `call` calls, None if it is none; `receiver` is the observed value
+    of the function, or of its owner."""
     if not isinstance(receiver, Symbol):
         return None
     return f"{receiver.name}.{call.func.attr}" if isinstance(call.func, ast.Attribute) else receiver.name
@@ -394,7 +399,7 @@ def _first_argument(function: Function) -> Value | None:
 
 
 def are_decorated_without_grad(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether all calls of a function in its module are in functions that run with grad mode off, as decorators say."""
+    """True if every call of the function in its module is in a function that a decorator runs with grad mode off."""
     node = scopes[-1]
     if not module.words.speaks_of_grad_mode or not isinstance(node, FUNCTIONS):
         return False
@@ -415,7 +420,8 @@ def _keeps_grad_mode_off(module: Module, scope: ast.AST) -> bool:
 
 
 def speaking_for_others(module: Module, scopes: Items[ast.AST]) -> Basis | None:
-    """The habit that lets the calls of a public function in its module speak for those of others."""
+    """The basis of the habit callers-in-module: calls in the module stand for calls elsewhere. None if the habit is
+    off."""
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
     references = references_to(module, scopes)
@@ -425,8 +431,8 @@ def speaking_for_others(module: Module, scopes: Items[ast.AST]) -> Basis | None:
 
 
 def optimistic_entry(module: Module, declared: Entry) -> Entry:
-    """The most that calls can show of a function that others call as well: all that it is given is detached, and grad
-    mode is off where its module speaks of that."""
+    """The most favourable entry of a function that others call too: every argument a tensor without grad, and grad mode
+    off if the module mentions grad mode. If even this entry changes no finding, callers need not be evaluated."""
     arguments: dict[str, Value] = {
         name: value if isinstance(value, Instance) else Tensor(requires_grad=False)  # `self` stays
         for name, value in declared.arguments.items()

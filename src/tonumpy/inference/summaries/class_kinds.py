@@ -1,4 +1,4 @@
-"""What kind of thing a class of the repository is: a module, a dataset, a tensor, a named tuple, a TypedDict."""
+"""From a class of the repository to its kind: torch module, dataset, tensor, named tuple or TypedDict, by its bases."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 
 
 class ClassKinds:
-    """Answers that follow from what a class extends."""
+    """Kinds of classes, by what they extend."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._typed_dicts: dict[Class, Mapping] = {}
 
     def is_module(self, cls: Class) -> bool:
+        """True if it extends torch.nn.Module."""
         return library_values.is_module(self._analysis.classes.library_bases(cls))
 
     def is_operator(self, cls: Class) -> bool:
+        """True if it extends torch.autograd.Function."""
         return library_values.is_operator(self._analysis.classes.library_bases(cls))
 
     def is_dataset(self, cls: Class) -> bool:
@@ -40,10 +42,11 @@ class ClassKinds:
         )
 
     def is_foreign(self, cls: Class) -> str | None:
-        """The framework whose class it extends, if that is not torch."""
+        """The framework whose class it extends, if that is not torch; else None."""
         return next((name for name in self._analysis.classes.library_bases(cls) if name in FOREIGN), None)
 
     def extends_tensor(self, cls: Class) -> bool:
+        """True if it extends torch.Tensor."""
         return any(
             isinstance(value_of_class(Symbol(base)), Tensor) for base in self._analysis.classes.library_bases(cls)
         )

@@ -1,4 +1,5 @@
-"""Which methods a class of the repository has, by itself and through its bases, and what these write."""
+"""From a class of the repository to its methods, its bases (method resolution), and the attributes that methods
+write."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ MAX_ANCESTORS = 24  # of a class, itself included; beyond them is a base of whic
 
 
 class Classes:
-    """Answers about classes, each worked out once."""
+    """Class hierarchies and methods, each computed once."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -41,9 +42,11 @@ class Classes:
         self._written_by: dict[tuple[Class, str], frozenset[str]] = {}
 
     def members(self, cls: Class) -> Members:
+        """What the class body defines (see index/class_bodies.py)."""
         return cls.module.derived(members_defined, cls.node)
 
     def writers_of(self, cls: Class, name: str) -> Writers:
+        """The methods of the class itself that write the attribute `name`."""
         return cls.module.derived_in(writers_of, cls.node, name)
 
     def writers_in_all(self, cls: Class, name: str) -> list[tuple[Class, Writers, Field | None]]:
@@ -97,9 +100,12 @@ class Classes:
         return own, library
 
     def is_subclass(self, cls: Class, parent: Class) -> bool:
+        """True if `parent` is the class or one of its bases in the repository."""
         return any(base == parent for base in self.ancestors(cls))
 
     def method(self, cls: Class, name: str) -> Function | None:
+        """The method `name` of the class or its nearest base that has it, as a function; None if none in the repository
+        has it."""
         key = (cls, name)
         if key not in self._methods:
             owners = ((owner, self.members(owner).methods.get(name)) for owner in self.ancestors(cls))

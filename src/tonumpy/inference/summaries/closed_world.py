@@ -1,4 +1,4 @@
-"""Whether all calls of a function are in sight, in its own module: nobody else calls it."""
+"""The closed world: from a function to whether all its callers are in its own module, so that no other call exists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether the innermost scope is a function whose callers, all or some, are in its module."""
+    """True if at least some callers of the innermost scope, a function, are in its module."""
     node = scopes[-1]
     if not isinstance(node, FUNCTIONS):
         return False
@@ -51,7 +51,8 @@ def is_handed_on(module: Module, scopes: Items[ast.AST]) -> bool:
 
 
 def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether nothing but the bodies of modules call a function, as `main()` under a main guard: these cost little."""
+    """True if only module bodies call the function, as `main()` under a main guard; such callers are cheap to
+    evaluate."""
     node = scopes[-1]
     if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or not all_callers_are_known(module, scopes):
         return False
@@ -59,7 +60,8 @@ def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
 
 
 def all_callers_are_known(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Of the innermost scope, which is a function."""
+    """True if no code outside the module calls the innermost scope, a function: it is nested, private, or of a test or
+    script."""
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
     if is_nested(scopes):
@@ -87,7 +89,7 @@ def all_callers_are_known(module: Module, scopes: Items[ast.AST]) -> bool:
 
 
 def is_special(name: str) -> bool:
-    """Whether a method is called without its name, as `__call__` is; `super().__init__()` names that of a base."""
+    """True for methods that are called without their name, as `__call__`; `super().__init__()` names that of a base."""
     return name.startswith("__") and name.endswith("__")
 
 
@@ -101,14 +103,14 @@ def _are_all_made_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
 
 
 def is_called_in_its_module(module: Module, node: FunctionNode) -> bool:
-    """Whether a public function or method is called in its module as well as by others."""
+    """True if a public function or method is called in its module, whoever else may call it."""
     if node.name == "forward" or node.name.startswith("__"):
         return False  # it is called without its name
     return is_named_again(module, node.name) and all(map(keeps_callers_known, node.decorator_list))
 
 
 def keeps_callers_known(decorator: ast.expr) -> bool:
-    """Decorators that do not register the function with somebody else who calls it."""
+    """True if the decorator does not register the function with code that calls it later."""
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     return name in _DECORATORS  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which fields the constructor of a data class takes, and what those hold that are not given."""
+"""From the body of a data class to its constructor's fields, and the values of fields that are not given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the decorators of a function make of it: the grad mode and the autocast inside it, or another function."""
+"""From a function's decorators to the grad mode and autocast inside it, or to the function that replaces it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHATEVER = Unknown(Reason.DECORATED)
 
 
 class Decorators:
-    """Answers about decorated functions, each worked out once."""
+    """Decorated functions, each evaluated once."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -32,7 +32,7 @@ class Decorators:
         self._modes_asked: dict[int, set[Fact]] = {}  # of functions that are called for this alone, by their nodes
 
     def decorated_mode(self, function: Function, caller_mode: Fact) -> Fact:
-        """Grad mode inside a function: what its decorators make of the mode in which it is called."""
+        """Grad mode inside the function, from that of its caller and its decorators."""
         if isinstance(function.node, ast.Lambda):
             return caller_mode
         if function.owner is not None and library_values.runs_without_grad(
@@ -67,13 +67,13 @@ class Decorators:
         return caller_mode if not known else None if len(known) > 1 else next(iter(known))
 
     def enter_autocast(self, frame: Frame, function: Function) -> None:
-        """`@torch.autocast(...)` over a function."""
+        """Set the autocast dtype of the frame as `@torch.autocast(...)` over the function says."""
         for decorator in () if isinstance(function.node, ast.Lambda) else function.node.decorator_list:
             if isinstance(decorator, ast.Call) and last_name(decorator.func) == "autocast":
                 autocast.enter(frame, self._analysis.definition_frame(function), decorator)
 
     def decorated(self, function: Function) -> Function | Unknown:
-        """What stands under a function's name: what the decorators of the repository made of it."""
+        """The value of the function's name: the function, or what decorators of the repository return for it."""
         key = (id(function.node), id(function.closure))
         known = self._made.get(key)
         if known is None:

@@ -1,4 +1,5 @@
-"""Which variant of a `functools.singledispatch` function a call goes to, by what is known of its first argument."""
+"""From a call of a `functools.singledispatch` function to the variant that is called, by the value of its first
+argument."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def variant_called(analysis: Analysis, function: Function, arguments: Arguments) -> Function | None:
-    """The variant that a call of a dispatching function goes to; None where it is none, or that is not known."""
+    """The registered variant that the call runs; None if the function does not dispatch, or if not exactly one variant
+    fits."""
     node, owner = function.node, function.owner
     if function.closure is not None or not arguments.positional or not is_dispatcher(node):
         return None

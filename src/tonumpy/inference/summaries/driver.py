@@ -1,4 +1,4 @@
-"""What candidates work on: each function that holds some is run, alone or as its callers enter it."""
+"""The driver: from candidates to observations (the value each works on), by evaluating the functions that hold them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Observations = dict[int, Observation]  # by the id of the call
 
 
 class Outcome(NamedTuple):
-    """What a run makes of some candidates."""
+    """The conversions that some observations give."""
 
     conversions: Items[Judged | None]
     is_settled: bool  # none of them can raise, and nothing else about them counts
@@ -71,15 +71,14 @@ def observe(
     outcome: Callable[[Items[_Asked], Observations], Outcome] | None = None,
     may_be_found: Callable[[Items[_Asked], Observations], bool] | None = None,
 ) -> Observations:
-    """What each candidate works on, by the id of its call; `limit` bounds what the candidates of one function cost.
+    """The observation of each candidate, by the id of its call; `limit` bounds the statements per function.
 
-    Each function that holds candidates is run once for each set of flags under which they stand: what is true of
-    `if is_numpy: return x.numpy()` was made under the same flag further up. Its callers, who cost far more than all
-    else, are asked only where the candidates are not settled by what it declares itself, and where it may matter what
-    they give it. Those in other files are asked last, where all else has not settled them.
+    Each function with candidates is evaluated once for each set of flags that guard them, since `if is_numpy: return
+    x.numpy()` holds under the same flag further up. Stages, each only if the one before left a candidate open: the
+    declared entry; callers in the module; callers in the repository. Callers cost far more than all else.
 
-    Where `may_be_found` is asked, nothing is observed in a function in which nothing may be found whatever its callers
-    give it.
+    `outcome` judges observations. `may_be_found` says whether a pessimistic entry yields a finding at all: if it does
+    not, the function is not evaluated further.
     """
     observed: Observations = {}
     mentions = Mentions(module)
@@ -101,9 +100,8 @@ def observe(
 
 
 class _Queries:
-    """Queries, each about the candidates of one function. What is answered depends on nothing that was asked before:
-    they share what they find out only as long as no limit could make a difference, and the first for which one could
-    is asked again by itself."""
+    """One query per function with candidates. An answer depends on no earlier query: queries share an analysis only
+    while no limit could make a difference; the first one for which a limit could is repeated alone."""
 
     def __init__(self, module: Module, limit: int) -> None:
         self._module = module
@@ -111,6 +109,7 @@ class _Queries:
         self._shared: Analysis | None = None
 
     def ask(self, query: Callable[[Analysis], Observations]) -> Observations:
+        """The observations of `query`, asked with the shared analysis, or alone if a limit was near."""
         is_alone = self._shared is None
         if self._shared is None:
             self._module.project.followed.begin_query()
@@ -123,6 +122,7 @@ class _Queries:
         return seen if is_alone else self.ask(query)
 
     def close(self) -> None:
+        """Drop the shared analysis."""
         if self._shared is not None:
             self._shared.close()
             self._shared = None
@@ -206,8 +206,8 @@ def _with_what_is_declared(
     outcome: Callable[[Items[_Asked], Observations], Outcome],
     spent: AllEvidence,
 ) -> Observations:
-    """What callers show; where the search for that was cut off before there was anything to be said of a candidate,
-    or before it was reached (`spent`), what its function says of it by itself."""
+    """The observations under the callers' entries; where the budget cut these off before they said anything of a
+    candidate, those under the declared entry."""
     whole = dict(found)
     for candidate in group:
         key = id(candidate.call)
@@ -245,7 +245,8 @@ def _with_repository(
     seen: Observations,
     analysis: Analysis,
 ) -> Observations:
-    """What was seen of some candidates, in the light of the callers in other files for those that these settle."""
+    """The observations `seen`, replaced by those under repository callers for candidates that these prove safe; also
+    for those that calls in the module spoke for by habit, if repository callers show parameter taint."""
     module, scopes = analysis.module, group[0].scopes
     if class_around(scopes) is None and not _are_told_by_own_callers(seen):
         best = _most_optimistic_entry(analysis.entries.declared(module, scopes))
@@ -268,11 +269,10 @@ def _with_repository(
 def _may_be_settled_elsewhere(
     outcome: Callable[[Items[_Asked], Observations], Outcome], group: Items[_Asked], seen: Observations
 ) -> bool:
-    """Whether callers in other files may change anything: not where none of the candidates can raise.
+    """True if repository callers may change an observation: some candidate can raise.
 
-    Where some can, as much may be spent on these callers as on all else. With less, where a search is cut off would
-    decide: what it has not come to looks as if it were no tensor, and a finding would go; or as if it were not settled,
-    and one would come.
+    They may spend as much as all else. With less, where the budget ends would decide the finding: an unreached call
+    looks like no tensor, or like an open fact.
     """
     if _are_told_by_own_callers(seen):
         return True
@@ -280,7 +280,7 @@ def _may_be_settled_elsewhere(
 
 
 def _most_optimistic_entry(declared: Entry) -> Entry:
-    """The most that all calls in the repository can show: tensors without grad on the CPU, under no_grad."""
+    """The most favourable entry: every argument a tensor on the CPU without grad, and grad mode off."""
     arguments: dict[str, Value] = dict.fromkeys(declared.arguments, Tensor(on_cpu=True, requires_grad=False))
     return declared._replace(arguments=arguments, grad_mode=False)
 

@@ -1,4 +1,4 @@
-"""How a function is entered: what the parts of an analysis hand over about it."""
+"""The entry of a function: the values of its parameters and the state of torch in which its body is evaluated."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """What a function is given, by parameter, and in which state of torch it is entered.
+    """The value of each parameter, and grad mode and autocast at entry.
 
-    `evidence` is what it rests on that grad mode is off, `left_out` which callers were not followed. `by_key` is what
+    `evidence` supports that grad mode is off; `left_out` tells which callers were not followed. `by_key` is what
     it is given by one call or several, each with the texts of its own: `history.add("loss", loss)`.
     """
 

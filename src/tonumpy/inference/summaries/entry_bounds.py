@@ -1,4 +1,5 @@
-"""The most trouble that callers can give a function: where even that shows nothing, they need not be asked."""
+"""Pessimistic entries: from a function to entries that over-approximate all callers; if they yield no finding, none
+will."""
 
 from __future__ import annotations
 
@@ -42,12 +43,13 @@ _UNKNOWN_TO_NUMPY = _TENSOR._replace(dtype="bfloat16", layout="sparse", bit="con
 
 
 def is_object_of_library(value: Value) -> bool:
+    """True if the value is an object of a library whose methods convert their arguments to arrays."""
     return isinstance(value, NonTensor) and value.what.startswith(OBJECTS_OF_LIBRARIES)
 
 
 def has_pessimistic_entries(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether a pessimistic entry over-approximates all callers in the module. It does not where a class of the module
-    has a method of that name: what such a call returns depends on the object."""
+    """Whether a pessimistic entry over-approximates all callers in the module. False if the module defines a method
+    that the function calls: what it returns depends on the object."""
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
     if not references_to(module, scopes):
@@ -58,7 +60,7 @@ def has_pessimistic_entries(module: Module, scopes: Items[ast.AST]) -> bool:
 
 
 def pessimistic_entries(module: Module, scopes: Items[ast.AST], alone: Entry) -> Iterator[Entry]:
-    """How a function may be entered, from what it says itself; one for each sort of trouble that hides another."""
+    """Entries in which every parameter of unknown kind may raise; one for each kind of risk that would hide another."""
     yield _in_trouble(alone, _ANYTHING, _TENSOR)
     if any(isinstance(value, LibraryObject) for value in alone.arguments.values()):  # `layer: nn.Linear`
         yield _in_trouble(alone, _ANYTHING, _TENSOR, (Instance, LibraryObject))

@@ -1,4 +1,4 @@
-"""How functions are entered from outside: with what their callers give them, or with what they declare themselves."""
+"""From a function's scopes and an entry to the frame of its evaluated body, with the observations in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Entries:
-    """Runs the bodies that are asked about, each from a state in which somebody enters it."""
+    """Evaluates the bodies that are asked about, each from an entry."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -45,10 +45,10 @@ class Entries:
         assumed: dict[str, bool] | None = None,
         entry: Entry | None = None,
     ) -> Frame:
-        """Run the innermost of the scopes as if it were entered from outside.
+        """The frame of the innermost scope after it was evaluated from `entry`, or from the join of its callers if none
+        is given.
 
-        `names` are what the targets read; `assumed` are flags to be taken for what they are given as. Without an
-        `entry` the callers of the function are asked.
+        `names` are those that the targets read; `assumed` maps flags to the truth they are given.
         """
         node = scopes[-1]
         assert isinstance(node, (ast.Module, *SCOPES))
@@ -84,7 +84,8 @@ class Entries:
         return frame
 
     def surroundings(self, module: Module, scopes: Items[ast.AST]) -> tuple[Class | None, Frame | None]:
-        """The class whose method the innermost scope is, and the frame of the function around it."""
+        """The class whose method the innermost scope is, and the frame of the function around it; None for each that is
+        missing."""
         cls = scopes[-2] if len(scopes) > 1 else None
         for depth in range(len(scopes) - 2, 0, -1):
             if isinstance(scopes[depth], FUNCTIONS):
@@ -106,7 +107,8 @@ class Entries:
         return known
 
     def state(self, module: Module, scopes: Items[ast.AST]) -> Entry:
-        """What the parameters of a function are when it is entered, and what is the state of torch inside it."""
+        """The entry of the function: the declared values of its parameters, combined with what callers, or pytest, give
+        them."""
         node = scopes[-1]
         assert isinstance(node, FUNCTIONS)
         known = self._analysis.solver.known(self._entries, id(node))
@@ -138,7 +140,8 @@ class Entries:
         return Entry(parameters, mode, around, PROVED if is_own else evidence, by_key=tuple(given_by_key))
 
     def declared(self, module: Module, scopes: Items[ast.AST]) -> Entry:
-        """What a function says itself of what it is given, and its callers by their decorators of grad mode."""
+        """The entry that annotations, defaults and names of the function give, with the grad mode of its callers'
+        decorators."""
         node = scopes[-1]
         assert isinstance(node, FUNCTIONS)
         function = Function(node, module, *self.surroundings(module, scopes))
@@ -153,7 +156,7 @@ class Entries:
         return self._declared_entry(function, False)._replace(evidence=basis.about("grad mode"))
 
     def alone(self, module: Module, scopes: Items[ast.AST]) -> Entry:
-        """The same without a word from its callers."""
+        """The declared entry without any knowledge of callers."""
         node = scopes[-1]
         assert isinstance(node, FUNCTIONS)
         return self._declared_entry(Function(node, module, *self.surroundings(module, scopes)))

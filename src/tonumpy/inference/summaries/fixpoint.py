@@ -1,14 +1,12 @@
-"""The fixpoint of answers that depend on themselves: none is kept that was given too early.
+"""The fixpoint solver: from queries that may depend on themselves to answers that are stable; no unstable one is kept.
 
-What a function returns may depend on itself, and so may what an attribute holds. To ask for an answer that is being
-worked out gives what there is so far: bottom (`Nothing`) at first. An answer that was made with that is out of date as
-soon as there is more, and is forgotten then: it is worked out once more when it is asked for again.
+What a function returns, or an attribute holds, may depend on itself. A query that is asked while it is being solved
+gives its current answer, at first bottom (`Nothing`). An answer computed from a current answer is invalid once that
+answer grows; it is dropped then, and computed again when it is asked for.
 
-An answer that a limit has cut short, or that was made with one, is forgotten when there is anew to be spent.
-
-To forget it within the run as well, wherever there is more left to be spent, took a quarter more time on 14
-repositories and settled no conversion more; to forget it at once took 120 s in place of 0.4 where functions call
-themselves.
+An answer that a limit has cut short, or that was computed from one, is dropped when the budget is refuelled. To drop it
+earlier, wherever more could be spent, took a quarter more time on 14 repositories and decided no conversion more; to
+drop it at once took 120 s in place of 0.4 on functions that call themselves.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Query(NamedTuple):
-    """One that is being worked out, and what there was when it was begun."""
+    """A query that is being solved, and the state of the solver when it was begun."""
 
     answers: dict[Any, Any]  # which is to hold its answer
     key: Hashable  # under this
@@ -55,6 +53,8 @@ class Query(NamedTuple):
 
 
 class FixpointSolver:
+    """The stack of queries that are being solved, and the answers that wait for an enclosing query to become stable."""
+
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._queries: list[Query] = []
@@ -66,7 +66,7 @@ class FixpointSolver:
         self._cut: dict[tuple[int, Hashable], Query] = {}  # those whose answers a limit has cut short
 
     def solving(self, answers: dict[Any, Any], key: Hashable) -> FixpointSolver:
-        """To be used with `with`, around what puts the answer to a question into `answers`."""
+        """A context manager around the code that puts the answer to the query (`answers`, `key`) into `answers`."""
         query = Query(answers, key, self._waits_for, len(self._early), self._budget.cuts)
         self._numbers.setdefault(query.name, len(self._queries))
         self._queries.append(query)
@@ -93,15 +93,14 @@ class FixpointSolver:
         self._waits_for = min(self._waits_for, query.waits_for)
 
     def known(self, answers: dict[Any, _Answer], key: Hashable) -> _Answer | None:
-        """What `answers` holds under `key`, to be used now."""
+        """The answer in `answers` under `key`, noted as used; None if there is none yet."""
         answer = answers.get(key)
         if answer is not None:
             self.use(answers, key)
         return answer
 
     def use(self, answers: dict[Any, Any], key: Hashable) -> None:
-        """Whatever is being worked out is made with what `answers` holds under `key`, which may be there too early, or
-        cut short."""
+        """Note that the current query depends on the answer under `key`, which may be unstable or cut short."""
         name = (id(answers), key)
         if name in self._cut:
             self._budget.cut()
@@ -112,21 +111,21 @@ class FixpointSolver:
             self._waits_for = min(self._waits_for, self._waiting.get(name, math.inf))
 
     def current_answer(self, answers: dict[Any, Any], key: Hashable) -> Value:
-        """What there is of an answer that is being worked out, which whatever asks for it is made with."""
+        """The current answer of a query that is being solved, noted as used; bottom at first."""
         self.use(answers, key)
         return self._so_far.get((id(answers), key), NOTHING)
 
     @property
     def waits_for_another(self) -> bool:
-        """Whether the innermost question has asked for one around it, without whose answer none is kept of its own."""
+        """True if the current query depends on an enclosing one: no answer of its own is kept until that is stable."""
         return self._waits_for < len(self._queries) - 1
 
     def invalidate(self) -> None:
-        """There is more of the innermost question's answer now than what others were made with."""
+        """Drop the answers that were computed from the current query's former answer, as it has grown."""
         self._forget(self._queries[-1].kept)
 
     def is_unstable(self, answer: Value) -> bool:
-        """True until the current query is stable: solve it again, with this answer where it depends on itself.
+        """True until the current query is stable: solve it again, with `answer` as its current answer.
 
         If it depends on an enclosing query, that one is solved again, and this one with it.
         """
@@ -143,7 +142,7 @@ class FixpointSolver:
         return True
 
     def abandon(self) -> None:
-        """No question is worked on any more; one may have been left in the middle, nested too deeply."""
+        """Drop all queries and the answers that are not final, as after a RecursionError."""
         self._queries.clear()
         self._numbers.clear()
         self._so_far.clear()

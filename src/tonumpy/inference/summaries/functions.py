@@ -1,4 +1,5 @@
-"""The summaries of functions: what a call returns, and what it leaves in the variables of the functions around it."""
+"""Summaries of functions: from a function and its arguments to the value returned, and to changes of closure
+variables."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ Changes = tuple[tuple[str, Value], ...]
 
 
 class FunctionSummaries:
-    """Runs the body of a function that is called, once for the same arguments."""
+    """Evaluates the body of a called function, once for the same arguments."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -64,7 +65,7 @@ class FunctionSummaries:
         self._first_changed: float = math.inf  # the number of the first frame that an inner function has changed
 
     def call_function(self, function: Function, receiver: Value | None, arguments: Arguments, grad_mode: Fact) -> Value:
-        """What a function of the repository returns for these arguments."""
+        """The value that a function of the repository returns for these arguments."""
         grad_mode = inside(function.grad_mode, grad_mode)
         if function.is_bare and self._analysis.decorators.notes_mode(function, grad_mode):
             return WHATEVER

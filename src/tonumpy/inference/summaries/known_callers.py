@@ -1,4 +1,4 @@
-"""What the calls in sight say of a function that others call as well: who gives what, and what goes wrong there."""
+"""From the known calls of a function that others call too to the arguments that may stand for all calls."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _CALLED = (Function, BoundMethod)
 
 
 def given_by_all(values: Items[Value]) -> Value:
-    """What several calls give a parameter. Where one gives a tensor that raises there, those that give an array do not
-    make it good: `env.step(action.numpy())` and `env.step(action)`."""
+    """The join of what several calls give a parameter. If one gives a tensor that raises, calls that give an array do
+    not hide it: `env.step(action.numpy())` and `env.step(action)`."""
     if NonTensor in map(type, values) and any(isinstance(each, Tensor) and may_raise((each,)) for each in values):
         values = [each for each in values if not isinstance(each, NonTensor)]
     return join_all(values)
@@ -72,9 +72,10 @@ def _is_text(value: Value) -> bool:
 
 
 def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basis: Basis | None) -> Entry:
-    """What does not require grad in any call in the module: others who call the function detach it too, by a habit.
+    """The entry, reduced to arguments that no call in the module gives with grad: by habit, other callers detach them
+    too.
 
-    One that is only given what is on the CPU, and detaches it itself, may well be given something else by them.
+    What is only on the CPU at these calls, and is detached by the function, is not kept: others may give anything.
     """
     detached: dict[str, Value] = {}
     if basis is not None:
@@ -110,7 +111,7 @@ def _in_trouble(value: Value) -> Value:
 
 
 def is_detached(value: Value) -> bool:
-    """Of a function that others call as well: surely a tensor without grad."""
+    """True if the value is surely a tensor without grad."""
     tensors = [member for member in members(value) if not isinstance(member, (NonTensor, Constant))]
     return bool(tensors) and all(isinstance(member, Tensor) and member.requires_grad is False for member in tensors)
 

@@ -1,4 +1,4 @@
-"""Objects of torch's Module, and of Datasets: what moves, freezes or keeps what they hold."""
+"""From a torch Module or Dataset of the repository to what its methods move, freeze and keep of its parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ModuleObjects:
-    """Answers about what such an object does to its modules, parameters and buffers."""
+    """What objects of such classes do to their modules, parameters and buffers."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -57,7 +57,7 @@ class ModuleObjects:
         return not any(each.module.derived(thaws, each.node) for each in ancestors)
 
     def grad_left_by(self, module: Instance, name: str) -> Fact:
-        """Whether the parameters of a module may require grad once a method of its class has been called on it."""
+        """Whether the parameters of `module` require grad after a call of its method `name`; None if unknown."""
         if not self._analysis.kinds.is_module(module.cls):
             return module.requires_grad
         if self._analysis.classes.method(module.cls, name) is None:
@@ -155,6 +155,7 @@ class ModuleObjects:
         return is_tensor and self._analysis.kinds.is_module(instance.cls)
 
     def is_held(self, cls: Class, name: str) -> bool:
+        """True if some method of the class makes the attribute a parameter or a buffer."""
         writers = self._analysis.classes.writers_in_all(cls, name)
         return any(each.is_parameter or each.is_buffer for _, each, _ in writers)
 

@@ -1,4 +1,4 @@
-"""What a name of a module holds, through imports and star imports: the summaries of module variables."""
+"""Summaries of module variables: from a module and a name to its value, through imports and star imports."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _CIRCULAR = Unknown(Reason.CUT_SHORT)
 
 
 class ModuleNames:
-    """Answers about the names of modules, each worked out once."""
+    """Values of module variables, each computed once."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -60,7 +60,7 @@ class ModuleNames:
         self._module_frames: dict[str, list[Frame]] = {}
 
     def global_value(self, module: Module, name: str) -> Value:
-        """What a module-level name holds when a function reads it, or the builtin of that name."""
+        """The value of a module-level name as functions read it, or of the builtin of that name."""
         found = self._module_name(module, name)
         if found is not None:
             return found
@@ -71,7 +71,7 @@ class ModuleNames:
         return Unknown(Reason.NAME) if imported is None else self.import_value(module, imported)
 
     def value_before(self, module: Module, name: str, row: int) -> Value:
-        """What a module-level name holds where the module's own body has been run up to a row."""
+        """The value of a module-level name after the module body was evaluated up to `row`."""
         bindings = module.names.bindings.get(name, [])
         later = [each for each in bindings if isinstance(each, ast.stmt) and each.lineno > row]
         if not later or len(later) == len(bindings) or self._analysis.budget.cuts_short():
@@ -91,7 +91,7 @@ class ModuleNames:
         return self._before[key]
 
     def member_of_module(self, module: Module, name: str) -> Value:
-        """`module.name` for a module of the repository."""
+        """The value of `module.name`, a variable or a submodule; Unknown if there is none."""
         found = self._module_name(module, name)
         if found is not None:
             return found
@@ -119,7 +119,7 @@ class ModuleNames:
         return value
 
     def with_what_functions_leave(self, module: Module, name: str, value: Value) -> Value:
-        """What a name of the module may hold that has been given a value, once functions of the module were called."""
+        """`value` joined with all that functions of the module write to the name."""
         value = join_all((value, *self._written_by_functions(module, name)))
         if isinstance(value, (Mapping, Sequence, Tensor, Union)):
             return self._filled_by_functions(module, name, value)
@@ -257,7 +257,7 @@ class ModuleNames:
         return None
 
     def import_value(self, module: Module, imported: Import) -> Value:
-        """What an import binds: a module, class or function of the repository, or a library's symbol."""
+        """The value that an import binds: a module, class or function of the repository, or a library's symbol."""
         source = module.resolve(imported)
         if imported.name is None:
             if source is None:

@@ -1,4 +1,5 @@
-"""What the parameters of a function are declared to be, by annotations, defaults and names, and what a call gives."""
+"""From a function to the declared values of its parameters (annotations, defaults, names), and to those bound by a
+call."""
 
 from __future__ import annotations
 
@@ -47,14 +48,14 @@ if TYPE_CHECKING:
 
 
 class Parameters:
-    """Answers about the parameters of functions; what is declared of them is worked out once."""
+    """Parameters of functions; declared values are computed once."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._declared: dict[tuple[object, ...], dict[str, Value]] = {}
 
     def declared(self, function: Function) -> dict[str, Value]:
-        """What annotations, defaults and names say of the parameters of a function."""
+        """The value of each parameter that annotations, defaults and names declare."""
         key = (id(function.node), id(function.closure), function.owner)
         known = self._declared.get(key)
         if known is None:
@@ -149,7 +150,7 @@ class Parameters:
         return parameters[0] if parameters else None
 
     def bind_arguments(self, function: Function, receiver: Value | None, arguments: Arguments) -> dict[str, Value]:
-        """Each parameter with what the call gives it: an argument, its default, or what its annotation says."""
+        """The value of each parameter at a call: the argument, or the default, or the annotation's value."""
         node = function.node
         parameters = [parameter.arg for parameter in (*node.args.posonlyargs, *node.args.args)]
         values = dict(self.declared(function))
@@ -187,7 +188,7 @@ class Parameters:
         return evaluate(frame, default)
 
     def annotated(self, frame: Frame, annotation: ast.expr | None) -> Value:
-        """What an annotation in the scope of a frame promises."""
+        """The value that an annotation, evaluated in `frame`, promises."""
 
         def resolve(node: ast.expr) -> Value:
             value = evaluate(frame, node)
@@ -202,7 +203,7 @@ class Parameters:
         return value_of_annotation(annotation, resolve)
 
     def combine_annotation(self, seen: Value, declared: Value) -> Value:
-        """What was seen of a value, with the kind that its annotation promises where nothing was seen."""
+        """The value `seen`, given the declared kind if its own kind is unknown."""
         if isinstance(declared, (Unknown, Nothing)):
             return seen
         if isinstance(seen, Union) and any(isinstance(member, Unknown) for member in seen.members):

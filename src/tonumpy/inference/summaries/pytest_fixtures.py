@@ -1,8 +1,11 @@
-"""What pytest gives the parameters of a test: what is listed for them, or what the fixtures of their names return or
-yield. What parameterized lists for them is the same, by whichever program the test is run.
+"""From a test function to the values that pytest gives its parameters: parametrized values, or what fixtures return.
+
+What the package `parameterized` lists is the same, by whichever program the test is run.
 
 Where pytest looks for a fixture: https://docs.pytest.org/en/stable/reference/fixtures.html#fixture-availability
+
 What is listed for a parameter: https://docs.pytest.org/en/stable/reference/reference.html#pytest-mark-parametrize
+
 What parameterized calls a test with: https://github.com/wolever/parameterized#readme
 """
 
@@ -41,12 +44,14 @@ if TYPE_CHECKING:
 
 
 class GivenByPytest:
+    """Parameters of tests and fixtures, as pytest binds them."""
+
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._asked: set[int] = set()  # the fixtures that are being asked: one may take another of its own name
 
     def of(self, function: Function) -> dict[str, Value]:
-        """The parameters of a test, or of a fixture, of which pytest shows something."""
+        """The values of the parameters of a test or fixture that pytest determines."""
         node = function.node
         if isinstance(node, ast.Lambda) or not _is_run_by_pytest(node, function.module):
             return {}

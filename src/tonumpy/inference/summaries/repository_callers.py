@@ -1,4 +1,5 @@
-"""The call graph upwards beyond one module: the calls of a function or method in all files of the repository."""
+"""Repository callers: from a function or method to its calls in all files of the repository, found by text search
+first."""
 
 from __future__ import annotations
 
@@ -65,9 +66,10 @@ _SOMETHING = Unknown(Reason.SYNTAX)
 
 
 class Calls(NamedTuple):
-    """The places that may call a function; `is_meant` says of the receiver of one whether it has it as a method.
+    """The call sites that may call a function.
 
-    `is_enough` says of the modules of those that do whether they show what users do.
+    `is_meant` tells, from the value of a site's receiver, whether it has this method. `is_enough` tells whether the
+    modules of the sites stand for all users: tests and examples alone do not.
     """
 
     places: list[tuple[Module, Reference]]
@@ -76,7 +78,7 @@ class Calls(NamedTuple):
 
 
 def calls_in_repository(analysis: Analysis, module: Module, scopes: Items[ast.AST], function: Function) -> Calls | None:
-    """None where some cannot be followed, and where none but tests are found."""
+    """The call sites of a function in the repository; None if some cannot be followed, or if only tests call it."""
     node = function.node
     repository = module.project.repositories.around(module.folder)
     if repository is None or not isinstance(node, FUNCTIONS):
@@ -110,13 +112,13 @@ def calls_in_repository(analysis: Analysis, module: Module, scopes: Items[ast.AS
 
 
 def is_for_others(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether a function is there for others whatever its module does when it is run: `__all__` lists it or its class,
-    or its class is in a package."""
+    """True if the function is part of an interface, whatever its module does as a script: `__all__` lists it or its
+    class, or its class is in a package."""
     return module.names.lists(scopes[1]) or (class_around(scopes) is not None and module.use.is_in_package)
 
 
 def may_be_imported(module: Module, name: str) -> bool:
-    """Whether the text of another file names a module where it imports, and something that the module holds."""
+    """True if some other file names the module in an import, and `name` as something imported or an attribute."""
     if module.filename.endswith(".ipynb"):
         return False  # what a notebook defines is called in it
     repository = module.project.repositories.around(module.folder)
@@ -128,7 +130,8 @@ def may_be_imported(module: Module, name: str) -> bool:
 
 
 class Mentions:
-    """Whether other files name what may show how the functions of a module are called: their texts are searched."""
+    """Text search: whether other files name a function, so that an evaluation of repository callers may show
+    anything."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -140,7 +143,7 @@ class Mentions:
         return self._module.project.repositories.around(self._module.folder)
 
     def may_show(self, scopes: Items[ast.AST]) -> bool:
-        """Whether another file names a function, or a method that may write what a method finds in `self`."""
+        """True if another file names the function, or a method that may write what a method reads from `self`."""
         if not isinstance(scopes[-1], FUNCTIONS) or self._module.filename.endswith(".ipynb"):
             return False  # what a notebook defines is called in it
         if self._repository is None:
@@ -193,6 +196,7 @@ class Mentions:
 
 
 def is_of_tests(module: Module) -> bool:
+    """True if the module is a test, or lies in a folder of tests."""
     return module.use.is_test or not _TESTS.isdisjoint(_folders_of(module))
 
 
@@ -213,6 +217,8 @@ def _folders_of(module: Module) -> list[str]:
 
 
 class _Search:
+    """Searches the files of a repository for calls of one function."""
+
     def __init__(self, analysis: Analysis, module: Module, repository: Searched, function: Function) -> None:
         self._analysis = analysis
         self._module = module
