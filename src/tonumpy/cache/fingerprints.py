@@ -1,6 +1,6 @@
-"""What the files of one folder have read of other modules (see inference/index/module_fingerprint.py).
+"""Stores the fingerprints of modules that files have followed (see inference/index/module_fingerprint.py).
 
-It is kept beside what was found in them, and loaded only where such a module has changed.
+They are kept beside the findings, and loaded only if such a module has changed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ PART = "part"  # the kind of lookup that tells it
 
 
 class Fingerprints:
-    """By the names of the files, as a text whose mark is kept with their findings: under another mark, it belongs to
-    other findings. `load` gives what a former run has left."""
+    """Fingerprints by file name, as a text whose digest is kept with the file's findings: with another digest, it
+    belongs to other findings. `load` gives what a former run has left."""
 
     def __init__(self, load: Callable[[], list[Any] | None]) -> None:
         self._load = load
@@ -31,8 +31,8 @@ class Fingerprints:
         self._unpacked: dict[str, dict[str, Any]] = {}
 
     def keep(self, name: str, kept: Kept) -> str:
-        """What was read for findings, which gets the mark that is returned. A module that they name a place in counts
-        as a whole."""
+        """Store the fingerprints for `kept` and return their digest. A module that a finding names a place in counts as
+        a whole."""
         named = {os.path.abspath(ground.filename) for finding in kept.findings for ground in finding.evidence}
         asked = kept.lookups or ()
         filenames = {each.about[0]: each.answer[0] for each in asked if each.kind == "module"}
@@ -43,14 +43,14 @@ class Fingerprints:
         return _mark(text)
 
     def of(self, name: str, mark: str) -> dict[str, Any]:
-        """What was read for the findings with the mark: parts, by the paths of their modules."""
+        """The fingerprints with the digest `mark`, by the paths of their modules."""
         if name not in self._unpacked:
             text = self._texts_left.get(name)
             self._unpacked[name] = json.loads(text) if isinstance(text, str) and _mark(text) == mark else {}
         return self._unpacked[name]
 
     def changed(self, names: Collection[str]) -> list[object] | None:
-        """What the next run shall load, for those of the files that are kept still; None where it is as before."""
+        """What the next run shall load, for files that are still kept; None if nothing changed."""
         if not self._kept:
             return None
         return [{name: text for name, text in {**self._texts_left, **self._kept}.items() if name in names}]

@@ -1,4 +1,4 @@
-"""What a run over files finds, kept for the next one: where the cache lies, what is taken from it and what goes in."""
+"""The result cache of a run: where it lies, which outcomes are taken from it, and which go into it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _VARIABLE = "TONUMPY_CACHE_DIR"
 
 
 class ResultCache:
-    """`repairs` says that what is found is repaired, so that only findings with nothing to repair are of use."""
+    """Outcomes of former runs, by file and settings; `repairs`: findings with a repair are of no use, as it is to be
+    made."""
 
     def __init__(self, store: Store, *, repairs: bool) -> None:
         self._store = store

@@ -1,1 +1,1 @@
-"""Functions of other libraries that convert the tensors they are given: which they are, and calls of them in a file."""
+"""Sinks: functions of other libraries that convert their arguments; from a file to the calls of them that may raise."""

@@ -1,4 +1,4 @@
-"""Judges calls that may convert their arguments: only of what is, or reads as, a torch tensor."""
+"""From a call of a sink and observed values to its implicit conversion; only of likely tensors."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ Given = tuple[ast.expr, Value, bool, Refusal]
 
 
 class Facts(NamedTuple):
+    """What is known of one tensor."""
+
     certainty: Certainty
     on_cpu: Fact
     is_sent: bool
@@ -66,7 +68,7 @@ class Facts(NamedTuple):
 
 
 def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[ImplicitConversion]:
-    """Those in trouble, if only without habits, one for each call, in the order of the sites."""
+    """The conversions that are at risk, if only without habits; one for each call, in the order of the sites."""
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
 
@@ -117,7 +119,8 @@ def converted_at(site: Site, seen: Observation, own: OwnSinks | None) -> tuple[C
 
 
 def conversion_of(site: Site, function: ast.expr, given: Given, seen: Observation) -> ImplicitConversion | None:
-    """That of one argument; None where it is not known for a tensor. It keeps its value if it is nothing else."""
+    """The conversion of one argument; None if it is no known tensor. It `keeps_value` if the argument is nothing else
+    on any path."""
     node, value, of_items, refusal = given
     facts = _as_refused(facts_of(value), refusal)
     if facts is None:
@@ -194,6 +197,7 @@ def made_of(
 
 
 def spelt(function: ast.expr | ast.AugAssign) -> str:
+    """The function of a call as it is written."""
     try:
         return ast.unparse(function)
     except RecursionError:  # a chain of hundreds of calls
@@ -234,6 +238,7 @@ def _made_by(value: Value) -> str:
 
 
 def value_given(arguments: Arguments, argument: Argument) -> Value | None:
+    """The value of an argument."""
     if argument.name is not None:
         return arguments.named_value(argument.name)
     assert argument.position is not None

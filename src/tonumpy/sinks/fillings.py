@@ -1,4 +1,4 @@
-"""Where a list gets the tensors that are converted with it: from the list to its calls of `append`, or its literal."""
+"""From a converted list to the places that fill it: its calls of `append`, or its literal."""
 
 from __future__ import annotations
 

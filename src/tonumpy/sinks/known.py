@@ -1,4 +1,4 @@
-"""What a row gives to functions that convert, for `tonumpy why`: every argument, whatever is known of it."""
+"""From a row to the sinks called in it and every argument they convert, whatever is known of it (`tonumpy why`)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def sinks_in(module: Module, row: int | None = None) -> list[Site]:
 
 
 def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
-    """In the order of the sites, and of the arguments of each."""
+    """The arguments that the sinks of `sites` convert, with what is known of each, in order."""
     observed = observe(module, sites, MAX_STATEMENTS)
     own = OwnSinks(module) if module.sinks else None
     names = imported(module.source)

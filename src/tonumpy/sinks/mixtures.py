@@ -1,4 +1,4 @@
-"""Judges operations that may bring an array and a tensor together: only where both are known for what they are.
+"""From an operation and observed values to the implicit conversion in it: only if an array and a tensor surely meet.
 
 What each does was measured (tests/operator_table.py). NumPy leaves `array - tensor` to the tensor, and torch refuses
 it; `tensor - array` torch leaves to NumPy, which converts the tensor.
@@ -40,7 +40,7 @@ class _Mixed(NamedTuple):
 
 
 def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
-    """Those in trouble, if only without habits, in the order of the sites."""
+    """The conversions that are at risk, if only without habits, in the order of the sites."""
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
     observed = observe(module, sites, MAX_STATEMENTS)

@@ -1,6 +1,6 @@
-"""Whether the spelling of an expression alone shows that its value is no tensor, and holds none.
+"""From an expression's spelling to whether its value is surely no tensor, and holds none.
 
-Plain are arrays, numbers and strings, and containers of such: what other libraries than torch make, and literals.
+"Plain" are arrays, numbers and strings, and containers of such: what other libraries than torch make, and literals.
 """
 
 from __future__ import annotations

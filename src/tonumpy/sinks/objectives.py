@@ -1,6 +1,6 @@
-"""Finds what functions give back that are handed to an optimizer of SciPy, which makes arrays of it.
+"""From a module to the results that SciPy's optimizers get from functions they call, and convert to arrays.
 
-It works with tensors that a function gives, and raises where one requires grad or is on an accelerator.
+An optimizer works with tensors, and raises for one that requires grad or is on an accelerator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the operators, indices and assignments that may bring an array and a tensor together.
+"""From a source to the operators, indices and assignments in which an array and a tensor may meet.
 
 As with calls (sink_calls.py) the spelling rules out most files and most rows; the tree says the rest.
 """
@@ -39,6 +39,7 @@ class Operands(NamedTuple):
 
 
 def find_operations(source: Source, risks: RiskScan | None = None) -> list[OperationSite]:
+    """The operations in which an array and a tensor may meet, where torch or a risky token is near."""
     risks = risks or RiskScan(source)
     spelt = operations_spelt(source.text)
     rows: dict[int, bool] = {}  # whether something around it says that the tensor may be in trouble

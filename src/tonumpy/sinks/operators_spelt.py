@@ -1,7 +1,7 @@
-"""Finds the places of a text where an operator, index or assignment may bring an array and a tensor together.
+"""From a text, without a parse, to the places of operations in which an array and a tensor may meet.
 
-Without a parse, and by spelling alone: one side is a name, or an attribute, that somewhere in the text is given what
-NumPy makes or `.numpy()` gives, or that is annotated as an array, or such a call itself.
+By spelling alone: one side is a name, or an attribute, that somewhere in the text is given what NumPy makes or
+`.numpy()` gives, or that is annotated as an array, or such a call itself.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Spelt(NamedTuple):
 
 
 def operations_spelt(text: str) -> Spelt:
+    """The offsets of such operations, and the names by which they were found."""
     modules = frozenset(match[1] or "numpy" for match in _IMPORT.finditer(text))
     calls = {maker: _places(text, maker) for maker in (_NUMPY, *(f"{module}." for module in modules))}
     given = {name for places in calls.values() for place in places if (name := _name_given(text, place))}

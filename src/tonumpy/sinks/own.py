@@ -1,4 +1,4 @@
-"""Finds the calls of functions that the settings call sinks, by the names under which a module imports them."""
+"""From the sinks in the settings to their calls in a module, by the names under which it imports them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Finds, in the text alone, calls that may give a tensor to another library's function where that may raise.
+"""From a text, without a parse, to the offsets of calls that may give a tensor to a sink.
 
-Without a parse, which most files then need not: the spelling only ever lets too much through.
+Most files need no parse then: the spelling only ever lets too much through.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Finds the places that say something by which a tensor may come to require grad, or to lie on an accelerator, or to
-be of a dtype or layout that NumPy does not have.
+"""From a text to its risky tokens: what may make a tensor require grad, or bring it to an accelerator or to a dtype or
+layout that NumPy lacks.
 
-Not where such things are only spoken of, as in a parameter `device`, nor what names the CPU alone.
+Not where such things are only mentioned, as in a parameter `device`, nor what names the CPU alone.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ _TORCH = r"\b(?:torch|F|nn)\.(?!no_grad\b|load\b|device\b|manual_seed\b|Generato
 
 
 class RiskScan:
+    """The risky tokens of one source."""
+
     def __init__(self, source: Source) -> None:
         self._source = source
 
     @cached_property
     def begins(self) -> list[int]:
-        """The offsets, in order."""
+        """The offsets of all risky tokens, in order."""
         return sorted(match.start() for pattern in _BEGINNINGS for match in re.finditer(pattern, self._source.text))
 
     @cached_property
@@ -49,7 +51,7 @@ class RiskScan:
         return [self._source.position_at(offset).row for offset in self.begins]
 
     def is_in(self, node: ast.stmt | ast.expr) -> bool:
-        """Whether one begins in a node."""
+        """True if a risky token begins in the node."""
         assert node.end_lineno is not None
         number = bisect_left(self._rows, node.lineno)
         if number == len(self._rows) or self._rows[number] > node.end_lineno:
@@ -59,11 +61,12 @@ class RiskScan:
         return number < len(self.begins) and self.begins[number] < stop
 
     def is_around(self, place: int) -> bool:
-        """Whether one begins in the function around an offset, or in the lines before the first, by its spelling."""
+        """True if a risky token begins in the function around an offset, or in the lines before the first function, by
+        spelling."""
         return self._is_one_around(self.begins, place)
 
     def is_torch_around(self, place: int) -> bool:
-        """Whether something there is made by torch, or annotated as a tensor."""
+        """True if torch makes something there, or an annotation names a tensor."""
         return self._is_one_around(self._of_torch, place)
 
     @cached_property
@@ -79,7 +82,7 @@ class RiskScan:
         return stop == -1 or begins[number] < stop
 
     def is_near(self, place: int) -> bool:
-        """Whether an offset is in one of `parts`."""
+        """True if the offset is in one of `parts`."""
         number = bisect_right(self.parts, (place, sys.maxsize)) - 1
         return number >= 0 and place < self.parts[number][1]
 

@@ -1,4 +1,4 @@
-"""Whether a call may convert a tensor, as far as the call itself and the imports of its module say."""
+"""From a call and the imports of its module to whether it may convert a tensor, by spelling alone."""
 
 from __future__ import annotations
 

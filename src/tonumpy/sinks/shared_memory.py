@@ -1,4 +1,4 @@
-"""Judges calls other than `.numpy()` after which an array and a tensor share memory, where that is written."""
+"""From calls other than `.numpy()` to those after which an array and a tensor share memory that is written and read."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Finds the calls that may give a tensor to another library's function, where something may go wrong.
+"""From a source to the calls that may give a tensor to a sink, where something may go wrong.
 
 Two steps: the spelling alone (`places_spelt`) rules out most files, which then need no parse, and only ever lets too
-much through; the tree says the rest. Only functions and classes are looked at that say something of grad or devices, or
-that stand in one chain of calls with one that does: what is given away there may have been made here. A call that
-raises for every tensor is looked at wherever it stands.
+much through; the tree says the rest. Only functions and classes with a risky token (risk_scan.py), or connected to one
+by call edges, are looked at: what is given away there may have been made here. A call that raises for every tensor is
+looked at wherever it stands.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 def find_consumers(source: Source, risks: RiskScan | None = None) -> list[Site]:
+    """The calls of sinks that may be given a tensor, where a risk is near."""
     risks = risks or RiskScan(source)
     places = places_spelt(source.text) if risks.begins else []
     if not places:

@@ -1,4 +1,4 @@
-"""Finds and judges what is put into tables and files, which make arrays of it: `table["x"] = t`, `file["a"][...] = t`.
+"""From assignments into tables and files, `table["x"] = t` or `file["a"][...] = t`, to the conversions they make.
 
 A column of pandas and a dataset of h5py take a tensor, and raise where NumPy does; measured with pandas 2.3 and 3.0 and
 h5py 3.16.
@@ -53,7 +53,7 @@ def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
 
 
 def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
-    """Those in trouble, if only without habits, in the order of the sites."""
+    """The conversions that are at risk, if only without habits, in the order of the sites."""
 
     def may_be_found(group: Items[OperationSite], observed: Observations) -> bool:
         return any(_judged(site, observed) is not None for site in group)

@@ -1,4 +1,4 @@
-"""What torch has for a call of NumPy with tensors: the advice where a conversion would lose their gradient."""
+"""From a NumPy call on tensors to torch's counterpart, which keeps the gradient."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""What stands in the files of a repository: modules, names, definitions and how they depend on each other."""
+"""The index of a repository: files to modules, names, definitions, and their dependencies. No values are computed
+here."""

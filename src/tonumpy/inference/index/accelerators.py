@@ -1,4 +1,4 @@
-"""The kinds of accelerators that a module names, and whether a test for some of them tells the CPU from all."""
+"""From a module to the kinds of accelerators it names, and whether a test for some of them tells the CPU from all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _NONE: frozenset[str] = frozenset()
 
 
 def tells_cpu_from_all(module: Module, test: Callable[[], str]) -> bool:
-    """Whether a test says that the CPU is in use where it fails: one of CUDA does not where xpu may be in use."""
+    """True if the CPU is in use wherever the test fails; a test for CUDA alone does not say so in a module that may use
+    xpu."""
     named = module.derived_of(_named, "")
     asked = _kinds_in(test().lower()) if named else _NONE
     return not asked or named <= asked

@@ -1,4 +1,4 @@
-"""Where the text of a class or a module may write an attribute, seen before any of it is parsed."""
+"""From the text of a class or module to the rows that may write an attribute, before anything is parsed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _attribute() -> re.Pattern[str]:
 
 
 def rows_that_may_write(node: ast.ClassDef, source: Source) -> dict[str, list[int]]:
-    """The rows (from 1, ascending) of a class in which an attribute may be written, by its name.
+    """The rows (from 1, ascending) of a class in which each attribute may be written.
 
     Most attributes are only read in most methods, which then need not be parsed.
     """
@@ -75,8 +75,8 @@ _MAX_OWNER = 100  # characters of an expression before an attribute that are loo
 
 
 def others_write(text: str, name: str) -> bool:
-    """Whether an attribute of this name is assigned, or something put into it, of anything but `self`: in
-    `loop.state.output = x`, and `self.state.output = x`."""
+    """True if an attribute of this name is assigned or filled on anything but `self`: in `loop.state.output = x`, and
+    `self.state.output = x`."""
     dotted = f".{name}"
     at = text.find(dotted)
     while at != -1:

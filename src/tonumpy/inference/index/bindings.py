@@ -1,4 +1,4 @@
-"""The names that expressions read, and that targets and calls bind, as the syntax shows."""
+"""From expressions, targets, calls and imports to the names that they read and bind, by syntax alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Import(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """Of what is bound, as an absolute import names it."""
+        """The dotted name of what is bound, as an absolute import names it."""
         return self.module.partition(".")[0] if self.binds_root else ".".join(filter(None, (self.module, self.name)))
 
 

@@ -1,4 +1,5 @@
-"""The names whose objects a function changes in place, or keeps, as the syntax shows."""
+"""Escapes and mutations by syntax: from a function or statement to the names whose objects it changes in place or
+keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the text of a class body alone says: what it defines, and what its methods do with `self`."""
+"""From a class body's text to what it defines, and to the attributes of `self` that each method writes."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class Members(NamedTuple):
 
 
 def members_defined(node: ast.ClassDef) -> Members:
+    """The methods, fields and inner classes that a class body defines."""
     methods: dict[str, FunctionNode] = {}
     fields: dict[str, Field] = {}
     functions: list[FunctionNode] = []
@@ -83,6 +84,7 @@ _SAYING_NOTHING = frozenset((ast.Name, ast.Constant))  # most nodes
 
 
 def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
+    """What a method does with the attributes of `self`, here called `owner`."""
     owner = owner or owner_name(method)
     assigned: set[str] = set()
     filled: set[str] = set()
@@ -195,6 +197,7 @@ def _functions_within(function: FunctionNode, owner: str | None) -> Iterator[tup
 
 
 def owner_name(method: FunctionNode) -> str | None:
+    """The name of a method's first parameter; None if it has none."""
     return next((parameter.arg for parameter in (*method.args.posonlyargs, *method.args.args)), None)
 
 
@@ -258,6 +261,7 @@ def _functions_in_order(node: ast.ClassDef) -> list[FunctionNode]:
 
 
 def moves_itself(node: ast.ClassDef) -> bool:
+    """True if the constructor moves `self`: `self.cuda()`, `self.to(device)`."""
     init = members_defined(node).methods.get("__init__")
     return init is not None and any(isinstance(each, ast.Call) and _is_move(each) for each in walk(init))
 

@@ -1,4 +1,4 @@
-"""The places of a module that make an object of one of its classes: who calls its `__init__`, which nobody names."""
+"""From a class to the places of its module that construct it: the callers of `__init__`, which no call names."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def constructed_in(scopes: Items[ast.AST]) -> ast.ClassDef | None:
 
 
 def constructions_of(module: Module, owner: ast.ClassDef) -> Constructions:
+    """The calls that construct objects of the class, and whether these are all."""
     return module.derived_of(_constructions, owner.name)
 
 
@@ -72,8 +73,8 @@ def _calls_of_objects(module: Module, cls: str) -> list[Reference]:
 
 
 def may_give_trouble(module: Module, place: Reference) -> bool:
-    """Whether something gets into an object that may require grad or lie on an accelerator, by the words of the lines
-    that name it."""
+    """True if lines that name objects of the class may put something into them that requires grad or is on an
+    accelerator."""
     assert place.call is not None
     given = arguments_of(place.call)
     if all(isinstance(each, ast.Constant) for each in given):

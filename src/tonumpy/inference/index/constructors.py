@@ -1,4 +1,4 @@
-"""The attributes that a constructor sets to a parameter as it was given, whatever else it does."""
+"""From a constructor to the attributes that hold a parameter as it was given."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _ASKING = frozenset("isinstance hasattr getattr callable len type id str repr bo
 
 
 def stored_parameters(constructor: FunctionNode) -> dict[str, ast.Assign]:
-    """By the attribute, the statement `self.tokenizer = tokenizer`.
+    """The statement `self.tokenizer = tokenizer`, by attribute.
 
-    Neither the parameter nor the attribute is bound again, nor is anything done with them but to look at them: who is
-    given a module may move it, and a list may be filled.
+    Only if neither is bound again, passed on or changed: who is given a module may move it, and a list may be filled.
     """
     own, *parameters = parameter_names(constructor.args) or ("",)
     stored = {

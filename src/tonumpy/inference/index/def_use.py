@@ -1,4 +1,4 @@
-"""How the names of a body depend on each other, in whatever order it runs."""
+"""Def-use: from a body to the dependencies among its names, whatever the order of its statements (flow-insensitive)."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Closures(NamedTuple):
 
 
 class DefUse(NamedTuple):
-    """How the names of one function (or module) body depend on each other, whatever the order of its statements.
+    """The dependencies among the names of one function (or module) body.
 
-    `sources` gives for each name the names that its values are made of; a name stands for its attributes too.
+    `sources` maps each name to the names that its values are computed from; a name stands for its attributes too.
     """
 
     local_names: frozenset[str]
@@ -72,7 +72,7 @@ class DefUse(NamedTuple):
     name_uses: NameUses = NameUses([], is_function=True)
 
     def sources_of(self, names: Iterable[str]) -> frozenset[str]:
-        """All names that the values of `names` may depend on, themselves included."""
+        """The transitive closure of `sources` over `names`, themselves included."""
         reached = reachable({*names, *self.setting_mode}, self.sources)
         waiting = self.not_entered
         while entered := [each for each in waiting if each.name in reached]:
@@ -82,7 +82,7 @@ class DefUse(NamedTuple):
 
 
 def reachable(names: Iterable[str], following: dict[str, set[str]]) -> set[str]:
-    """The names, those that follow them, those that follow these, and so on."""
+    """The transitive closure of `following` over `names`."""
     reached = set(names)
     waiting = list(reached)
     while waiting:
@@ -355,6 +355,7 @@ def _contexts(statement: ast.stmt) -> Iterator[ast.expr]:
 
 
 def def_use_of(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> DefUse:
+    """The dependencies of a function, class or module."""
     if isinstance(node, ast.Lambda):
         return DefUse(frozenset(parameter_names(node.args)), frozenset(), {}, {})
     if isinstance(node, (ast.ClassDef, ast.Module)):

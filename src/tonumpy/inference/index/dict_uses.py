@@ -1,4 +1,4 @@
-"""Whether a variable is a dict, or like one, by what its function does with it, whatever its annotation says."""
+"""From a variable to whether it is a dict or like one, by the uses in its function, whatever its annotation says."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _METHODS_OF_DICTS = frozenset("keys items setdefault popitem".split())  # sparse
 
 
 def has_keys(flow: DefUse, name: str) -> bool:
-    """Of a variable that is bound once: only a dict supports something that is done with it, and no code there asks of
-    what kind it is."""
+    """True for a variable with one definition and a use that only a dict supports, in code without a test of its
+    kind."""
     if flow.times_bound.get(name) != 1:
         return False
     done = flow.name_uses.of(name)

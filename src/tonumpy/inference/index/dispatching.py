@@ -1,4 +1,4 @@
-"""The variants of a function that `functools.singledispatch` chooses among by the class of its first argument."""
+"""From a class or module body to the `functools.singledispatch` functions in it and their registered variants."""
 
 from __future__ import annotations
 

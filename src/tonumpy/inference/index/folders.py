@@ -1,4 +1,4 @@
-"""Finds the folders of a repository that hold the first part of a dotted name. No file is read."""
+"""From the first part of a dotted name to the folders of a repository that hold it. No file is read."""
 
 from __future__ import annotations
 

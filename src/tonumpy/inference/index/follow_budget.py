@@ -1,4 +1,4 @@
-"""How much of other modules is followed: for one query, and for all queries about one file together."""
+"""The budget of followed modules: how much source of other modules one query, and all queries of one file, may read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ class Followed:
         self.begin_file()
 
     def begin_file(self) -> None:
+        """Forget what former files have asked for."""
         self.paths: set[str] = set()
         self._size_held = 0
         self.begin_query()
@@ -24,13 +25,14 @@ class Followed:
         self.has_refused = False
 
     def may_follow(self, path: str) -> bool:
-        """Whether it was read before or not."""
+        """True if the query at hand may use the module at `path`, whether it was read before or not."""
         if path in self._of_query:
             return True
         self.has_refused |= self._size > MAX_FOLLOWED
         return self._size <= MAX_FOLLOWED and (path in self.paths or self._size_held <= MAX_HELD)
 
     def note(self, path: str, size: int) -> None:
+        """Count a module of `size` that the query at hand follows."""
         if path not in self.paths:
             self.paths.add(path)
             self._size_held += size

@@ -1,4 +1,4 @@
-"""Which array frameworks a module's text imports, or names."""
+"""From a module's text to the array frameworks that it imports or names."""
 
 from __future__ import annotations
 
@@ -91,6 +91,7 @@ def roots_in(data: bytes) -> frozenset[str]:
 
 
 def imports_torch(roots: frozenset[str]) -> bool:
+    """True if torch, or a library that is named after it, is among the imported roots."""
     return any(re.match(_TORCH, root) for root in roots)
 
 
@@ -101,11 +102,12 @@ def names_torch_alone(text: str) -> bool:
 
 
 def has_rivals(roots: frozenset[str]) -> bool:
+    """True if another framework is imported whose values have a `numpy()` too."""
     return bool(roots & _RIVALS)
 
 
 def only_torch_says(roots: frozenset[str]) -> bool:
-    """Whether no other framework is imported whose values have methods with torch's names."""
+    """True if no other imported framework has values with torch's method names."""
     return not roots & _SAY_WHAT_TORCH_SAYS
 
 

@@ -1,4 +1,4 @@
-"""Whether a class, function or loop leaves the parameters of a module frozen, as its text alone says."""
+"""From a class, function or loop to whether it leaves the parameters of a module frozen, by its text alone."""
 
 from __future__ import annotations
 

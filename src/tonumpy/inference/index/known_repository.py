@@ -1,7 +1,7 @@
-"""A repository whose searches are made once for many runs: of one that was made before, only what changed is searched.
+"""An index of text searches that is kept from run to run: only files that changed since are searched again.
 
-What a search has found is kept with the `state` of all texts in which it was made. Of some former states is known which
-files have changed since; of any other, all may have.
+Each result is kept with the `state` of all texts at that time. For some former states it is known which files have
+changed since; for any other, all may have.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What was asked of the disk while one file was looked at, and what it answered.
+"""The read set of a file on disk: which questions its check asked of the disk, and the answers. It is the cache key.
 
-Where the same is asked of the same text and settings, and answered the same, the same is found. So these answers are
-the key under which findings may be kept (see cache/). Each is plain data, as JSON knows it.
+Equal text, settings and answers give equal findings, so findings may be kept under these answers (see cache/). Each is
+plain data, as JSON knows it.
 
-A new kind of question needs two things: `Project.note` where it is answered, each time that it is, also where the
-project knows the answer already from an earlier file; and in cache/lookup_answers.py how it is asked again, and of an
-answer that is long (of a search through all files, say) what is kept of it.
+A new kind of question needs two things: a call of `Project.note` wherever it is answered, also where the project knows
+the answer from an earlier file; and in cache/lookup_answers.py how it is asked again, and what is kept of a long answer
+(of a search through all files, say).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Content(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """A question, by its kind and what it is about, and the answer."""
+    """One question, by its kind and subject, and its answer."""
 
     kind: str
     about: tuple[str, ...]

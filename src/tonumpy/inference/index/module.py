@@ -1,4 +1,4 @@
-"""One module of the repository: its tree, its names, and what is known of it as a whole."""
+"""A module of the repository: its tree, names and text, and what is derived from these once for all files."""
 
 from __future__ import annotations
 

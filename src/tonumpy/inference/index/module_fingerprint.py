@@ -1,8 +1,9 @@
-"""What a module must still say so that all is as it was for a file which has read no more than a part of it.
+"""Fingerprints: from a module and the read set of another file to what must stay equal for that file's findings to
+hold.
 
-A part is a list, as JSON knows it: the definitions that were looked into, the questions that its text was asked, the
-traits that were asked for, whether its tree was, and a digest of all that these gave. No row counts in it: where a
-definition stands is told by those beside it. So it serves only findings that name no place in the module.
+A fingerprint is a list, as JSON knows it: the definitions that were read, the text queries, the traits that were asked
+for, whether the tree was used, and a digest of the results. It has no row numbers: a definition is identified by its
+position among the others. So it serves only findings that name no place in the module.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _TRAITS = {
 
 
 def fingerprint_of(module: Module, read_set: ReadSet) -> list[Any] | None:
-    """What the file at hand has read; None where it counts as all of the module."""
+    """The fingerprint of what `read_set` holds of the module; None if the whole module counts as read."""
     if read_set.is_all or module.text.is_notebook:
         return None
     has_tree = "tree" in vars(module) or "_tree" in vars(module.names)
@@ -50,7 +51,7 @@ def fingerprint_of(module: Module, read_set: ReadSet) -> list[Any] | None:
 
 
 def has_fingerprint(module: Module, part: Sequence[Any]) -> bool:
-    """Whether another text of the module gives the same."""
+    """True if the module, with another text, still has this fingerprint."""
     places, queries, traits, has_tree, digest = part
     if has_tree and not module.can_be_parsed:
         return False

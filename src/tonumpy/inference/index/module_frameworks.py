@@ -1,4 +1,4 @@
-"""A module with the frameworks that it, or what lies beside it, imports: whose values it may be given."""
+"""From a module to the array frameworks of it and its neighbours, whose values it may be given."""
 
 from __future__ import annotations
 

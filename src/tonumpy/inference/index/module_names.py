@@ -1,4 +1,4 @@
-"""What the body of a module binds, hands out to others, and what its functions write into its variables."""
+"""From the body of a module to the names it binds and exports, and to functions that write its variables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tree_of(source: Source) -> ast.Module:
 
 
 class Names:
-    """Answers about the names of a module, each worked out once."""
+    """The names of one module, each query computed once."""
 
     def __init__(self, source: Source, text: Text, worked_out: WorkedOut) -> None:
         self._source = source

@@ -1,4 +1,5 @@
-"""The text of a module, which is asked for words rather than parsed."""
+"""Text queries on a module, answered without a parse: does a word, a pattern or a write of an attribute occur, and
+where."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ SIZE_UNIT = 500  # characters
 
 
 class Text:
-    """Answers questions, each worked out once; `read_set` records them, each time that one is asked."""
+    """Answers text queries, each computed once; `read_set` records each query whenever it is asked."""
 
     def __init__(self, source: Source, read_set: ReadSet | None) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""Who runs a module: a runner of tests, somebody who starts it as a program, or others that import it."""
+"""From a module to who runs it: a test runner, a user who starts it as a script, or other modules that import it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
 
 
 class Use:
-    """Answers about a module, each worked out once."""
+    """The uses of one module, each computed once."""
 
     def __init__(self, source: Source, names: Names, words: Words, packages: Packages) -> None:
         self._source = source

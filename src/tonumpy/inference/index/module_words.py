@@ -1,4 +1,4 @@
-"""What the words of a module's text show by themselves, before anything is parsed: grad, grad mode, devices, dtypes."""
+"""From a module's text to what it mentions (grad, grad mode, devices, dtypes), before anything is parsed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _names_other_devices(text: str) -> bool:
 
 
 class Words:
-    """Answers about a text, each worked out once."""
+    """The mentions in one text, each computed once."""
 
     def __init__(self, text: str) -> None:
         self._text = text

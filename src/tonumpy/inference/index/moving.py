@@ -1,4 +1,4 @@
-"""Which of its parameters a function moves to a device in place, as its text alone says."""
+"""From a function to the parameters that it moves to a device in place, by its text alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the code of a body does with what a name, or a path of attributes on one, stands for."""
+"""From a name, or an attribute path, to its uses in a body: attribute reads, calls, subscripts."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _BY_SIZE = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 class Doing(Enum):
+    """One kind of use."""
+
     READS = "an attribute of it, which is not called there and then"
     CALLS_METHOD = "a method of it"
     CALLS = "itself"
@@ -30,14 +32,14 @@ _ASKING = frozenset("isinstance hasattr getattr type is_tensor is_mapping".split
 
 
 class NameUses:
-    """Worked out once one of them is asked for; what is defined further in a function sees its names, too."""
+    """The uses of all names in one body, computed when first asked for; nested definitions see the same names."""
 
     def __init__(self, body: list[ast.stmt], *, is_function: bool) -> None:
         self._body = body
         self._is_function = is_function
 
     def of(self, path: str) -> set[tuple[Doing, str]]:
-        """What is done with it, and the name of the attribute or method."""
+        """The uses of a path, each with the name of the attribute or method."""
         return self._found.get(path, set())
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Finds and reads the modules of a repository, each at most once."""
+"""From dotted names and paths to modules of a repository; each file is read at most once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What is read of a module that the file at hand only follows: its definitions, by looking into them, and its text, by
-questions. Where neither gives another answer than before, the module may have changed: the same is found in the file.
+"""Read sets: which definitions and text queries of a followed module the check of one file has read.
+
+If neither gives another result than before, the findings of the file still hold although the module has changed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Part(NamedTuple):
-    """What some work has read."""
+    """The definitions and text queries that one computation has read."""
 
     definitions: tuple[ast.stmt, ...]
     queries: frozenset[TextQuery]
@@ -26,7 +27,7 @@ class Part(NamedTuple):
 
 
 class ReadSet:
-    """Since the file at hand was begun."""
+    """What was read of one module since the current file was begun."""
 
     def __init__(self) -> None:
         self.definitions: list[ast.stmt] = []
@@ -35,14 +36,16 @@ class ReadSet:
         self._repeated: set[Hashable] = set()
 
     def looks_into(self, node: ast.stmt) -> None:
+        """Record that a definition was read."""
         self.definitions.append(node)
 
     def forget(self) -> None:
+        """Begin another file: nothing was read."""
         hide_again(self.definitions)
         self.definitions, self.queries, self._repeated, self.is_all = [], set(), set(), False
 
     def repeat(self, key: Hashable, part: Part) -> None:
-        """What was read for an earlier file, and is not read again as it is known what it gives."""
+        """Record the read set `part` of a memoised computation, as if it were computed again."""
         if key not in self._repeated:
             self._repeated.add(key)
             self.queries |= part.queries
@@ -51,7 +54,7 @@ class ReadSet:
                 look_into(node)
 
     def during(self, work: Callable[..., _T], arguments: tuple[object, ...]) -> tuple[_T, Part]:
-        """What work gives, and what it reads, be it read already for the file at hand or not."""
+        """The result of `work`, and its read set, even if all of it was read before."""
         before = self.definitions, self.queries, self._repeated, self.is_all
         self.forget()
         try:
@@ -67,7 +70,7 @@ class ReadSet:
 
 
 class WorkedOut:
-    """What is worked out of a module once, for all files; `read_set` is None where it is not recorded what is read."""
+    """A memo of computations on one module, shared by all files; `read_set` is None if reads are not recorded."""
 
     def __init__(self, read_set: ReadSet | None) -> None:
         self._read_set = read_set
@@ -75,7 +78,7 @@ class WorkedOut:
         self._read: dict[Hashable, Part] = {}
 
     def of(self, key: Hashable, work: Callable[..., _T], *arguments: object) -> _T:
-        """What `work` makes of the arguments."""
+        """The memoised result of `work(*arguments)`; its read set counts for each file that asks."""
         if key not in self._known:
             if self._read_set is None:
                 self._known[key] = work(*arguments)

@@ -1,7 +1,7 @@
-"""A project that remembers what was asked of the disk for the file at hand, and the answers: what findings rest on.
+"""A project that records, for the current file, all questions to the disk and their answers (its read set).
 
-An answer that is worked out once for all files counts for each of them, also where a module that several files share
-knows it already and does not ask again: what a module may have asked is noted for each file that follows it.
+An answer that is computed once counts for every file that uses it, also if a shared module knows it already: the read
+set of a module counts for each file that follows it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TESTS_SET_UP = "conftest"  # the module that is asked for in all folders above
 
 
 class RecordedProject(Project):
-    """As a project answers; `lookups` are for one file what it was asked since they were last taken."""
+    """A project whose `lookups` return the read set of the current file."""
 
     records = True
 

@@ -1,4 +1,4 @@
-"""The places of a module that name something, or that may mean one of its functions."""
+"""From a function or a name to the places of its module that refer to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Reference(NamedTuple):
-    """A place that names a function; `call` is None where it is passed on without being called."""
+    """A place that refers to a function; `call` is None if it is passed on without a call."""
 
     call: ast.Call | None
     scopes: tuple[ast.AST, ...]
@@ -70,7 +70,7 @@ def is_nested(scopes: Items[ast.AST]) -> bool:
 
 
 def references_to(module: Module, scopes: Items[ast.AST]) -> list[Reference]:
-    """The places that may mean the innermost scope, which is a function, outside of it."""
+    """The places outside the innermost scope, a function, that may refer to it."""
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
     found = _references(module, node, class_around(scopes))

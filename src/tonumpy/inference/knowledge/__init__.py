@@ -1,1 +1,1 @@
-"""What torch and other libraries do and promise: tables, and the look-ups in them."""
+"""Tables of what torch, NumPy and other libraries do and promise, and look-ups in them."""

@@ -1,7 +1,7 @@
-"""What NumPy makes of its arguments, as far as it is surely an array: how many dimensions that has at least.
+"""From a NumPy call to the least number of dimensions of its result; None if that may be no array.
 
 Of a scalar of NumPy, which `x.mean()` gives and arithmetic on an array without dimensions, operators make something
-else. None stands for whatever is not surely an array.
+else.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _FLAT_METHODS = frozenset(("flatten", "ravel", "repeat"))
 
 
 def dimensions_of(value: Value | None) -> int | None:
+    """The least number of dimensions of a value; None if it may be no array."""
     return value.dimensions if isinstance(value, NonTensor) else None
 
 

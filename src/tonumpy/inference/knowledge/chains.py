@@ -1,4 +1,4 @@
-"""The links of a receiver's chain: which of them detach, which bring the tensor to the CPU."""
+"""From a receiver's chain to its links and their roles: which detach, which bring the tensor to the CPU."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ class Chain(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
+        """True if a link brings the tensor to the CPU, one detaches it, and nothing undoes either."""
         return self.detach is not None and self.cpu is not None
 
     @property
@@ -123,6 +124,7 @@ class Chain(NamedTuple):
 
 
 def chain_of(receiver: ast.expr) -> Chain:
+    """The chain of a receiver, innermost link first."""
     links: list[Link] = []
     node = receiver
     while True:

@@ -1,4 +1,4 @@
-"""What `torch.no_grad` and its like make of grad mode, inside their blocks and in the functions under them.
+"""From a grad context (`torch.no_grad` and its like) to grad mode in its block, or in the function it decorates.
 
 A mode is "on", "off", "unknown", or "unchanged" from what it is around the block.
 """

@@ -1,4 +1,4 @@
-"""What torch makes of the operands of one operator: their kind, device, grad and dtype joined."""
+"""From the operands of one torch operator to the result's kind, device, grad and dtype."""
 
 from __future__ import annotations
 

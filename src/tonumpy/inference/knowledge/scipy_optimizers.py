@@ -15,6 +15,7 @@ _NAMES = ("fun", "func", "f", "jac", "fprime")
 
 
 def is_optimizer(full_name: str) -> bool:
+    """True for the full name of a function of `scipy.optimize`."""
     return full_name.startswith(f"{OPTIMIZERS}.")
 
 

@@ -1,4 +1,4 @@
-"""The names of libraries that are not read."""
+"""From the dotted name of a library that is not read to its value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tonumpy.inference.lattice.values import OtherFramework, Symbol, Value
 
 
 def symbol(name: str) -> Value:
-    """A library's name; another framework's is foreign."""
+    """The symbol of that name; a value of another framework if it is one's."""
     root = foreign_root(name)
     if root is not None:
         return OtherFramework(root)

@@ -1,4 +1,4 @@
-"""The tables of facts that lie here, as scripts have measured and written them."""
+"""Loads the JSON tables of this folder, which scripts have measured and written."""
 
 from __future__ import annotations
 

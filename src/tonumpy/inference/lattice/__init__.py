@@ -1,1 +1,1 @@
-"""What may be known of a value, how two such descriptions are joined, and the variables that hold them."""
+"""The lattice: values, their join and widening, evidence for facts, and the abstract state of names."""

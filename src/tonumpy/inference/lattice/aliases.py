@@ -1,4 +1,4 @@
-"""Which names and arguments may hold the same tensors as a value, and what a change of one does to the others."""
+"""From a value and a change of another to the value after it, if the two may be the same tensor or view one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which dtypes are integral, real or complex."""
+"""From the name of a dtype to whether it is integral, real or complex; and the join of two dtypes."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ _FLOATING = frozenset(
 
 
 def join_dtype(first: str | None, second: str | None) -> str | None:
+    """The dtype if both are the same, "integral" if both are integral, else None."""
     if first == second:
         return first
     return "integral" if is_integral(first) and is_integral(second) else None

@@ -1,4 +1,4 @@
-"""The variables of a function at one point of its flow, in layers: a branch writes to a layer of its own."""
+"""The abstract state of names at one point of a body, in layers: each branch writes to a layer of its own."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _FAR = 4  # layers
 
 
 class Environment:
-    """A name, or an attribute path on one (`x`, `self.x`, `batch.labels`), to what is known of it.
+    """Maps a name, or an attribute path (`x`, `self.x`, `batch.labels`), to its value.
 
-    A layer holds only what was written since it was opened, so n branches in a row cost n layers of their own size,
-    not n copies of all variables.
+    A layer holds only what was written since it was opened, so n branches in a row cost n layers of their own size, not
+    n copies of all variables.
     """
 
     __slots__ = ("_inherited", "parent", "values")
@@ -41,7 +41,7 @@ class Environment:
         self._inherited: dict[str, Value] = {}  # what layers far below were found to hold; see `get`
 
     def get(self, name: str) -> Value | None:
-        """What a name holds.
+        """The value of a name; None if it has none.
 
         A layer is not written to while another lies on it, so what is found far below is kept halfway: each `elif` lies
         on the one before it.
@@ -69,6 +69,7 @@ class Environment:
         return [(name, value) for name, value in found.items() if value is not NOTHING]
 
     def set(self, name: str, value: Value) -> None:
+        """Bind a name to a value."""
         self.values[name] = widened(value)
 
     def forget_paths(self, root: str) -> None:
@@ -116,7 +117,7 @@ class Environment:
                 self.values[name] = widened(merged)
 
     def widen(self, name: str, value: Value) -> bool:
-        """Join a value that comes round a loop into this layer; whether that changed anything."""
+        """Join a value that comes round a loop into this layer; return whether that changed anything."""
         before = self.get(name)
         if before is None:
             if "." in name:

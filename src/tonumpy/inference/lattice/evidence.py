@@ -1,4 +1,4 @@
-"""What a fact rests on, if not on what Python and torch do by themselves; and how that is joined."""
+"""Evidence: what each fact rests on (code, promise, habit, a limit that was reached), and its join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The join of values: what is true of both, where two ways through the code meet."""
+"""The join of two values: what is true of both, where two paths of control flow meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why nothing is known of the kind of a value, where that tells something of what it holds."""
+"""Why the kind of a value is unknown, where that tells something of the tensors in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What inference knows of a value: frozen descriptions, and what is asked of one."""
+"""The values of the lattice: frozen descriptions of what may be known of an expression, and queries on them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOTHING = Nothing()
 
 
 class DeviceTaint(IntEnum):
-    """Where a tensor was sent, on one path at least: of two answers the greater one counts."""
+    """Whether a tensor was sent to a device on some path; the join is the greater one."""
 
     NONE = 0
     GIVEN = 1  # to the device that some object or caller says, be it the CPU
@@ -348,19 +348,19 @@ def definition(
 
 
 def max_device_taint(values: Iterable[Value]) -> DeviceTaint:
-    """Of the tensors among some values."""
+    """The greatest device taint of the tensors among some values."""
     return max(
         (value.device_taint for value in values if isinstance(value, (Tensor, Unknown))), default=DeviceTaint.NONE
     )
 
 
 def have_param_taint(values: Iterable[Value]) -> bool:
-    """Whether one of the tensors in some values requires grad, or is made of parameters on one path at least."""
+    """True if a tensor among the values requires grad, or is computed from parameters on some path."""
     return any(map(_has_param_taint, tensors_in(values)))
 
 
 def may_raise(values: Iterable[Value]) -> bool:
-    """Whether a tensor in some values requires grad or is on an accelerator, as something in sight has it."""
+    """True if a tensor in the values requires grad or is on an accelerator, by code in sight."""
     return any(each.on_cpu is False or each.device_taint or _has_param_taint(each) for each in tensors_in(values))
 
 
@@ -374,11 +374,12 @@ def _has_param_taint(value: Tensor | Unknown) -> bool:
 
 
 def members(value: Value) -> tuple[Value, ...]:
+    """The members of a union; of any other value, itself."""
     return value.members if isinstance(value, Union) else (value,)
 
 
 def may_be(value: Value, kinds: type | tuple[type, ...]) -> bool:
-    """Whether a value is of these kinds, or may be."""
+    """True if the value, or a member of it, is of one of these kinds."""
     return any(isinstance(member, kinds) for member in members(value))
 
 
@@ -489,7 +490,7 @@ def with_facts_of(value: Value, known: Tensor | Unknown | LibraryObject | Instan
 
 
 def with_evidence(value: Value, device_taint: DeviceTaint, param_taint: bool) -> Value:
-    """The value, with what speaks for trouble with the tensors in it."""
+    """The value, with device and parameter taint added to the tensors in it."""
     if not device_taint and not param_taint:
         return value
     if isinstance(value, (Tensor, Unknown)):
@@ -523,6 +524,7 @@ def held_in(*values: Value) -> Iterator[Value]:
 
 
 def parts_of(value: Sequence | Mapping | Union) -> tuple[Value, ...]:
+    """The values that a container or union holds."""
     if isinstance(value, Sequence):
         return (value.element, *(value.items or ()))
     return value.values() if isinstance(value, Mapping) else value.members

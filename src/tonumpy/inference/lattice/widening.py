@@ -1,4 +1,4 @@
-"""Forgets part of what a value holds where that would grow too large: it may hold another many times over.
+"""Widening of nested values: from a value to one of bounded size, by forgetting what a container holds.
 
 `x = [x, x]`, said twenty times, is a list that holds a million lists, though only twenty are ever made; so is what a
 container becomes that is put into itself under a key that is not known; and lists may be in one another a hundred deep.
@@ -34,19 +34,21 @@ _HOLDERS = frozenset((Sequence, Mapping, Union, LibraryObject, Instance))
 
 
 def widened(value: Value) -> Value:
-    """A large table of different things stays as it is; only what is held repeatedly counts."""
+    """The value, without its parts if it is too large. A large table of different things stays as it is; only what is
+    held repeatedly counts."""
     if type(value) not in _HOLDERS or not _is_too_large(value):
         return value
     return without_parts(value)
 
 
 def holds_containers(value: Value) -> bool:
+    """True if a container is among the value's parts."""
     parts = parts_of(value) if isinstance(value, (Sequence, Mapping)) else ()
     return any(isinstance(part, (Sequence, Mapping, Union)) for part in parts)
 
 
 def without_parts(value: Value) -> Value:
-    """A value of which it is forgotten what it holds."""
+    """The value, with its parts joined into one unknown value."""
     if isinstance(value, (LibraryObject, Instance)):
         return value._replace(arguments=None)
     part = left_open(Unknown(Reason.CUT_SHORT, *tensor_facts(value), evidence=evidence_in(value)), _TOO_LARGE)
@@ -56,7 +58,7 @@ def without_parts(value: Value) -> Value:
 
 
 def is_full(value: Value) -> bool:
-    """Whether it is a dict of which no more keys are told apart."""
+    """True for a dict with so many keys that no more are told apart."""
     return isinstance(value, Mapping) and len(value.entries) >= MAX_KEYS
 
 

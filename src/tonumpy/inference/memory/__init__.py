@@ -1,1 +1,2 @@
-"""Which memory an array shares with a tensor, and who writes it while the other is read."""
+"""Points-to analysis of arrays and tensors that share memory: who writes one while the other is read (TNP201,
+TNP202)."""

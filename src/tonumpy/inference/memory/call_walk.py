@@ -1,4 +1,4 @@
-"""What calls do to memory: methods that write, view or keep, functions that are followed, optimizers."""
+"""From a call to its effects on memory: methods that write, view or keep, followed functions, optimizers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PASSING = frozenset(
 
 
 class CallWalk(ExpressionWalk):
-    """Expressions with their calls."""
+    """Expressions with their calls: each call's references, after its effects."""
 
     def call(self, call: ast.Call) -> References:
         function = call.func

@@ -1,4 +1,4 @@
-"""What a test shows in each of its branches, as the syntax has it, and which of that no run shows together."""
+"""From a test to the conditions that hold in each of its branches, and whether two of them exclude each other."""
 
 from __future__ import annotations
 

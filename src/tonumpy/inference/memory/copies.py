@@ -1,4 +1,4 @@
-"""The parts of a receiver's chain that make a copy: certainly, or where a tensor was sent elsewhere before."""
+"""From a conversion's chain to its links that copy the memory: certainly, or if the tensor was on a device."""
 
 from __future__ import annotations
 

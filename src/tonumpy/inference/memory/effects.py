@@ -1,7 +1,7 @@
-"""What a call of a function of the repository writes of its arguments, and what it gives back.
+"""From a call of a repository function to its effects: which arguments it writes, binds and keeps, and what it returns.
 
-Each function is run over once, by walk.py, with its parameters for names of memory; what is found of these is
-read as said of the arguments here.
+Each function is run over once, by walk.py, with its parameters as names of memory; the effects on these are translated
+to the arguments here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _DECORATORS = frozenset(("staticmethod", "classmethod", *GRAD_DECORATORS))  # ot
 
 
 class Effects(NamedTuple):
-    """Of one call. `bound` are attributes of its arguments that get a new value, `kept` those to which one is added.
+    """The effects of one call. `bound` are attributes of its arguments that get a new value, `kept` those to which one
+    is added.
 
     `on_models` may concern what it is given, and what it knows by these `names`.
     """

@@ -1,4 +1,4 @@
-"""The memory that expressions may refer to; everything that is read on the way is noted."""
+"""From an expression to the memory it may refer to; every read on the way is noted."""
 
 from __future__ import annotations
 

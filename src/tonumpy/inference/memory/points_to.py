@@ -1,4 +1,5 @@
-"""What each place of a function refers to, and what was overwritten before it was read."""
+"""The points-to state of one function: from places to the memory they may refer to, and writes that a later read
+sees."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ class _Holders(dict["Hashable", set[Place]]):
 
 
 class PointsToState:
-    """What the places of one function hold, at the statement at hand; it is told in order what is bound and written."""
+    """The points-to sets of all places at the current statement; bindings and writes are reported to it in order."""
 
     def __init__(self, is_fixed: Callable[[Condition], bool]) -> None:
         self.names: Names = {}
@@ -103,7 +104,7 @@ class PointsToState:
         self._longest: dict[str, int] = {}  # the steps of the longest place under each name
 
     def of(self, place: Place) -> References:
-        """What a place refers to: what it was bound to, or that part of what the place around it refers to."""
+        """The references of a place: what it was bound to, or that part of what the place around it refers to."""
         return _held(self.names, place, self.containers)
 
     def note(self, references: References, row: int, kept_in: str | None = None) -> None:
@@ -167,6 +168,7 @@ class PointsToState:
         return any(each.conversion is conversion for place in places for each in self.names.get(place, NOTHING))
 
     def is_array(self, reference: Reference) -> bool:
+        """True if the reference is to an array."""
         return reference.side == "array" or (reference.side is None and reference.memory[0] in self.arrays)
 
     def shares(self, names: set[Step]) -> bool:
@@ -178,6 +180,7 @@ class PointsToState:
     def bind_place(
         self, place: Place, references: References, at: tuple[int, int], value: ast.expr | None = None
     ) -> None:
+        """Bind a place to `references`, or to new memory if there are none."""
         self.rebound.add(place)
         root, length = place[0], len(place)
         if self._longest.get(root, 0) > length:
@@ -198,7 +201,7 @@ class PointsToState:
         self.hold(place, references)
 
     def hold(self, place: Place, references: References) -> None:
-        """What a place refers to; all new places come here."""
+        """Set the references of a place; all new places come here."""
         self.names[place] = self._followed(place, references)
         if len(place) > 1:
             self._longest[place[0]] = max(len(place), self._longest.get(place[0], 0))
@@ -222,7 +225,7 @@ class PointsToState:
             self.names[place] = frozenset(each.in_another_round(loop, is_entered=is_entered) for each in held)
 
     def forget(self, is_gone: Callable[[Memory], bool]) -> None:
-        """Nobody writes such memory any more."""
+        """Drop references to memory that nobody writes any more."""
         for place, held in self.names.items():
             if any(is_gone(each.memory) and not each.written for each in held):
                 self.names[place] = frozenset(each for each in held if each.written or not is_gone(each.memory))

@@ -1,4 +1,4 @@
-"""What a scope does with its names and attributes: whether what a test asks about may change while it runs."""
+"""Purity: from a scope to which of its names and attributes may change while it runs, and who is given them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNCHANGEABLE = (bool, int, float, str)
 
 
 class Uses:
-    """Of one scope."""
+    """The bindings and uses of names in one scope."""
 
     def __init__(self, scope: ast.AST) -> None:
         arguments = scope.args if isinstance(scope, FUNCTIONS) else None
@@ -70,7 +70,7 @@ class Uses:
         self._bound[name] = self._bound.get(name, 0) + times
 
     def hides(self, name: str) -> bool:
-        """Whether it is another here than in the module."""
+        """True if the scope binds the name itself."""
         return name in self._bound and not self._is_module
 
     def given(self, path: str, *, asks_for_value: bool) -> list[tuple[ast.Call, str]] | None:

@@ -1,7 +1,6 @@
-"""Which memory an expression refers to, by its steps, and whether two such may be the same.
+"""Memory regions: paths of steps (`x[0]`, each item of `batches`, `model.weight`), and whether two may overlap.
 
-Memory is named by what holds it and by what is selected there in turn: `x[0]`, each item of `batches`, `model.weight`.
-Nothing is known of values: what may be the same counts as the same, but for what the steps themselves tell apart.
+Values are unknown: regions that may be the same count as the same, unless their steps tell them apart.
 """
 
 from __future__ import annotations

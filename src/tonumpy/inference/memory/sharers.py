@@ -26,6 +26,7 @@ _HELD = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)  # what may be of mem
 
 
 def find_sharers(source: Source) -> list[Site]:
+    """The calls in a source that share memory."""
     rows = {row for name in SHARERS for row in source.rows_with_name(name)}
     return find_calls(source, sorted(rows), _may_share)
 

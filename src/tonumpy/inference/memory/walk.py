@@ -1,7 +1,4 @@
-"""Walks through a function, statement by statement, and tells what each does to the memory its names hold.
-
-Loops are run until nothing new comes round. Nothing is known of values but which memory they may refer to.
-"""
+"""From a function to its memory effects, statement by statement; loops are repeated until nothing new is found."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ MAX_PASSES = 4  # of a loop: what goes round it is settled after two, in a loop 
 
 
 class Walk(CallWalk):
-    """One function run over in order, statement by statement."""
+    """One run over a function, statement by statement."""
 
     def declare(self, arguments: ast.arguments) -> None:
         """What the annotations of parameters say of their classes."""

@@ -1,4 +1,4 @@
-"""Which of its arguments a call writes in place, or what it does to all parameters or their grads."""
+"""From a call to the arguments that it writes in place, or whether it writes all parameters or their grads."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Conditions that say whether an accelerator is in use, and what their branches bring to the CPU because it is.
+"""From a condition to whether it means that an accelerator is in use, and what its other branch then shows to be on the
+CPU.
 
-`if use_cuda: x = x.cpu()`: where the flag says no, x is on the CPU already, or the call would be needed there, too.
+`if use_cuda: x = x.cpu()`: where the flag is false, x is on the CPU already, or the call would be needed there, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The value that an annotation promises."""
+"""From an annotation to the value that it promises."""
 
 from __future__ import annotations
 

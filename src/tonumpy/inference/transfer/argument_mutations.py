@@ -1,4 +1,4 @@
-"""What a function of the repository leaves in an argument that it is given."""
+"""From a call of a repository function and an argument to what the function leaves in that argument."""
 
 from __future__ import annotations
 

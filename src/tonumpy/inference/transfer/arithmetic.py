@@ -1,4 +1,4 @@
-"""What Python's operators make of values."""
+"""Transfer functions of Python's operators: from operand values to the result's value."""
 
 from __future__ import annotations
 

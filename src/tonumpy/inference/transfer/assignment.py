@@ -1,4 +1,4 @@
-"""The transfer functions of assignments: unpacking, augmented ones, and what they write to."""
+"""Transfer functions of assignments: from a target and a value to the new state of the frame."""
 
 from __future__ import annotations
 
@@ -325,6 +325,7 @@ def written(tensor: Tensor, value: Value, frame: Frame) -> Tensor:
 
 
 def augment(frame: Frame, statement: ast.AugAssign) -> None:
+    """Evaluate `target += value`."""
     target = statement.target
     value = operand_of(frame, statement.value)
     if isinstance(target, ast.Subscript):

@@ -1,6 +1,6 @@
-"""The dtype that `torch.autocast` gives the result of an operation.
+"""Transfer functions of `torch.autocast`: from an operation inside such a block to the dtype of its result.
 
-Of the blocks that cast to bfloat16 only: NumPy has float16. knowledge/torch_autocast.json tells what it does where.
+Only of blocks that cast to bfloat16: NumPy has float16. knowledge/torch_autocast.json tells which operations are cast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The value of a chain of calls, attributes and subscripts. What calls change is left to mutations.py."""
+"""From a chain of calls, attributes and subscripts to its value. What calls mutate is in mutations.py."""
 
 from __future__ import annotations
 
@@ -203,6 +203,7 @@ def _part_of_data(frame: Frame, value: Value, owner: ast.expr, link: ast.Attribu
 
 
 def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
+    """The values of a call's arguments."""
     positional: list[Value] = []
     has_star = hides_names = False
     frame.lambdas_given.update(id(each) for each in call.args if isinstance(each, ast.Lambda))

@@ -1,4 +1,4 @@
-"""What is believed of the results of calls: by the company they are in, the module that makes them, or the test."""
+"""From a call's result that is unknown in part to what its arguments, its module or a test show of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transfer functions of calls: what calling a function, class or method gives for its arguments."""
+"""Transfer functions of calls: from the value of a callee and its arguments to the result."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
-    """What calling a value gives."""
+    """The result of calling a value."""
     if isinstance(function, Union):
         return join_all(call_value(frame, member, arguments) for member in function.members if member != NONE)
     if isinstance(function, (Function, BoundMethod, Instance)):

@@ -1,4 +1,4 @@
-"""Whether a condition is known to hold, or not to."""
+"""From a condition to its truth, if that is constant here; None otherwise."""
 
 from __future__ import annotations
 

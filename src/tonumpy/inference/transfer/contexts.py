@@ -1,4 +1,5 @@
-"""What `with` binds and does to grad mode, the default device and autocast, and what decorators do to grad mode."""
+"""Transfer functions of context managers and decorators: from one to the value it binds, and to grad mode and
+autocast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a tensor is, and of what dtype, once it was sent there: `.to(...)`, `.cpu()`, `.type(...)`."""
+"""Transfer functions of `.to(...)`, `.cpu()`, `.type(...)`: from a tensor and arguments to its new device and dtype."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _device_of(given: Value) -> Fact:
 
 
 def cpu_of_device(value: Value | None) -> Fact:
-    """Whether a `device` argument means the CPU; None where it is not known."""
+    """Whether a `device` argument means the CPU; None if unknown."""
     if isinstance(value, Union):
         found = {cpu_of_device(member) for member in value.members}
         return found.pop() if len(found) == 1 else None
@@ -185,7 +185,7 @@ def cpu_of_device(value: Value | None) -> Fact:
 
 
 def sent_there(device: Value | None) -> DeviceTaint:
-    """What is sent to a device that is not known, or is one of several: "cuda" if there is one; `args.device`."""
+    """The device taint of a tensor that is sent to `device`."""
     if isinstance(device, Union):
         is_choice = any(cpu_of_device(member) is False for member in device.members)
         # A mere text is what an annotation allows: `device: str | torch.device | None = None` need not send anything.

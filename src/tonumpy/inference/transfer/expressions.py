@@ -1,4 +1,4 @@
-"""The transfer functions of expressions: what is known of the value of each."""
+"""Transfer functions of expressions: from a node and a frame to its value."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression in the frame."""
     if isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
         return evaluate_chain(frame, node)
     handler = _HANDLERS.get(type(node))

@@ -1,4 +1,4 @@
-"""One activation of a function, class or module body: where it stands, what its names hold, what is observed in it."""
+"""The abstract state of one evaluation of a body: the values of names, grad mode, and the observations so far."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Evaluator(NamedTuple):
 
 
 class Frame:
-    """The state of the flow through one body. Created, run and dropped by Analysis."""
+    """The state while one body is evaluated. Created, run and dropped by Analysis."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class Frame:
         return self.relevant is None or name in self.relevant
 
     def bind(self, name: str, value: Value) -> None:
-        """Give a name (or an attribute path) a new value."""
+        """Bind a name (or an attribute path) to a new value; what was known of its attributes is dropped."""
         if name in self.assumed and isinstance(value, (Unknown, Constant, NonTensor, Nothing)):
             value = Constant(self.assumed[name])
         if self.is_body_of_module and name in self.flow.local_names:
@@ -198,7 +198,7 @@ class Frame:
             journal[name] = join(journal.get(name, NOTHING), value)
 
     def forget(self, path: str) -> None:
-        """What an attribute holds has been written out of sight: what the class says of it counts again."""
+        """Drop what is known of an attribute, as code out of sight has written it; what its class says counts again."""
         if self.env.get(path) is not None:
             self.env.set(path, NOTHING)
             for journal in self.journals:
@@ -206,7 +206,8 @@ class Frame:
         self.env.forget_paths(path)
 
     def refine(self, name: str, value: Value) -> None:
-        """What a test has shown of a name; the name still holds the same object, so its attributes stay known."""
+        """Replace the value of a name by a more precise one, after a test; the object is the same, so its attributes
+        stay known."""
         self.env.set(name, self.begun(value) if self.analysis.tells_origins else value)
         root, dot, _ = name.rpartition(".")
         while dot:
@@ -214,19 +215,19 @@ class Frame:
             root, dot, _ = root.rpartition(".")
 
     def change(self, name: str, value: Value) -> None:
-        """The object that a name holds has been changed: a handler of an exception, and a closure, may find it so."""
+        """Replace the value of a name whose object was mutated; handlers of exceptions and closures may see it."""
         self.refine(name, value)
         self.bound[name] = join(self.bound.get(name, NOTHING), value)
         for journal in self.journals:
             journal[name] = join(journal.get(name, NOTHING), value)
 
     def change_all(self, path: str, before: Value, after: Value) -> None:
-        """As `change`; another name that holds the very same object may find it changed as well."""
+        """Like `change`, also for other names that hold the very same object."""
         self.change_others(before, after, path)
         self.change(path, after)
 
     def change_others(self, before: Value, after: Value, path: str | None = None) -> None:
-        """What other names than `path` hold of an object that has been changed."""
+        """Replace the values of names other than `path` that hold the mutated object."""
         in_container = ChangeOfContainer(before, after) if isinstance(before, (Sequence, Mapping)) else None
         changed_object = before if isinstance(before, (LibraryObject, Instance)) else None
         containers_under_keys = 0

@@ -1,6 +1,6 @@
-"""What the habits of the field make of a value: which of them is asked where, and in what order.
+"""From a value of which little is known, and its name or source, to what habits (habits/) say of it.
 
-Used only where nothing else is known of a value. What is believed is in habits/, one file a habit.
+Used only where nothing better is known. What each habit means by a name is in its file.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ LOADER = "torch.utils.data.DataLoader"
 
 
 def apply_function_habits(result: Value, function: ast.expr, arguments: Arguments, where: Where) -> Value:
-    """What a function or method of this name gives, where nothing better is known of it: `to_cpu(x)`,
-    `detach_to_cpu(x)`, `dist.sample()`, `scaler.inverse_transform(x)`."""
+    """The result of a function or method, by its name: `to_cpu(x)`, `detach_to_cpu(x)`, `dist.sample()`,
+    `scaler.inverse_transform(x)`."""
     name = last_name(function) or ""
     owner = last_name(function.value) or "" if isinstance(function, ast.Attribute) else ""
     if formula_function.is_meant(name, owner):
@@ -71,7 +71,7 @@ def apply_function_habits(result: Value, function: ast.expr, arguments: Argument
 
 
 def without_grad(value: Value, basis: Basis | None) -> Value:
-    """With every tensor in it that is not known to require grad believed not to."""
+    """The value, with every tensor in it that may require grad taken not to, by the habit `basis`."""
     if basis is None:
         return value
     if isinstance(value, (Tensor, Unknown)):
@@ -80,7 +80,7 @@ def without_grad(value: Value, basis: Basis | None) -> Value:
 
 
 def left_on_cpu(value: Value, basis: Basis | None) -> Value:
-    """What was made where only the CPU is spoken of, or is in use; not what was sent elsewhere all the same."""
+    """The value, with every tensor in it that was not sent anywhere taken to be on the CPU, by the habit `basis`."""
     if basis is None:
         return value
     if isinstance(value, (Tensor, Unknown)):
@@ -113,9 +113,9 @@ def asked_for_as(arguments: Arguments) -> Value | None:
 
 
 def apply_name_habits(value: Value, name: str, where: Where, *, is_item: bool = False) -> Value:
-    """The value of a parameter, attribute or key of this name, where nothing better is known of it.
+    """The value of a parameter, attribute or key, by its name.
 
-    `is_item`: of the variable of a loop, or of a part of what an iterator yields.
+    `is_item`: it is the variable of a loop, or a part of what an iterator yields.
     """
     value = apply_source_habits(value, name, where)
     if isinstance(value, Unknown) and value.reason is not Reason.TOO_MANY and name_heuristics.is_device(name):
@@ -151,7 +151,7 @@ def apply_name_habits(value: Value, name: str, where: Where, *, is_item: bool = 
 
 
 def apply_parameter_habits(value: Value, name: str, where: Where, module: Module) -> Value:
-    """The same of a parameter; hooks are given gradients."""
+    """The value of a parameter, by its name; hooks are given gradients."""
     value = apply_name_habits(value, name, where)
     if not gradient_name.is_meant(name) or module.words.makes_graphs_of_gradients:
         return value
@@ -159,7 +159,7 @@ def apply_parameter_habits(value: Value, name: str, where: Where, module: Module
 
 
 def apply_index_habits(value: Value, name: str, where: Where) -> Value:
-    """What a variable is given that is named like an index: `kept_inds = nms(boxes, scores)`."""
+    """The value of a variable that is named like an index: `kept_inds = nms(boxes, scores)`."""
     if isinstance(value, (Sequence, Union)):
         return mapped(value, lambda part: apply_index_habits(part, name, where))
     if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None and index_name.is_meant(name):
@@ -168,9 +168,10 @@ def apply_index_habits(value: Value, name: str, where: Where) -> Value:
 
 
 def apply_source_habits(value: Value, name: str, where: Where, given: Iterable[str] = ()) -> Value:
-    """The loader, or the loaders, or the dataset, that its name says an unknown value is.
+    """The data loader or dataset that an unknown value is, by its name.
 
-    `given` names what the call that made it is given: with a loader, or a device, it may bring batches elsewhere.
+    `given` names the arguments of the call that made it: if these include a loader or a device, it may bring batches
+    elsewhere.
     """
     if not isinstance(value, Unknown) or value.on_cpu is False or value.requires_grad is True:
         return value
@@ -195,15 +196,16 @@ def apply_source_habits(value: Value, name: str, where: Where, given: Iterable[s
 
 
 def apply_key_habits(value: Value, constant: str | None, where: Where) -> Value:
-    """What stands under a constant, which is named after it: `batch[self.ITEM_ID]`, `data[EDGE_INDEX_KEY]`. A variable
-    is but a position."""
+    """The value under a constant key, by the constant's name: `batch[self.ITEM_ID]`, `data[EDGE_INDEX_KEY]`. A variable
+    key says nothing."""
     if constant is None or not constant.isupper():
         return value
     return apply_name_habits(value, constant.lower().removesuffix("_key"), where)
 
 
 def holder_of_data(value: Unknown, name: str | None, where: Where, *, has_names: bool) -> Unknown:
-    """What is called a batch or data, when a part of it is taken: `batch["image"]`, `batch[0]`, `data.x`."""
+    """The value of a batch or of data, by its name, when a part of it is read: `batch["image"]`, `batch[0]`,
+    `data.x`."""
     if value.requires_grad is not None or name is None or not was_given(value):
         return value
     if not part_of_batch.is_meant(name, has_names=has_names):
@@ -212,28 +214,29 @@ def holder_of_data(value: Unknown, name: str | None, where: Where, *, has_names:
 
 
 def may_hold_data(name: str | None) -> bool:
+    """True for names of batches and data."""
     return name is not None and ("data" in name or "batch" in name)
 
 
 def was_given(value: Unknown) -> bool:
-    """Not what a function or module has made."""
+    """True if no function or module in sight has made the value."""
     return value.reason not in MADE
 
 
 def taken_for_data(value: Tensor, basis: Basis | None) -> Tensor:
-    """What is made of nothing but what a function or an object was given, where it is known for data on the CPU."""
+    """A tensor that was given, and of which nothing is known, as data on the CPU, by the habit `basis`."""
     is_obscure = value.on_cpu is None and value.requires_grad is not True
     is_given = value.is_given and not value.device_taint
     return believed(value, basis, on_cpu=True, requires_grad=False) if is_obscure and is_given else value
 
 
 def held_by_dataset(value: Value, where: Where) -> Value:
-    """What an object of a Dataset was given, and keeps: data on the CPU, which workers can share."""
+    """The value of an attribute of a Dataset: data on the CPU, which workers can share."""
     return kept_as_data(value, where.habit("content-of-dataset", "a Dataset keeps its data on the CPU"))
 
 
 def kept_as_data(value: Value, basis: Basis | None) -> Value:
-    """What was given, of which nothing is known, taken for data on the CPU."""
+    """The value, with what was given and is unknown taken for data on the CPU, by the habit `basis`."""
     if isinstance(value, Tensor):
         return taken_for_data(value, basis)
     if isinstance(value, Unknown):
@@ -245,7 +248,7 @@ def kept_as_data(value: Value, basis: Basis | None) -> Value:
 
 
 def item_of_dataset(value: Value, where: Where) -> Value:
-    """What a Dataset gives, as a loader would take it: data on the CPU, where nothing better is known of it."""
+    """The value of a Dataset's item: data on the CPU, where nothing better is known of it."""
     return _given(value, where.habit("content-of-dataset", "a Dataset returns data on the CPU"))
 
 

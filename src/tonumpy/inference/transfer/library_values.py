@@ -1,4 +1,4 @@
-"""What inference asks of libraries: the rows of knowledge/libraries, executed for the arguments of a call."""
+"""From a library's function, class, attribute or item to its value, by the rows of knowledge/libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attributes and items of a value, and what iterating over it yields."""
+"""From a value to its attributes, its items and what iteration yields."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ def _grad_of_gradients(frame: Frame) -> Fact:
 
 
 def resolve(frame: Frame, value: Value) -> Value:
-    """An attribute that is not called is a value, no method: what is known of its owner's tensors holds for it too."""
+    """The value of an attribute that is read and not called: a `Method` becomes what is known of its owner's
+    tensors."""
     if isinstance(value, Union):
         is_settled = not any(isinstance(member, Method) for member in value.members)
         return value if is_settled else join_all(resolve(frame, member) for member in value.members)

@@ -1,4 +1,4 @@
-"""Containers of modules: what they hold, what their modules make of an argument, and how they are filled."""
+"""Transfer functions of containers of modules (`nn.Sequential`, `DataParallel`): their items, calls and mutations."""
 
 from __future__ import annotations
 

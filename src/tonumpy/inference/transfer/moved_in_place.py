@@ -1,7 +1,4 @@
-"""What is moved by a call whose result nobody takes, `policy.cpu()`, `to_device(device, policy)`: that is a module.
-
-A tensor would stay where it is.
-"""
+"""From a call whose result is dropped, `policy.cpu()` or `to_device(device, policy)`, to the modules that it moves."""
 
 from __future__ import annotations
 

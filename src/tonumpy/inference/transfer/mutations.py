@@ -1,4 +1,5 @@
-"""What a call changes in place, of its receiver and its arguments: `items.append(x)`, `t.detach_()`."""
+"""From a call to the new values of its receiver and arguments, as far as it mutates them: `items.append(x)`,
+`t.detach_()`."""
 
 from __future__ import annotations
 

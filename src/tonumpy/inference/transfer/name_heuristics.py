@@ -1,5 +1,5 @@
-"""Names that speak for trouble with the tensors of what is called so. Such signs only ever report something: nothing
-is silenced by one."""
+"""From a name to what it suggests of a value's risk (`model`, `device`, `loss`). It only ever adds findings, never
+silences."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ _COUNTS = re.compile(r"^(num|n|is|has)_|(^|_)(size|names?|count|paths?)$")
 
 
 def is_device(name: str) -> bool:
+    """True for names of devices."""
     return name.rpartition("_")[2] in _DEVICES
 
 
 def is_model(name: str) -> bool:
+    """True for names of models."""
     return name.lower().rpartition("_")[2] in _MODELS
 
 
@@ -48,7 +50,7 @@ def counts_or_names(name: str) -> bool:
 
 
 def is_output(name: str) -> bool:
-    """Whether what a module is given in `forward` is what another has made: in training that requires grad."""
+    """True for names of model outputs: as parameters of `forward` they require grad in training."""
     return _OUTPUTS.search(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a call gives that a promise in pyproject.toml is about."""
+"""From a call of a function that pyproject.toml makes a promise about to the promised value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a library's object brings to the tensors that it holds or makes, where its own facts do not say it."""
+"""From a library object to the device taint and the tensors that it passes on to what it holds or makes."""
 
 from __future__ import annotations
 

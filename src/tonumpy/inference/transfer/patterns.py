@@ -1,4 +1,4 @@
-"""What the patterns of a `match` statement show of its subject, and what names they bind."""
+"""Transfer functions of `case` patterns: from subject and pattern to bound names and narrowed values."""
 
 from __future__ import annotations
 

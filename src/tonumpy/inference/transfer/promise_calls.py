@@ -1,4 +1,4 @@
-"""The value that a promise about a library describes, for the arguments of a call."""
+"""From a promise (a library's row, or a user's) and a call's arguments to the promised value."""
 
 from __future__ import annotations
 
@@ -145,6 +145,7 @@ _OF_ITSELF = ("self", "own", "both", "some of both")
 
 
 def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
+    """Whether the promised value is on the CPU."""
     if promise.device in ("cpu", "accelerator"):
         return promise.device == "cpu"
     if promise.device in ("unknown", "default type", "chosen"):
@@ -191,6 +192,7 @@ def _keeps_storage(given: Value) -> bool:
 
 
 def grad_of(promise: Promise, owner: Value | None, arguments: Arguments, grad_mode: Fact) -> Fact:
+    """Whether the promised value requires grad."""
     whether = promise.grad
     if whether == "derived":
         return False if grad_of(promise._replace(grad="self"), owner, arguments, True) is False else None

@@ -1,4 +1,5 @@
-"""The value that a word in the `returns` of a library's row stands for (`mapping`, `tuple:2`): a function a word."""
+"""From a word in the `returns` of a library's row (`mapping`, `tuple:2`) to the value it stands for; one function a
+word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transfer functions of Python's own functions and containers."""
+"""Transfer functions of Python's builtins and containers."""
 
 from __future__ import annotations
 
@@ -275,6 +275,7 @@ def call_constant_method(receiver: Constant, name: str, arguments: Arguments) ->
 
 
 def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:
+    """The result of a method of a list, dict, tuple or set."""
     given = arguments.positional
     if isinstance(receiver, Mapping):
         inner = join_all(receiver.values())

@@ -1,5 +1,7 @@
-"""Whether that which something takes the `device` of reads as a tensor: `x.device` says no more than where x is, while
-`args.device` and `model.device` say that somebody has chosen one."""
+"""From an expression whose `device` is read to whether it is a tensor, by its other uses.
+
+`x.device` says no more than where x is, while `args.device` and `model.device` say that somebody has chosen one.
+"""
 
 from __future__ import annotations
 

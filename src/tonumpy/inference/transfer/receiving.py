@@ -1,4 +1,4 @@
-"""What an object of the repository holds once a method has put something into its attributes that may raise."""
+"""From an object and a call of one of its methods to the risky values that its attributes then hold."""
 
 from __future__ import annotations
 

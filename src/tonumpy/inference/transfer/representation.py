@@ -1,4 +1,4 @@
-"""What is proved of the layout, the dtype and the lazy bits of what a call of torch returns.
+"""From a torch call to the layout, dtype and lazy bits of its result.
 
 A tensor on which `.conj()` was called has a bit set in place of the work; so has the imaginary part of such a one,
 whose sign is still to be changed. tests/test_representation.py holds every name here against real torch.

@@ -1,4 +1,4 @@
-"""The calls to observe in a body, and what they were found to work on."""
+"""The calls to observe in a body, and their observations: the value that each works on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Observation(NamedTuple):
-    """What a call of interest was found to work on, joined over every time the flow passed it."""
+    """The values that a call of interest works on, joined over every evaluation of it."""
 
     receiver: Value
     links: tuple[tuple[int, Value], ...]  # id of each node of the receiver's chain, with its value
@@ -52,6 +52,7 @@ def begun(observation: Observation, in_line: Callable[[Value], Value]) -> Observ
 
 
 def join_observations(first: Observation, second: Observation) -> Observation:
+    """The join of two observations of one call."""
     links = tuple((node, join(one, other)) for (node, one), (_, other) in zip(first.links, second.links, strict=True))
     return Observation(
         join(first.receiver, second.receiver),

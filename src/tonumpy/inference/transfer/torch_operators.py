@@ -1,4 +1,4 @@
-"""The transfer functions of torch's operators, methods and attributes, as torch_api.json says."""
+"""Transfer functions of torch's operators, methods and attributes, driven by torch_api.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transfer functions of methods of values of unknown kind."""
+"""Transfer functions of methods of values of unknown kind: which names only tensors have."""
 
 from __future__ import annotations
 
