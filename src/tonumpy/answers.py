@@ -9,7 +9,7 @@ import ast
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Answer, Ground
-from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
+from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lattice.origins import state_of_device, state_of_grad
 from tonumpy.lazy_typing import TYPE_CHECKING

@@ -6,10 +6,9 @@ Their chains are complete, or bring the tensor to the CPU where torch itself say
 from __future__ import annotations
 
 import ast
-import re
 
-from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS, may_turn_grad_on
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.syntax import own_expressions, statements_of, walk
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.text.candidates import Candidate
     from tonumpy.text.source import Source
-
-_INFERENCE_MODE_WITH_ARGUMENT = r"inference_mode\([^)]"
 
 
 class Complete(NamedTuple):
@@ -37,18 +34,12 @@ class Complete(NamedTuple):
 
 
 def complete_candidates(source: Source, candidates: list[Candidate]) -> list[Candidate]:
-    may_turn_grad_on = _may_turn_grad_on(source.text)
+    may_be_on = may_turn_grad_on(source.text)
     return [
         candidate
         for candidate in candidates
-        if has_complete_chain(candidate) or (not may_turn_grad_on and _is_brought_to_cpu_without_grad(candidate))
+        if has_complete_chain(candidate) or (not may_be_on and _is_brought_to_cpu_without_grad(candidate))
     ]
-
-
-def _may_turn_grad_on(text: str) -> bool:
-    if "enable_grad" in text or "grad_enabled" in text:
-        return True
-    return "inference_mode(" in text and re.search(_INFERENCE_MODE_WITH_ARGUMENT, text) is not None
 
 
 def has_complete_chain(candidate: Candidate) -> bool:

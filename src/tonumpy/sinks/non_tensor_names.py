@@ -18,6 +18,7 @@ from tonumpy.inference.index.bindings import (
 from tonumpy.inference.index.changes import mutated_names, touched_in
 from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.torch_words import FILLING
+from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.text.candidates import Scope
 
-# Methods whose result is no tensor, whatever they are called on.
-_PLAIN_METHODS = frozenset("numpy item tolist size dim numel astype format split join strip keys convert".split())
 _METHODS_OF_TENSORS = frozenset("cuda xpu npu to detach requires_grad_".split())
 _MODULES = ("net", "model", "network")
 _TORCH = frozenset(("torch", "F", "nn"))
@@ -197,7 +196,7 @@ class NonTensorNames:
             if function.id not in _PASSING:
                 return False
         elif isinstance(function, ast.Attribute):
-            if function.attr in _PLAIN_METHODS:
+            if function.attr in GIVE_NO_TENSOR_BY_SPELLING:
                 return True
             if function.attr in _METHODS_OF_TENSORS or not self.is_plain(function.value, inner):
                 return False

@@ -26,7 +26,8 @@ from tonumpy.inference.index.changes import (
 )
 from tonumpy.inference.index.lowering import Lowered, lowered
 from tonumpy.inference.index.name_uses import NameUses
-from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, TOLD_BY_FLAG, VIEWING
+from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, VIEWING
+from tonumpy.inference.knowledge.grad_contexts import TOLD_BY_FLAG
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 

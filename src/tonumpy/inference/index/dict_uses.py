@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from tonumpy.inference.index.name_uses import Doing
+from tonumpy.inference.knowledge.methods import OF_DICTS_ALONE
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.index.def_use import DefUse
-
-_METHODS_OF_DICTS = frozenset("keys items setdefault popitem".split())  # sparse tensors have `values`
 
 
 def has_keys(flow: DefUse, name: str) -> bool:
@@ -18,6 +17,5 @@ def has_keys(flow: DefUse, name: str) -> bool:
         return False
     done = flow.name_uses.of(name)
     return not any(doing is Doing.ASKS_KIND for doing, _ in done) and any(
-        doing is Doing.TAKES_KEY or (doing is Doing.CALLS_METHOD and method in _METHODS_OF_DICTS)
-        for doing, method in done
+        doing is Doing.TAKES_KEY or (doing is Doing.CALLS_METHOD and method in OF_DICTS_ALONE) for doing, method in done
     )

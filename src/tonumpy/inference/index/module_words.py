@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
+from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS, may_leave_grad_mode_off
 from tonumpy.text.uncommented import uncommented
 
 _DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]{0,200}cuda"""
@@ -81,7 +81,7 @@ class Words:
     @cached_property
     def may_leave_grad_mode_off(self) -> bool:
         """Whether it may turn grad mode off for good."""
-        return self._says("set_grad_enabled(False)") and not self._says("set_grad_enabled(True)")
+        return may_leave_grad_mode_off(self._says)
 
     @cached_property
     def makes_graphs_of_gradients(self) -> bool:

@@ -21,7 +21,8 @@ from tonumpy.inference.index.bindings import (
 from tonumpy.inference.index.changes import names_changed
 from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.inference.index.lowering import Lowered
-from tonumpy.inference.index.torch_words import GRAD_SETTERS, changes_module_in_place
+from tonumpy.inference.index.torch_words import changes_module_in_place
+from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import SCOPES, blocks_of, statements_of

@@ -1,18 +1,8 @@
-"""Words of torch's by which syntax alone tells what is meant: contexts of grad mode, views, moves, what fills."""
+"""Names of torch's methods by which syntax alone tells what is meant: views, moves, casts, what fills."""
 
 from __future__ import annotations
 
 from tonumpy.text.names import ACCELERATORS
-
-# What torch's contexts set it to. By their own names, for a module may import torch in ways that are not followed, or
-# wrap them: nobody calls so what does something else.
-GRAD_CONTEXTS = {"no_grad": "off", "inference_mode": "off", "enable_grad": "on", "set_grad_enabled": "unknown"}
-
-# Those that are told by a flag, and what they are where it is True.
-TOLD_BY_FLAG = {"inference_mode": "off", "set_grad_enabled": "on"}
-# Those that decorate functions, and leave what these take and give.
-GRAD_DECORATORS = ("no_grad", "inference_mode", "enable_grad")
-GRAD_SETTERS = ("set_grad_enabled", "_set_grad_enabled")  # called as statements, they hold from there on
 
 # Methods of tensors that give another view of the same memory, or of a copy where there can be none.
 VIEWING = frozenset(

@@ -1,56 +1,56 @@
-"""From a grad context (`torch.no_grad` and its like) to grad mode in its block, or in the function it decorates.
+"""torch's grad contexts: from the name of a context manager or decorator to grad mode in its block.
 
-A mode is "on", "off", "unknown", or "unchanged" from what it is around the block.
+A new context of torch's is a row here and nothing else. By their own names, for a module may import torch in ways that
+are not followed, or wrap them: nobody calls so what does something else.
 """
 
 from __future__ import annotations
 
-from tonumpy.inference.index.torch_words import GRAD_CONTEXTS, TOLD_BY_FLAG
-from tonumpy.inference.lattice.values import BoundMethod, Constant, Function, LibraryObject, Value, members
-from tonumpy.lazy_typing import TYPE_CHECKING
+import re
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tonumpy.facts import Fact
-    from tonumpy.inference.lattice.values import Arguments
+    from collections.abc import Callable
 
 
-def mode_of_objects(value: Value) -> str:
-    """What a context manager that a variable holds, or a function gives, makes of grad mode."""
-    modes = {_mode_of_object(member) for member in members(value)}
-    return modes.pop() if len(modes) == 1 else "unknown"
+class _Context(NamedTuple):
+    """`mode`: in its block, "unknown" if a flag says it; `where_true`: the mode if its flag is given and True.
+
+    `decorates`: it is used as a decorator, and leaves what the function takes and gives. `sets`: called as a statement,
+    it holds from there on.
+    """
+
+    mode: str
+    where_true: str | None = None
+    decorates: bool = False
+    sets: bool = False
 
 
-def _mode_of_object(value: Value) -> str:
-    name = value.name.rpartition(".")[2] if isinstance(value, LibraryObject) else ""
-    if not isinstance(value, LibraryObject) or name not in GRAD_CONTEXTS:
-        return "unchanged"
-    given = () if value.arguments is None else value.arguments.values()
-    return mode_of_context(name, given[0] if given else None)
+_CONTEXTS = {
+    "no_grad": _Context("off", decorates=True),
+    "inference_mode": _Context("off", where_true="off", decorates=True),
+    "enable_grad": _Context("on", decorates=True),
+    "set_grad_enabled": _Context("unknown", where_true="on", sets=True),
+}
+
+GRAD_CONTEXTS = {name: context.mode for name, context in _CONTEXTS.items()}
+TOLD_BY_FLAG = {name: context.where_true for name, context in _CONTEXTS.items() if context.where_true is not None}
+GRAD_DECORATORS = tuple(name for name, context in _CONTEXTS.items() if context.decorates)
+GRAD_SETTERS = (*(name for name, context in _CONTEXTS.items() if context.sets), "_set_grad_enabled")  # torch._C's
+
+# What asks for grad mode.
+ASKS_FOR_GRAD_MODE = frozenset(("is_grad_enabled", "is_inference_mode_enabled"))
 
 
-def mode_of_context(name: str, given: Value | None) -> str:
-    """Of the context of this name, without its module's, by what it is given."""
-    if name not in TOLD_BY_FLAG or given is None:
-        return GRAD_CONTEXTS[name]
-    if not isinstance(given, Constant) or not isinstance(given.value, bool):
-        return "unknown"
-    where_true = TOLD_BY_FLAG[name]
-    return where_true if given.value else {"on": "off", "off": "on"}[where_true]
+def may_turn_grad_on(text: str) -> bool:
+    """True if a text names a context that sets grad mode to on, or that a flag may tell to."""
+    if "grad_enabled" in text or any(name in text for name, mode in GRAD_CONTEXTS.items() if mode != "off"):
+        return True
+    return any(f"{name}(" in text and re.search(rf"{name}\([^)]", text) for name in TOLD_BY_FLAG)
 
 
-def under_context(mode: str, arguments: Arguments) -> Function | BoundMethod | None:
-    """`torch.no_grad()(function)`: the same function, which runs in this mode; None where it is called otherwise."""
-    given = arguments.positional[0] if len(arguments.positional) == 1 else None
-    if isinstance(given, Function):
-        return running_in(mode, given)
-    return given._replace(function=running_in(mode, given.function)) if isinstance(given, BoundMethod) else None
-
-
-def running_in(mode: str, function: Function) -> Function:
-    """One that is in some mode already sets it once more inside of this."""
-    return function._replace(grad_mode=mode) if function.grad_mode == "unchanged" else function
-
-
-def inside(mode: str, around: Fact) -> Fact:
-    """Whether grad mode is on in this mode, and whether it is around it."""
-    return {"on": True, "off": False, "unchanged": around}.get(mode)
+def may_leave_grad_mode_off(says: Callable[[str], bool]) -> bool:
+    """True if a text turns grad mode off by a statement and never on; `says` tells whether it contains some words."""
+    setters = [name for name, context in _CONTEXTS.items() if context.sets]
+    return any(says(f"{name}(False)") and not says(f"{name}(True)") for name in setters)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import given_to, parameter_names, path_of
-from tonumpy.inference.index.torch_words import GRAD_DECORATORS
+from tonumpy.inference.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.inference.lattice.values import Function, ModuleValue
 from tonumpy.inference.memory.regions import Memory, Names, Place, Reference, References, further
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple

@@ -15,7 +15,7 @@ from tonumpy.inference.index.references import (
     is_on_self,
     references_to,
 )
-from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
+from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.inference.knowledge.scipy_optimizers import is_optimizer
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of

@@ -14,7 +14,7 @@ from tonumpy.inference.index.references import (
     is_nested,
     references_to,
 )
-from tonumpy.inference.index.torch_words import GRAD_DECORATORS
+from tonumpy.inference.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.inference.summaries.repository_callers import is_for_others, may_be_imported
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.knowledge.grad_contexts import inside, running_in
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Arguments, Function, Unknown
 from tonumpy.inference.transfer import autocast, library_values
 from tonumpy.inference.transfer.contexts import grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.inference.transfer.grad_modes import inside, running_in
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS

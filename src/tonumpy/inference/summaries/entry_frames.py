@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import FunctionNode, is_false, names_in
 from tonumpy.inference.index.slices import Slicer
+from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.values import Class, Function, left_open
@@ -180,4 +181,4 @@ class Entries:
 
 def _turns_grad_mode_off(block: Items[ast.stmt]) -> bool:
     calls = (each.value for each in block if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
-    return any(last_name(call.func) == "set_grad_enabled" and is_false(call.args[0]) for call in calls if call.args)
+    return any(last_name(call.func) in GRAD_SETTERS and is_false(call.args[0]) for call in calls if call.args)

@@ -11,7 +11,6 @@ from tonumpy.inference.index.bindings import FunctionNode, decorator_names, name
 from tonumpy.inference.index.changes import NamesInLambdas
 from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.inference.index.slices import Slicer
-from tonumpy.inference.knowledge.grad_contexts import inside
 from tonumpy.inference.lattice.aliases import as_given, handed_back, unless_it_requires_grad
 from tonumpy.inference.lattice.environment import AUTOCAST, GENERATOR_CONTEXT
 from tonumpy.inference.lattice.evidence import cut_off, only
@@ -41,6 +40,7 @@ from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.frame import MAX_DEPTH, Frame
+from tonumpy.inference.transfer.grad_modes import inside
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING

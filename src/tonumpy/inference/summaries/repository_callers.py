@@ -12,6 +12,7 @@ from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.inference.index.project import is_of_library, path_of_module
 from tonumpy.inference.index.references import class_around, places_that_name, references_to
 from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge.methods import COMMON_METHODS, OF_PYTHON
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     BoundMethod,
@@ -57,9 +58,6 @@ _CALLED = r"\.\s*%s\s*\("
 _DEFINITION = r"def(?<!\wdef)\s+%s\b"
 _TESTS = frozenset(("test", "tests", "testing", "conftest.py"))
 _EXAMPLES = frozenset("benchmark benchmarks demo demos doc docs example examples tutorial tutorials".split())
-
-# Methods of Python's own objects: what is called so on an object of which nothing is known may be any of them.
-_OF_PYTHON = frozenset(name for each in (str, bytes, list, dict, set, int, float, object) for name in dir(each))
 
 
 _SOMETHING = Unknown(Reason.SYNTAX)
@@ -163,7 +161,7 @@ class Mentions:
         return any(
             self._are_in_others(name, _CALLED)
             for name in sorted(names)
-            if not name.startswith("__") and name != "forward" and (is_named or name not in _COMMON_METHODS)
+            if not name.startswith("__") and name != "forward" and (is_named or name not in COMMON_METHODS)
         )
 
     def _functions_above(self, scopes: Items[ast.AST]) -> set[str]:
@@ -343,7 +341,7 @@ class _Search:
     def _name_is_its_own(self) -> bool:
         """Whether the classes that define a method of this name have it from one of them, and no library has one."""
         owner = self._function.owner
-        is_common = self._name in _OF_PYTHON | _COMMON_METHODS or torch_api.is_of_tensors(self._name)
+        is_common = self._name in OF_PYTHON | COMMON_METHODS or torch_api.is_of_tensors(self._name)
         if owner is None or is_common:
             return False
         paths = self._repository.naming(self._name, _DEFINITION)
@@ -391,12 +389,3 @@ def _classes_that_define(module: Module, name: str) -> list[ast.ClassDef]:
         elif isinstance(statement, (ast.If, ast.Try, *FUNCTIONS)):
             waiting += statement.body
     return found
-
-
-# Methods that the objects of many libraries have, and those of torch.nn.Module.
-_COMMON_METHODS = frozenset(
-    "add append apply backward build call close collate compute convert create decode encode end eval evaluate extract"
-    " fit generate get infer init load log loss parse plot predict prepare preprocess postprocess read render reset run"
-    " sample save score search select send show start step stop to train transform update validate visualize write"
-    " forward cuda cpu float half parameters state_dict load_state_dict zero_grad".split()
-)

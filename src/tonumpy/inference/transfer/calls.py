@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tonumpy.inference.index.frameworks import IMPORTING
-from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
 from tonumpy.inference.knowledge import arrays, torch_api
-from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_objects, under_context
+from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
+from tonumpy.inference.knowledge.methods import OF_ARRAYS_ALONE, OF_DICTS_AND_TENSORS, OF_LISTS_AND_TENSORS
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
@@ -53,6 +53,7 @@ from tonumpy.inference.transfer.call_results import (
     made_of_data,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
+from tonumpy.inference.transfer.grad_modes import mode_of_context, mode_of_objects, under_context
 from tonumpy.inference.transfer.habit_heuristics import LOADER, asked_for_as, held_by_dataset
 from tonumpy.inference.transfer.members import attribute_of, item_of, subscript_of
 from tonumpy.inference.transfer.torch_operators import (
@@ -336,16 +337,14 @@ def _members_with_method(receiver: Union, method: str) -> list[Value]:
     given = [member for member in receiver.members if member != NONE]
     if any(isinstance(member, Instance) for member in given):
         given = [each for each in given if not (isinstance(each, LibraryObject) and each.name == LOADER)]
-    if method in _OF_ARRAYS_ALONE:
+    if method in OF_ARRAYS_ALONE:
         return [each for each in given if not isinstance(each, Tensor)] or given
     if method not in TORCH_WORDS and torch_api.tensor_method(method) is None:
         return given
-    without: tuple[type, ...] = tuple(kind for kind, methods in _OF_CONTAINERS.items() if method not in methods)
+    without: tuple[type, ...] = tuple(kind for kind, methods in _SHARED_WITH_TENSORS.items() if method not in methods)
     if method in TORCH_WORDS:
         without += (NonTensor,)
     return [member for member in given if not isinstance(member, without)] or given
 
 
-_OF_ARRAYS_ALONE = frozenset("astype byteswap dump dumps fill setfield setflags tobytes tofile".split())
-# Methods of tensors that these have as well; a batch of texts, which is read as a dict, can be moved.
-_OF_CONTAINERS: dict[type, tuple[str, ...]] = {Sequence: ("add", "sort"), Mapping: ("values", "to")}
+_SHARED_WITH_TENSORS: dict[type, tuple[str, ...]] = {Sequence: OF_LISTS_AND_TENSORS, Mapping: OF_DICTS_AND_TENSORS}

@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import path_of
+from tonumpy.inference.knowledge.grad_contexts import ASKS_FOR_GRAD_MODE
+from tonumpy.inference.knowledge.methods import METHODS_OF_TEXT
 from tonumpy.inference.lattice.values import NONE, Constant, Instance, same
 from tonumpy.inference.transfer.narrowing import decided_by_class
-from tonumpy.inference.transfer.python_builtins import METHODS_OF_TEXT
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame
-
-
-_ASKING_FOR_GRAD_MODE = frozenset(("is_grad_enabled", "is_inference_mode_enabled"))
 
 
 def constant_test(frame: Frame, test: ast.expr) -> bool | None:
@@ -41,7 +39,7 @@ def constant_test(frame: Frame, test: ast.expr) -> bool | None:
         decisive = isinstance(test.op, ast.Or)
         parts = [constant_test(frame, part) for part in test.values]
         return decisive if decisive in parts else None if None in parts else not decisive
-    if isinstance(test, ast.Call) and last_name(test.func) in _ASKING_FOR_GRAD_MODE:
+    if isinstance(test, ast.Call) and last_name(test.func) in ASKS_FOR_GRAD_MODE:
         value = frame.evaluator.expression(frame, test)
         return value.value if isinstance(value, Constant) else None
     if isinstance(test, ast.Call) and (answer := _constant_in_sight(frame, test)) is not None:

@@ -6,8 +6,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import arguments_of
-from tonumpy.inference.index.torch_words import GRAD_CONTEXTS
-from tonumpy.inference.knowledge.grad_contexts import mode_of_context, mode_of_objects
+from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.inference.lattice.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
@@ -27,6 +26,7 @@ from tonumpy.inference.lattice.values import (
     members,
 )
 from tonumpy.inference.transfer import autocast
+from tonumpy.inference.transfer.grad_modes import mode_of_context, mode_of_objects
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.knowledge.methods import OF_TEXT, TESTS_OF_TEXT
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.lattice.reasons import Reason
@@ -39,9 +40,6 @@ _PLAIN = frozenset(
 )
 
 
-_OF_TEXT = frozenset("lower upper casefold strip".split())
-_TESTS_OF_TEXT = frozenset("startswith endswith".split())
-METHODS_OF_TEXT = _OF_TEXT | _TESTS_OF_TEXT
 MAX_PASSES = 4  # of functools.reduce, whose function may wrap what it was given again and again
 
 
@@ -264,9 +262,9 @@ def call_constant_method(receiver: Constant, name: str, arguments: Arguments) ->
     """`device.lower()`, `device.startswith("cuda")`."""
     text, given = receiver.value, arguments.positional
     if isinstance(text, str) and not arguments.named and not arguments.has_star:
-        if name in _OF_TEXT and not given:
+        if name in OF_TEXT and not given:
             return Constant(getattr(text, name)())
-        if name in _TESTS_OF_TEXT and len(given) == 1:
+        if name in TESTS_OF_TEXT and len(given) == 1:
             asked = given[0].items if isinstance(given[0], Sequence) else given
             parts = [each.value for each in asked or () if isinstance(each, Constant)]
             if asked and len(parts) == len(asked) and all(isinstance(part, str) for part in parts):

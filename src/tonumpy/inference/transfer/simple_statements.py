@@ -26,7 +26,7 @@ from tonumpy.inference.index.changes import names_changed
 from tonumpy.inference.index.dict_uses import has_keys
 from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
-from tonumpy.inference.index.torch_words import GRAD_SETTERS
+from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_origin
 from tonumpy.inference.lattice.environment import DEFAULT_DTYPE, GRAD_MODE, KEPT_WITHOUT_GRAD, Environment
 from tonumpy.inference.lattice.joins import join

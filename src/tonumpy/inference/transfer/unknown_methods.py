@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tonumpy.inference.habits import collate_function, generation_keywords
 from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR, OF_CONTAINERS
 from tonumpy.inference.knowledge.operands import result_facts
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.evidence import only
@@ -37,12 +38,6 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame
 
-_PLAIN_METHODS = frozenset(
-    "numpy item tolist size dim numel nelement stride data_ptr keys strip lower upper startswith endswith splitlines"
-    " astype".split()
-)
-
-_OF_CONTAINERS = frozenset("items values get pop setdefault copy popitem".split())
 # What a method of a container gives a part of, by the name of the method.
 _OUT_OF_CONTAINER = {
     "get": Reason.TAKEN_OUT,
@@ -54,10 +49,10 @@ _OUT_OF_CONTAINER = {
 
 def call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
     """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
-    if name in _PLAIN_METHODS:
+    if name in GIVE_NO_TENSOR:
         is_array = name == "numpy" and frame.module.frameworks.only_torch_says
         return NonTensor(f"result of {name}", 0 if is_array else None)
-    if name in _OF_CONTAINERS:
+    if name in OF_CONTAINERS:
         return _part_of_container(frame, receiver, name, arguments)
     if name == "split" and _is_of_text(arguments):
         return Sequence(None, NonTensor("str"))
