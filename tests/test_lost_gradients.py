@@ -31,7 +31,10 @@ def is_learnt(train: Callable[[Any], object]) -> bool:
 X, TARGET = torch.arange(9.0).reshape(3, 3) / 9, torch.eye(3)
 
 
-@pytest.mark.parametrize("name", ["made_to_require_grad", "added_up", "train", "of_a_list"])
+NAMES = "made_to_require_grad added_up train of_a_list by_a_criterion by_a_criterion_given by_a_forward".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_reported_trains_nothing(name: str) -> None:
     lost = functions_of("lost")
     assert not is_learnt(lambda net: lost[name](net, X, TARGET))
@@ -46,4 +49,16 @@ def test_what_is_left_alone_trains() -> None:
     assert is_learnt(lambda net: clean["measured"](net, X, TARGET))
     assert is_learnt(lambda net: clean["listed"](net, X, TARGET))
     assert is_learnt(lambda policy: clean["weighted"](torch.nn.Linear(3, 3), policy, X, X.numpy()))
+    assert is_learnt(lambda net: clean["of_features"](net, X))
+    assert is_learnt(lambda net: clean["of_a_weighted"](net, X, TARGET))
     assert clean["adversarial"](torch.nn.Linear(3, 3), X).any()
+    assert not torch.equal(clean["attacked"](X, TARGET, 0.1), X)
+    assert not torch.equal(clean["by_hand"](X), X)
+    assert not torch.equal(clean["by_an_optimizer"](X), X)
+    assert clean["of_weights_made_here"](X).any()
+    assert clean["of_a_model_made_here"](X).any()
+
+
+def test_a_model_of_arrays_trains_nothing() -> None:
+    lost = functions_of("lost")
+    assert not is_learnt(lambda net: lost["by_a_model_given"](lost["Rooted"](net), X, TARGET))

@@ -11,8 +11,9 @@ import ast
 from functools import cached_property, lru_cache
 
 from tonumpy.inference.habits import label_name
-from tonumpy.inference.index.bindings import Import
-from tonumpy.inference.index.references import class_around, references_to
+from tonumpy.inference.index.bindings import Import, arguments_of, is_false, read_name
+from tonumpy.inference.index.constructions import calls_of_objects
+from tonumpy.inference.index.references import class_around, places_that_name, references_to
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
@@ -51,6 +52,8 @@ def loses_gradient(module: Module, candidate: Candidate) -> int | None:
     if not returned:
         return None
     tensors = names.made_of(returned)
+    if _have_grad_wanted(names, tensors):
+        return None
     for loss, row in trained(names.calls):
         if names.is_made_alone(module, loss, returned, tensors):
             return row
@@ -65,16 +68,21 @@ class Names:
 
     def __init__(self, scope: Scope) -> None:
         statements = [each for each in statements_of(scope.body) if not isinstance(each, SCOPES)]
-        self._parts: dict[str, list[ast.expr]] = {}
+        self.parts: dict[str, list[ast.expr]] = {}
         self.returned: list[ast.expr] = []
         self.calls: list[ast.Call] = []
+        self.grad_read: set[str] = set()  # the names of which `.grad` is read
         for statement in statements:
             for name, value in _bound(statement):
-                self._parts.setdefault(name, []).append(value)
+                self.parts.setdefault(name, []).append(value)
             if isinstance(statement, ast.Return) and statement.value is not None:
                 self.returned.append(statement.value)
             for part in own_expressions(statement):
-                self.calls += [node for node in walk(part) if isinstance(node, ast.Call)]
+                for node in walk(part):
+                    if isinstance(node, ast.Call):
+                        self.calls.append(node)
+                    elif isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.value, ast.Name):
+                        self.grad_read.add(node.value.id)
 
     def made_of(self, nodes: set[int]) -> set[str]:
         """The names that are bound to what holds one of the nodes, or one of these names again."""
@@ -83,7 +91,7 @@ class Names:
         asked: Collection[int | str] = nodes
         for _ in range(MAX_PASSES):
             near = {name for key in asked for name in self._bound_to.get(key, ())} - found
-            more = {name for name in near if any(holds(value, nodes, found) for value in self._parts[name])}
+            more = {name for name in near if any(holds(value, nodes, found) for value in self.parts[name])}
             if not more:
                 break
             found |= more
@@ -94,7 +102,7 @@ class Names:
     def _bound_to(self) -> dict[int | str, set[str]]:
         """By the id of an expression, or by a name: the names that are bound to what it is somewhere in."""
         found: dict[int | str, set[str]] = {}
-        for name, values in self._parts.items():
+        for name, values in self.parts.items():
             for node in (node for value in values for node in walk(value)):
                 found.setdefault(id(node), set()).add(name)
                 if isinstance(node, ast.Name):
@@ -171,7 +179,7 @@ class Names:
         return {name for name in made if self._is_made_at(name, row, made, nodes)}
 
     def _is_made_at(self, name: str, row: int, made: set[str], nodes: set[int]) -> bool:
-        before = [value for value in self._parts[name] if value.lineno <= row]
+        before = [value for value in self.parts[name] if value.lineno <= row]
         last = max((value.lineno for value in before), default=0)
         return not before or any(holds(value, nodes, made) for value in before if value.lineno == last)
 
@@ -181,25 +189,74 @@ class Names:
             return False
         return not any(_may_learn(module, root) for root in self._roots(value, nodes, set()))
 
-    def _roots(self, value: ast.expr, nodes: set[int], seen: set[str]) -> Iterator[ast.Name]:
-        """The names that a value is made of, and that the function does not bind; what is in the nodes is not gone
-        into."""
+    def _roots(self, value: ast.expr, nodes: set[int], seen: set[str]) -> Iterator[ast.Name | ast.Call]:
+        """The names that a value is made of, and that the function does not bind, and the calls that make or call what
+        may learn; what is in the nodes is not gone into."""
         waiting: list[ast.AST] = [value]
         while waiting:
             node = waiting.pop()
             if id(node) in nodes:
                 continue
-            if not isinstance(node, ast.Name):
+            if isinstance(node, ast.Call):
+                if self._may_learn(node, nodes):
+                    yield node
+                waiting += arguments_of(node) if _is_loss_called(node.func) else children_of(node)
+            elif not isinstance(node, ast.Name):
                 waiting += children_of(node)
-            elif node.id not in self._parts:
+            elif node.id not in self.parts:
                 yield node
             elif node.id not in seen:
                 seen.add(node.id)
-                waiting += self._parts[node.id]
+                waiting += self.parts[node.id]
+
+    def _may_learn(self, call: ast.Call, nodes: set[int]) -> bool:
+        """Whether it makes something that requires grad of other things than the nodes, or calls what a name holds."""
+        function = call.func
+        if isinstance(function, ast.Name) and function.id in self.parts and not _is_loss_called(function):
+            return not all(_makes_loss(value) for value in self.parts[function.id])
+        if isinstance(function, ast.Call):
+            return not _makes_loss(function)
+        is_set = any(each.arg == "requires_grad" and not is_false(each.value) for each in call.keywords)
+        if is_set or last_name(function) in ("requires_grad_", "Parameter"):
+            return not holds(call, nodes, self.made_of(nodes))
+        return False
 
 
-def _may_learn(module: Module, name: ast.Name) -> bool:
+def _have_grad_wanted(names: Names, made: set[str]) -> bool:
+    """Whether one of the tensors that arrays have become is what is learnt: an input that is attacked, weights that
+    are updated by hand or by an optimizer."""
+    return not names.grad_read.isdisjoint(made) or any(
+        isinstance(node, ast.Name) and node.id in made
+        for call in names.calls
+        for given in _learnt(call)
+        for node in (given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given])
+    )
+
+
+def _learnt(call: ast.Call) -> Iterator[ast.expr]:
+    """What a call asks gradients of, or gives to an optimizer: `torch.autograd.grad(loss, w)`, `Adam([w])`."""
+    name = last_name(call.func) or ""
+    if name in ("grad", "backward"):
+        yield from (each.value for each in call.keywords if each.arg == "inputs")
+        yield from call.args[1:2] if name == "grad" else ()
+    elif name[:1].isupper() and name not in INTO_TORCH and name != "Variable" and not name.endswith(_OF_LOSSES):
+        yield from call.args[:1]
+
+
+def _is_loss_called(function: ast.expr) -> bool:
+    """`criterion(...)`, `self.loss(...)`: it has nothing to learn, most often."""
+    name = (read_name(function) or "").removeprefix("self.").lower()
+    return "loss" in name or "criterion" in name
+
+
+def _makes_loss(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and (last_name(node.func) or "").endswith(_OF_LOSSES)
+
+
+def _may_learn(module: Module, name: ast.Name | ast.Call) -> bool:
     """Not what is imported or defined, nor what is called a label."""
+    if isinstance(name, ast.Call):
+        return True
     bound = module.names.bindings.get(name.id)
     if bound:
         return not all(isinstance(each, (Import, *SCOPES)) for each in bound)
@@ -283,11 +340,38 @@ def _is_loss(scopes: tuple[Scope, ...]) -> bool:
 
 def _is_trained(module: Module, scopes: tuple[Scope, ...]) -> bool:
     """Whether the module trains on what a function of it returns."""
-    for names, call in callers_of(module, scopes):
+    for names, call in (*callers_of(module, scopes), *_calls_of_forward(module, scopes)):
         made = names.made_of({id(call)})
-        if any(holds(loss, {id(call)}, made) for loss, _ in trained(names.calls)):
+        if any(names.is_made_alone(module, loss, {id(call)}, made) for loss, _ in trained(names.calls)):
             return True
     return False
+
+
+def _may_hold_object(names: Names, name: str, cls: str) -> bool:
+    """Whether a class makes what a name is bound to, or nothing here binds it."""
+    parts = names.parts.get(name, ())
+    return not parts or any(isinstance(each, ast.Call) and last_name(each.func) == cls for each in parts)
+
+
+def _calls_of_forward(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[Names, ast.Call]]:
+    """The same of the `forward` of a module: calls of what its class made, or a parameter is annotated as."""
+    owner = class_around(scopes)
+    if owner is None or getattr(scopes[-1], "name", "") != "forward":
+        return
+    for place in places_that_name(module, owner.name):
+        if place.call is None and isinstance(place.statement, FUNCTIONS):  # an annotation
+            names = module.derived(Names, place.statement)
+            arguments = place.statement.args
+            kept = {each.arg for each in arguments.args if each.annotation and last_name(each.annotation) == owner.name}
+            calls = [call for call in names.calls if isinstance(call.func, ast.Name) and call.func.id in kept]
+            yield from ((names, call) for call in calls)
+    for place in calls_of_objects(module, owner):
+        scope = place.scopes[-1]
+        if place.call is None or not isinstance(scope, (ast.Module, *FUNCTIONS)):
+            continue
+        names = module.derived(Names, scope)
+        if not isinstance(place.call.func, ast.Name) or _may_hold_object(names, place.call.func.id, owner.name):
+            yield names, place.call
 
 
 def callers_of(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[Names, ast.Call]]:

@@ -3,8 +3,10 @@
 ## What it does
 
 Reports a detached conversion whose array returns to torch (`torch.tensor(...)`, `torch.from_numpy(...)`) and is trained
-on: `backward()` is called on the result, in the function itself or in one of the same module that calls it, or the
-`forward` of a loss returns it. Nothing else takes part in that loss but labels and constants.
+on: `backward()` is called on the result, in the function itself or in one of the same module that calls it or the
+module whose `forward` it is, or the `forward` of a loss returns it. Nothing else takes part in that loss but labels and
+constants. Where the gradient of the tensor itself is wanted (its `.grad` is read, an optimizer is given it), nothing is
+reported.
 
 ## Why is this bad
 
