@@ -61,12 +61,12 @@ def names_in(node: ast.AST, known: Mapping[int, set[str]] = _NONE_KNOWN) -> set[
     stack = [node]
     while stack:
         inner = stack.pop()
-        if isinstance(inner, ast.Name):  # as most are
+        if known and id(inner) in known:
+            found |= known[id(inner)]
+        elif isinstance(inner, ast.Name):  # as most are
             found.add(inner.id)
         elif isinstance(inner, ast.Attribute) and (name := read_name(inner)) is not None:
             found.add(name)
-        elif known and id(inner) in known:
-            found |= known[id(inner)]
         else:
             stack += children_of(inner)
     return found
@@ -330,9 +330,19 @@ def arguments_of(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
-def names_read(statement: ast.stmt) -> set[str]:
-    """The names in a statement without those of the statements inside it."""
-    return {name for expression in own_expressions(statement) for name in names_in(expression)}
+def names_read(statement: ast.stmt, known: Mapping[int, set[str]] = _NONE_KNOWN) -> set[str]:
+    """The names that a statement reads, those of the statements inside it not counted: what it assigns to is not read,
+    but for `counts[i] = x`. `known` as above."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    bound = {id(target) for target in targets if _is_bound(target)}
+    parts = (part for part in own_expressions(statement) if id(part) not in bound)
+    return {name for part in parts for name in names_in(part, known)}
+
+
+def _is_bound(target: ast.expr) -> bool:
+    """Whether a target consists of names, and attributes of `self`, alone."""
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    return all(read_name(part) is not None for part in parts)
 
 
 def requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:

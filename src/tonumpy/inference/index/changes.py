@@ -67,15 +67,58 @@ def is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
 def names_changed(statement: Lowered) -> Iterator[str]:
     """What methods are called on that change it, wherever that is (`a.append(x) if flag else b.append(x)`), and what it
     was taken out of: `[net.cuda() for net in nets]`."""
+    for _, name in _changes_in(statement):
+        yield name
+
+
+def _changes_in(statement: Lowered) -> Iterator[tuple[ast.Call, str]]:
     passed: set[int] = set()  # those further inside a chain that has been gone through
     for call in statement.calls:
         name = _root_of_changed(call.func, passed) if id(call) not in passed and _changes(call.func) else None
         if name is not None:
-            yield name
+            yield call, name
             for generator in statement.generators:
                 source = root_name(generator.iter) if name in set(bound_names(generator.target)) else None
                 if source is not None:
-                    yield source
+                    yield call, source
+
+
+def changes_apart(value: ast.expr, statement: Lowered) -> dict[ast.expr, set[str]]:
+    """The same of a statement that makes names of a value, by the part of the value that does it: what is changed is so
+    whatever is done with the rest. Where that depends on the rest, in a conditional or a comprehension, it is the whole
+    value."""
+    found: dict[ast.expr, set[str]] = {}
+    apart: set[int] | None = None
+    for call, name in _changes_in(statement):
+        if apart is None:
+            apart = _calls_apart(value)
+        found.setdefault(call if id(call) in apart else value, set()).add(name)
+    return found
+
+
+def _calls_apart(value: ast.expr) -> set[int]:
+    """The calls in an expression that are certainly made in it, with the names that it finds."""
+    found: set[int] = set()
+    stack: list[ast.AST] = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call):
+            found.add(id(node))
+        if not isinstance(node, _DECIDING):
+            stack += children_of(node)
+    return found
+
+
+_DECIDING = (
+    ast.IfExp,
+    ast.BoolOp,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.NamedExpr,
+)
 
 
 def _root_of_changed(method: ast.Attribute, passed: set[int]) -> str | None:

@@ -108,6 +108,7 @@ def def_use(
     for at, containers in filled.items():
         for name in containers:
             found.depends(name, found.uses[at].reads)
+    found.follow_calls()
     found.follow_aliases()
     return DefUse(
         frozenset(found.local - found.outer),
@@ -146,6 +147,7 @@ class _Collected:
         self._written: set[str] = set()
         self._given: dict[str, set[str]] = {}  # what a call has given for a name, or a loop goes through for it
         self._altered: set[str] = set()
+        self._given_to_libraries: list[tuple[str, set[str]]] = []
 
     def depends(self, name: str, names: Iterable[str]) -> None:
         self.sources.setdefault(name, set()).update(names)
@@ -217,7 +219,11 @@ class _Collected:
     def _add_method(
         self, call: ast.Call, method: ast.Attribute, changed: str, statement: ast.stmt, use: Lowered
     ) -> None:
-        self.depends(changed, {name for argument in arguments_of(call) for name in names_in(argument)})
+        given = {name for argument in arguments_of(call) for name in names_in(argument)}
+        if changed in _LIBRARIES:
+            self._given_to_libraries.append((changed, given))
+        else:
+            self.depends(changed, given)
         if is_in_place(method):
             # `y = x.requires_grad_()` is of interest where x is.
             self.depends(changed, (each.root for each in use.stores))
@@ -228,6 +234,12 @@ class _Collected:
             self._altered.add(changed)
         for name in moved_when_made(call):
             self.depends(name, (each.root for each in use.stores))
+
+    def follow_calls(self) -> None:
+        """What is called like a library is a variable all the same where it gets a value here."""
+        for name, given in self._given_to_libraries:
+            if name in self.times_bound:
+                self.depends(name, given)
 
     def follow_aliases(self) -> None:
         """What is written or altered under one name shows under the others of the object."""
@@ -262,9 +274,12 @@ def _filled(uses: dict[int, Lowered], containers: set[str]) -> dict[int, frozens
     return found
 
 
-_FILL_NOTHING = frozenset(
-    "len print zip enumerate sum sorted list tuple set dict max min any all isinstance reversed map filter str repr"
-    " torch np numpy pd".split()
+# What a module of a library is called everywhere: its functions leave nothing in it that hangs together with what they
+# are given.
+_LIBRARIES = frozenset("torch nn F np numpy pd plt cv2 math os".split())
+_FILL_NOTHING = _LIBRARIES.union(
+    "len print zip enumerate sum sorted list tuple set dict max min any all isinstance reversed map filter str"
+    " repr".split()
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import arguments_of, read_name
+from tonumpy.inference.index.bindings import SELF, arguments_of, names_read, read_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import spanning
 from tonumpy.text.names import last_name
@@ -115,6 +115,21 @@ def is_on_self(reference: Reference, owner: ast.ClassDef) -> bool:
     """Whether a method is called by its own class: `self.name(...)`."""
     function = reference.call and reference.call.func
     return owner in reference.scopes and isinstance(function, ast.Attribute) and read_name(function.value) == "self"
+
+
+def read_by_calls(references: Items[Reference], *, asks_for_function: bool) -> tuple[set[str], set[str]]:
+    """The names that the statements of some places read, and, of variables that methods are called on there, those of
+    which nothing counts but what they were given. Unless `asks_for_function`, it is known what is called."""
+    called: dict[int, str] = {}
+    for each in () if asks_for_function else references:
+        function = each.call.func if each.call is not None and not each.is_submitted else None
+        if isinstance(function, ast.Name):
+            called[id(function)] = SELF
+        elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            called[id(function)] = function.value.id
+    nothing = {function: set[str]() for function in called}
+    names = {name for each in references for name in names_read(each.statement, nothing)}
+    return names, set(called.values()) - {SELF}
 
 
 def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], search: _Search) -> None:

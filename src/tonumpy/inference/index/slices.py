@@ -18,7 +18,7 @@ from tonumpy.inference.index.bindings import (
     names_in,
     root_name,
 )
-from tonumpy.inference.index.changes import names_changed
+from tonumpy.inference.index.changes import changes_apart, names_changed
 from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.inference.index.lowering import Lowered
 from tonumpy.inference.index.torch_words import changes_module_in_place
@@ -50,12 +50,19 @@ class Slice(NamedTuple):
     unread: frozenset[int] = frozenset()  # the ids of those that are asked for, while what they do is read nowhere
 
 
+class Part(NamedTuple):
+    """A call inside a statement that changes objects, while the statement itself gives what it makes a name."""
+
+    changes: frozenset[str]
+    reads: frozenset[str]
+
+
 class Step(NamedTuple):
     """One statement."""
 
     statement: int  # its id
     rebinds: frozenset[str]  # the names (or attributes of `self`) that it gives a new value
-    changes: frozenset[str] = _NONE  # those whose object it may change
+    changes: frozenset[str] = _NONE  # those whose object it may change, but by its parts
     reads: frozenset[str] = _NONE
     tested: frozenset[str] = _NONE  # what decides whether the statements inside it are run
     always: bool = False  # it may leave the function or a loop, or changes what holds for all that follows
@@ -63,6 +70,7 @@ class Step(NamedTuple):
     calls_own: bool = False  # it calls a method of its object, which may write attributes
     moves_own: bool = False  # `self.to(device)`
     is_loop: bool = False
+    parts: tuple[Part, ...] = ()
     blocks: tuple[tuple[Step, ...], ...] = ()  # in the order in which they may be run
 
 
@@ -74,9 +82,7 @@ class Slicer:
         self._steps = _steps_of(node.body, self.flow)
         self._inner = _read_by_inner(node.body, self.flow)
         self._making_lambdas = {
-            key: frozenset(each.root for each in use.stores)
-            for key, use in self.flow.uses.items()
-            if use.makes_lambda
+            key: frozenset(each.root for each in use.stores) for key, use in self.flow.uses.items() if use.makes_lambda
         }
         self._known: dict[tuple[frozenset[str], bool], Slice] = {}
 
@@ -90,14 +96,15 @@ class Slicer:
             known = self._known[key] = search.back_through(self._steps)
         return known
 
-    def at(self, statements: frozenset[int], names: Iterable[str]) -> Slice:
-        """For what the names hold where these statements are run."""
+    def at(self, statements: frozenset[int], names: Iterable[str], bound: Iterable[str] = ()) -> Slice:
+        """For what the names hold where these statements are run; of those that are `bound`, for what they were given
+        alone, whatever has been done to it since."""
         if not self._making_lambdas.keys().isdisjoint(statements):
             # They are run wherever the lambda is called, with what is read there.
             held = {name for statement in statements for name in self._making_lambdas.get(statement, ())}
             called_with = [use.reads for use in self.flow.uses.values() if not held.isdisjoint(use.reads)]
-            return Slice(self.flow.sources_of(frozenset(names).union(*called_with)))
-        search = _Search(self.flow, self._inner, statements, frozenset(names))
+            return Slice(self.flow.sources_of(frozenset(names).union(bound, *called_with)))
+        search = _Search(self.flow, self._inner, statements, frozenset(names), frozenset(bound))
         return search.back_through(self._steps)
 
 
@@ -110,6 +117,7 @@ class _Search:
         inner: dict[str, frozenset[str]],
         targets: frozenset[int] = frozenset(),
         asked_there: frozenset[str] = _NONE,
+        bound_there: frozenset[str] = _NONE,
         *,
         wants_result: bool = False,
     ) -> None:
@@ -117,11 +125,13 @@ class _Search:
         self._inner = inner
         self._targets = targets
         self._asked_there = asked_there
+        self._bound_there = bound_there
         self._wants_result = wants_result
         self._live: set[str] = set()  # what is read further down
         self._related: set[str] = set()  # and all that may hang together with it
         self._kept: set[int] = set()
         self._unread: set[int] = set()
+        self._asked_in_loops: list[Step] = []
         self._begun = wants_result  # whether anything further down is of interest
         self._in_loop = False
         self._has_own = False  # whether `self` or an attribute of it is read further down
@@ -129,6 +139,7 @@ class _Search:
 
     def back_through(self, steps: Sequence[Step]) -> Slice:
         self._block(steps)
+        self._unread.update(step.statement for step in self._asked_in_loops if not self._is_read(step, self._related))
         return Slice(frozenset(self._live), frozenset(self._kept), self._wants_result, frozenset(self._unread))
 
     def ask_for(self, names: Iterable[str]) -> None:
@@ -153,10 +164,13 @@ class _Search:
     def _step(self, step: Step) -> bool:
         keep = step.statement in self._targets
         if keep:
-            if self._is_unread(step):
+            if self._in_loop:
+                self._asked_in_loops.append(step)  # what comes round the loop may read what it does
+            elif not self._is_read(step, self._live):
                 self._unread.add(step.statement)
             self.ask_for(self._asked_there)
-            self._asked_there = _NONE  # nothing is ever taken back, so once is enough
+            self._live |= self._bound_there
+            self._asked_there = self._bound_there = _NONE  # nothing is ever taken back, so once is enough
             self._begun = True
         if step.blocks and self._blocks(step):
             self.ask_for(step.tested)
@@ -174,21 +188,28 @@ class _Search:
             self.ask_for(touched & self._related)
             self.ask_for(step.reads)
             self._wants_result = self._wants_result or step.gives_result
-        elif step.calls_own and self._has_own:
-            keep = True
-            if step.moves_own:
-                self.ask_for(step.reads)
+        else:
+            for part in step.parts:
+                if not part.changes.isdisjoint(self._related):
+                    keep = True
+                    self.ask_for(part.changes & self._related)
+                    self.ask_for(part.reads)
+            if step.calls_own and self._has_own:
+                keep = True
+                if step.moves_own:
+                    self.ask_for(step.reads)
         if keep:
             self._kept.add(step.statement)
             self._begun = True
         return keep
 
-    def _is_unread(self, step: Step) -> bool:
-        """Whether nothing further down depends on what a statement does; what comes round a loop may."""
-        is_read = step.rebinds & self._live or step.changes & self._related or (step.calls_own and self._has_own)
+    def _is_read(self, step: Step, rebound: set[str]) -> bool:
+        """Whether anything depends on what a statement does, or gives one of the names `rebound`."""
+        changes = step.changes.union(*(part.changes for part in step.parts))
+        is_read = step.rebinds & rebound or changes & self._related or (step.calls_own and self._has_own)
         changes_flow = step.always and not step.gives_result
         wants_result = step.gives_result and self._wants_result
-        return not (self._in_loop or step.blocks or is_read or changes_flow or wants_result)
+        return bool(step.blocks or is_read or changes_flow or wants_result)
 
     def _blocks(self, step: Step) -> bool:
         outermost = step.is_loop and not self._in_loop
@@ -214,12 +235,20 @@ def _step_of(statement: ast.stmt, flow: DefUse) -> Step:
     use = flow.uses.get(id(statement), _NO_USE)
     rebinds = {each.root for each in use.stores if each.rebinds}
     changes = {each.root for each in use.stores if each.how == "augmented" or not each.rebinds}
+    reads = use.reads
+    parts: tuple[Part, ...] = ()
     if use.calls and isinstance(statement, ast.Return):
         changes |= use.reads  # whatever is called may change what it is given
+    elif isinstance(statement, ast.Assign):
+        reads -= rebinds - names_in(statement.value)
+        parts = tuple(
+            Part(frozenset(names - rebinds), frozenset(names_in(part)))  # but not of `x = x.to(device)`
+            for part, names in changes_apart(statement.value, use).items()
+        )
     else:
-        changes.update(name for name in names_changed(use) if name not in rebinds)  # but not of `x = x.to(device)`
-        if rebinds:
-            changes.update(name for call in use.calls for name in moved_when_made(call))
+        changes.update(name for name in names_changed(use) if name not in rebinds)
+    if rebinds and not isinstance(statement, ast.Return):
+        changes.update(name for call in use.calls for name in moved_when_made(call))
     gives_result = use.yields or isinstance(statement, ast.Return)
     call = _call_in(statement)
     always = gives_result or isinstance(statement, (ast.Raise, ast.Assert, ast.Break, ast.Continue))
@@ -237,13 +266,14 @@ def _step_of(statement: ast.stmt, flow: DefUse) -> Step:
         id(statement),
         frozenset(rebinds),
         frozenset(changes),
-        use.reads,
+        reads,
         frozenset(_names_tested(statement)),
         always,
         gives_result,
         call is not None and isinstance(call.func, ast.Attribute) and _is_own(call.func),
         call is not None and moves_own_module(call),
         isinstance(statement, _LOOPS),
+        parts,
         tuple(_steps_of(block, flow) for block in blocks_of(statement)),
     )
 

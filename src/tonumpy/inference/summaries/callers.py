@@ -6,13 +6,14 @@ import ast
 import sys
 
 from tonumpy.inference.habits import callers_in_module
-from tonumpy.inference.index.bindings import Import, decorator_names, names_read, parameter_names
+from tonumpy.inference.index.bindings import Import, decorator_names, parameter_names
 from tonumpy.inference.index.constructions import calls_of_objects, constructed_in, constructions_of, may_give_trouble
 from tonumpy.inference.index.dispatching import dispatcher_of
 from tonumpy.inference.index.references import (
     class_around,
     is_nested,
     is_on_self,
+    read_by_calls,
     references_to,
 )
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
@@ -284,10 +285,11 @@ class Callers:
         targets = Targets(
             frozenset(map(id, (*calls, *passed_to))), frozenset(id(reference.statement) for reference in group)
         )
-        names = {name for reference in group for name in names_read(reference.statement)}
+        asks_for_function = bool(passed_to) or getattr(function.node, "name", "") == "__call__"
+        names, receivers = read_by_calls(group, asks_for_function=asks_for_function)
         if passed_to:
             self._analysis.watched[id(function.node)] = []
-        frame = self._analysis.entries.frame(module, group[0].scopes, targets, names)
+        frame = self._analysis.entries.frame(module, group[0].scopes, targets, names, bound=receivers)
         if passed_to:
             entries = self._analysis.watched[id(function.node)]
             optimised = None if entries else _given_by_scipy(function, frame, passed_to)

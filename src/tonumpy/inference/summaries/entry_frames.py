@@ -45,18 +45,20 @@ class Entries:
         names: Iterable[str],
         assumed: dict[str, bool] | None = None,
         entry: Entry | None = None,
+        bound: Iterable[str] = (),
     ) -> Frame:
         """The frame of the innermost scope after it was evaluated from `entry`, or from the join of its callers if none
         is given.
 
-        `names` are those that the targets read; `assumed` maps flags to the truth they are given.
+        `names` are those that the targets read; of those of `bound` only what they were given counts. `assumed` maps
+        flags to the truth they are given.
         """
         node = scopes[-1]
         assert isinstance(node, (ast.Module, *SCOPES))
         owner, closure = self.surroundings(module, scopes)
         names = (*names, *(assumed or ()))
         slicer = module.derived(Slicer, node)
-        asked = slicer.at(targets.statements, names) if targets.statements else slicer.at_end(names)
+        asked = slicer.at(targets.statements, names, bound) if targets.statements else slicer.at_end(names)
         if isinstance(node, (ast.Module, ast.ClassDef)):
             is_module = isinstance(node, ast.Module)
             mode = True if is_module else None

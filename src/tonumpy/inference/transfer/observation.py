@@ -8,7 +8,7 @@ from tonumpy.inference.index.bindings import arguments_of
 from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.syntax import walk
+from tonumpy.text.syntax import children_of, walk
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Value
@@ -22,6 +22,9 @@ def observe_calls(frame: Frame, node: ast.expr) -> None:
             frame.not_followed.add(id(node))
         frame.evaluator.expression(frame, node)
         return
+    if isinstance(node, (ast.Yield, ast.YieldFrom)) and node.value is not None:
+        observe_calls(frame, node.value)
+        return
     if not isinstance(node, ast.Call) or any(isinstance(each, (ast.Lambda, ast.NamedExpr)) for each in walk(node)):
         frame.evaluator.expression(frame, node)
         return
@@ -31,6 +34,18 @@ def observe_calls(frame: Frame, node: ast.expr) -> None:
     for argument in arguments_of(node):
         if _holds_target(frame, argument):
             observe_calls(frame, argument.value if isinstance(argument, ast.Starred) else argument)
+
+
+def evaluate_parts(frame: Frame, node: ast.expr, parts: frozenset[int]) -> None:
+    """Evaluate some parts of an expression, by their ids, and not the rest; none stands in a lambda or a conditional,
+    unless with all of that."""
+    stack: list[ast.AST] = [node]
+    while stack:
+        part = stack.pop()
+        if id(part) in parts and isinstance(part, ast.expr):
+            frame.evaluator.expression(frame, part)
+        else:
+            stack += children_of(part)[::-1]
 
 
 def observe_calls_of_targets(frame: Frame, statement: ast.stmt) -> None:

@@ -22,7 +22,7 @@ from tonumpy.inference.index.bindings import (
     set_by_call,
     words_given,
 )
-from tonumpy.inference.index.changes import names_changed
+from tonumpy.inference.index.changes import changes_apart, names_changed
 from tonumpy.inference.index.dict_uses import has_keys
 from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
@@ -56,6 +56,7 @@ from tonumpy.inference.transfer.habit_heuristics import apply_source_habits, hol
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.moved_in_place import change_moved
 from tonumpy.inference.transfer.narrowing import narrow
+from tonumpy.inference.transfer.observation import evaluate_parts
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import spans_any
 from tonumpy.text.deferred import PLAIN
@@ -111,9 +112,11 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
             frame.bind(statement.targets[0].id, Constant(known))
             return True
     if not is_wanted(frame, statement, names):
-        changed = [*_written_by_own_method(frame, statement.value), *_changed_in(frame, statement)]
-        if _binds_by_walrus(frame, statement.value) or is_wanted(frame, statement, changed):
+        written = _written_by_own_method(frame, statement.value)
+        if _binds_by_walrus(frame, statement.value) or is_wanted(frame, statement, written):
             evaluate(frame, statement.value)
+        else:
+            _evaluate_changes(frame, statement)
         return True
     if isinstance(statement.value, ast.Lambda) and frame.targets.calls:
         calls, is_handed_over = _only_calls(frame, statement)
@@ -143,6 +146,15 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         assign(frame, target, value)
         _narrow_by_assumption(frame, target, statement.value)
     return True
+
+
+def _evaluate_changes(frame: Frame, statement: ast.Assign) -> None:
+    """Evaluate what changes something in a value that nobody reads: `net.cuda()` in `out = net.cuda()(x)`."""
+    use = frame.flow.uses.get(id(statement))
+    parts = {} if use is None else changes_apart(statement.value, use)
+    wanted = frozenset(id(part) for part, names in parts.items() if is_wanted(frame, statement, [*names]))
+    if wanted:
+        evaluate_parts(frame, statement.value, wanted)
 
 
 def _still_so_called(frame: Frame, name: str, node: ast.expr, value: Unknown) -> Value:

@@ -1,0 +1,47 @@
+"""What of a body is run for what is asked of it: the rows that a slice keeps."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from tonumpy.inference.index.slices import Slicer
+
+
+def _kept(body: str, row: int, names: str, bound: str = "") -> tuple[list[int], list[int]]:
+    """The rows that are kept for `names` in a row of a function, its `def` being row 0, and those that are unread."""
+    tree = ast.parse("def f(self, x, y):\n" + textwrap.indent(textwrap.dedent(body).strip("\n"), "    "))
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    statements = [each for each in ast.walk(function) if isinstance(each, ast.stmt)]
+    targets = frozenset(id(each) for each in statements if each.lineno == row + 1)
+    found = Slicer(function).at(targets, names.split(), bound.split())
+    assert found.statements is not None
+    rows = sorted({each.lineno - 1 for each in statements if id(each) in found.statements})
+    return rows, sorted({each.lineno - 1 for each in statements if id(each) in found.unread})
+
+
+@pytest.mark.parametrize(
+    ("body", "row", "names", "bound", "kept", "unread"),
+    [
+        pytest.param("v = V(y)\nv.draw(y)\nout = v.show(x)", 3, "x v", "", [1, 2, 3], [3], id="asked for all of it"),
+        pytest.param("v = V(y)\nv.draw(y)\nout = v.show(x)", 3, "x", "v", [1, 3], [3], id="for which it is"),
+        pytest.param("v = V(y)\nv = W(v)\nv.show(x)", 3, "x", "v", [1, 2, 3], [3], id="a receiver made of another"),
+        pytest.param("out = a(y)\nout = b(x)", 2, "x", "", [2], [2], id="what is only assigned to"),
+        pytest.param("for z in x:\n    out = f(z)", 2, "z", "", [1, 2], [2], id="in a loop, read by nobody"),
+        pytest.param("z = x\nwhile y:\n    z = f(z)", 3, "z", "", [1, 2, 3], [], id="in a loop, read the next time"),
+        pytest.param("a = x[0]\nout = y.draw(a.to(y))\nf(x)", 3, "x", "", [1, 2, 3], [3], id="moved in what is unread"),
+        pytest.param("b = np.array(y)\na = np.array(x)\nf(a)", 3, "a", "", [2, 3], [3], id="functions of a library"),
+        pytest.param("np = []\nnp.append(y)\nf(np)", 3, "np", "", [1, 2, 3], [3], id="a variable called like one"),
+    ],
+)
+def test_kept_rows(body: str, row: int, names: str, bound: str, kept: list[int], unread: list[int]) -> None:
+    assert _kept(body, row, names, bound) == (kept, unread)
+
+
+def test_what_is_called_on_what_is_moved_is_not_asked_for() -> None:
+    """`v` of `out = v.draw(a.to(y))`: what that gives is read nowhere."""
+    body = "v = V(1)\nv.fill(2)\na = x[0]\nout = v.draw(a.to(y))\nf(x)"
+    assert _kept(body, 5, "x") == ([3, 4, 5], [5])
