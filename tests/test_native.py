@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import os
 import re
 import subprocess
@@ -28,6 +30,86 @@ def test_all_that_is_named_is_there() -> None:
 def test_nothing_is_compiled_that_mypyc_takes_for_something_else(name: str) -> None:
     text = (SOURCES / "tonumpy" / f"{name}.py").read_text(encoding="utf-8")
     assert not re.search(r"@cached_property|@lru_cache|vars\(self\)", text)
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FUNCTIONS = (*_DEFINITIONS, ast.Lambda)
+_Around = tuple[ast.AST, ...]
+_BUILTIN_FUNCTIONS = {name for name, each in vars(builtins).items() if type(each) is type(print)}
+
+
+def kept_alive(text: str) -> list[str]:
+    """The functions that, compiled, keep what they hold until garbage is collected, which nobody does during a run.
+
+    mypyc puts a function that is defined in another into what the two share, from where it refers to itself, if it
+    takes any function for a variable that they share: a sister, itself, or one that both mention, and no function
+    before them did.
+    """
+    tree = ast.parse(text)
+    imports = (each for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names)
+    functions = {each.name for each in tree.body if isinstance(each, _DEFINITIONS)} | _BUILTIN_FUNCTIONS
+    first: dict[str, _Around] = {}  # the functions, from the outermost, in which a name is mentioned first
+    kept: set[str] = set()
+
+    def visit(node: ast.AST, around: _Around, known: set[str]) -> None:
+        if isinstance(node, _FUNCTIONS):
+            around = (*around, node)
+            known = known - {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+            inner = [each for each in ast.walk(node) if isinstance(each, _DEFINITIONS) and each is not node]
+            for each in inner:
+                first[each.name] = around
+            known = known | {each.name for each in inner}
+        elif isinstance(node, ast.Name) and node.id in known and around:
+            shorter, longer = sorted((first.setdefault(node.id, around), around), key=len)
+            if len(shorter) < len(longer) and longer[: len(shorter)] == shorter:
+                holder = shorter[-1]
+                if any(isinstance(each, _DEFINITIONS) and each is not holder for each in ast.walk(holder)):
+                    kept.add(getattr(holder, "name", "lambda"))
+        for each in ast.iter_child_nodes(node):
+            visit(each, around, known)
+
+    visit(tree, (), functions | {each.asname or each.name for each in imports if each.name.strip("_")[:1].islower()})
+    return sorted(kept)
+
+
+@pytest.mark.parametrize("name", compiled_modules())
+def test_no_compiled_function_waits_for_the_garbage_collector(name: str) -> None:
+    assert kept_alive((SOURCES / "tonumpy" / f"{name}.py").read_text(encoding="utf-8")) == []
+
+
+def test_what_waits_for_the_garbage_collector_is_found() -> None:
+    module = """\
+from elsewhere import work
+
+def shared(x):
+    y = work(x)
+    def inner(z):
+        return work(z)
+    return inner
+
+def mentioned_before(x):
+    y = work(x)
+    def inner(z):
+        return work(z)
+    return inner
+
+def sisters(x):
+    def inner(z):
+        return x
+    def other(z):
+        return inner(z)
+    return other
+
+def recursive(x):
+    def inner(z):
+        return inner(x)
+    return inner
+
+def anonymous(x):
+    y = sorted(x)
+    return lambda z: sorted(z)
+"""
+    assert kept_alive(module) == ["recursive", "shared", "sisters"]
 
 
 def test_annotations_of_named_tuples_are_not_evaluated() -> None:

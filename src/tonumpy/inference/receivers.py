@@ -73,21 +73,28 @@ def infer(
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code: what it converts is its own
     cpu_only = CpuOnly(module)
-
-    def conversions(group: Items[Candidate], observed: Observations) -> list[Conversion | None]:
-        return [_conversion(module, cpu_only, each, observed.get(id(each.call), _UNREACHED)) for each in group]
-
-    def outcome(group: Items[Candidate], observed: Observations) -> Outcome:
-        found = conversions(group, observed)
-        cannot_raise = all(each is None or (each.grad_is_proved and each.device_is_proved) for each in found)
-        concerned = [each.candidate for each in found if each is not None]
-        return Outcome(found, cannot_raise and not may_concern(concerned))
-
-    found = conversions(candidates, observe(module, candidates, outcome=outcome))
+    observed = observe(
+        module,
+        candidates,
+        outcome=lambda group, seen: _outcome(_conversions(module, cpu_only, group, seen), may_concern),
+    )
+    found = _conversions(module, cpu_only, candidates, observed)
     torch_tensors = [
         each._replace(trained_in=loses_gradient(module, each.candidate)) for each in found if each is not None
     ]
     return _with_sharing(module, sharing, torch_tensors)
+
+
+def _conversions(
+    module: Module, cpu_only: CpuOnly, candidates: Items[Candidate], observed: Observations
+) -> list[Conversion | None]:
+    return [_conversion(module, cpu_only, each, observed.get(id(each.call), _UNREACHED)) for each in candidates]
+
+
+def _outcome(found: list[Conversion | None], may_concern: Callable[[list[Candidate]], bool]) -> Outcome:
+    cannot_raise = all(each is None or (each.grad_is_proved and each.device_is_proved) for each in found)
+    concerned = [each.candidate for each in found if each is not None]
+    return Outcome(found, cannot_raise and not may_concern(concerned))
 
 
 def _with_sharing(module: Module, sharing: Callable[[], Sharing], conversions: list[Conversion]) -> list[Conversion]:
@@ -186,6 +193,8 @@ def _as_habits_have_it(
     module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation, facts: tuple[Fact, Fact]
 ) -> tuple[Fact, Fact, AllEvidence]:
     """The facts, and what they rest on, once habits have been asked about those that are not known."""
+    cpu: Fact
+    grad: Fact
     cpu, grad = facts
     evidence = evidence_in(seen.receiver) | seen.evidence
     device_taint = max_device_taint(members(seen.receiver))

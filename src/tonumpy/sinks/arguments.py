@@ -73,11 +73,12 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
         return []  # another framework's code
 
     own = OwnSinks(module) if module.sinks else None
-
-    def may_be_found(group: Items[Site | ReturnSite], observed: Observations) -> bool:
-        return any(_at_risk(site, observed, own) for site in group)
-
-    observed = observe(module, sites, MAX_STATEMENTS, may_be_found=may_be_found)
+    observed = observe(
+        module,
+        sites,
+        MAX_STATEMENTS,
+        may_be_found=lambda group, seen: any(_at_risk(site, seen, own) for site in group),
+    )
     found = []
     for site in sites:
         at_risk = _at_risk(site, observed, own)

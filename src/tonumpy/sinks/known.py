@@ -59,13 +59,9 @@ def sinks_in(module: Module, row: int | None = None) -> list[Site]:
     """The calls of such functions that span a row, or all; those that `tonumpy check` passes over, too."""
     names = imported(module.source)
     own = {id(site.call) for site in OwnSinks(module).sites()} if module.sinks else set[int]()
-
-    def is_wanted(call: ast.Call) -> bool:
-        is_there = row is None or is_in_row(call, row)
-        return is_there and (id(call) in own or bool(given_away(call, names)))
-
     rows = [row] if row is not None else list(range(1, len(module.source.line_starts) + 1))
-    return find_calls(module.source, rows, is_wanted)
+    calls = find_calls(module.source, rows, lambda call: id(call) in own or bool(given_away(call, names)))
+    return [site for site in calls if row is None or is_in_row(site.call, row)]
 
 
 def infer_known(module: Module, sites: list[Site]) -> list[Argued]:

@@ -54,11 +54,12 @@ def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
 
 def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
     """The conversions that are at risk, if only without habits, in the order of the sites."""
-
-    def may_be_found(group: Items[OperationSite], observed: Observations) -> bool:
-        return any(_judged(site, observed) is not None for site in group)
-
-    observed = observe(module, sites, MAX_STATEMENTS, may_be_found=may_be_found)
+    observed = observe(
+        module,
+        sites,
+        MAX_STATEMENTS,
+        may_be_found=lambda group, seen: any(_judged(site, seen) is not None for site in group),
+    )
     judged = (_judged(site, observed) for site in sites)
     return [each for each in judged if each is not None]
 

@@ -141,14 +141,6 @@ class PointsToState:
             return
         self.written.update(write.memory for write in writes)
 
-        def after(reference: Reference) -> Reference:
-            for write in writes:
-                if reference.side == write.side or not overlap(reference.memory, write.memory):
-                    continue
-                if not _is_number(reference, write) and not _is_elsewhere(self.branch, reference, write):
-                    return reference._replace(written=write)
-            return reference
-
         for write in writes:  # the tensor may not have been bound to a name of its own since
             place = place_of_memory(write.memory)
             if write.conversion is not None and place is not None:
@@ -156,7 +148,7 @@ class PointsToState:
         changed = []
         for place in set().union(*(self._holders.of_overlapping(write.memory) for write in writes)):
             before = self.names.get(place)
-            references = frozenset(map(after, before)) if before else NOTHING
+            references = frozenset(_after(writes, self.branch, each) for each in before) if before else NOTHING
             if before and references != before:
                 changed.append((place, references))
         for number, (place, references) in enumerate(sorted(changed) if len(changed) > MAX_SHARING else changed):
@@ -250,6 +242,15 @@ def _order(each: Reference | Write) -> tuple[object, ...]:
     """One that is the same in every run, as that of a set is not."""
     calls = (each.conversion, each.through)
     return (*((0, 0) if call is None else (call.end_lineno, call.end_col_offset) for call in calls), str(each.memory))
+
+
+def _after(writes: list[Write], branch: Branch, reference: Reference) -> Reference:
+    for write in writes:
+        if reference.side == write.side or not overlap(reference.memory, write.memory):
+            continue
+        if not _is_number(reference, write) and not _is_elsewhere(branch, reference, write):
+            return reference._replace(written=write)
+    return reference
 
 
 def _is_number(reference: Reference, write: Write) -> bool:

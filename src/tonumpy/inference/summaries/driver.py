@@ -146,6 +146,35 @@ def _by_function(module: Module, candidates: Items[_Asked]) -> list[tuple[dict[s
     return [(dict(guards), group) for (_, guards), group in groups.items()]
 
 
+class _Runs:
+    """The runs of one function for its candidates, from one entry or another. No two functions within a function, which
+    would know of each other: compiled they would keep all of it until the garbage is collected."""
+
+    def __init__(self, analysis: Analysis, module: Module, group: list[_Asked], guards: dict[str, bool]) -> None:
+        statements = {id(candidate.statement): candidate.statement for candidate in group}
+        self._analysis = analysis
+        self._module = module
+        self._scopes = group[0].scopes
+        self._guards = guards
+        self._targets = Targets(frozenset(id(candidate.call) for candidate in group), frozenset(statements))
+        self._names = {name for statement in statements.values() for name in names_read(statement)}
+
+    def observed(self, entry: Entry | None, limit: int) -> Observations:
+        self._analysis.refuel(limit)
+        frames = self._analysis.entries
+        return frames.frame(self._module, self._scopes, self._targets, self._names, self._guards, entry).observations
+
+    def proved(self, found: Observations, limit: int) -> Observations:
+        """What would be so with grad mode on as well does not rest on what is said of that."""
+        if not any(each.evidence for each in found.values()):
+            return found
+        alone = self.observed(self._analysis.entries.alone(self._module, self._scopes), limit)
+        return {
+            call: each._replace(evidence=PROVED) if call in alone and _has_no_grad(alone[call]) else each
+            for call, each in found.items()
+        }
+
+
 def _observe_group(
     module: Module,
     group: list[_Asked],
@@ -157,52 +186,33 @@ def _observe_group(
     may_be_found: Callable[[Items[_Asked], Observations], bool] | None = None,
 ) -> Observations:
     scopes = group[0].scopes
-    statements = {id(candidate.statement): candidate.statement for candidate in group}
-    targets = Targets(
-        frozenset(id(candidate.call) for candidate in group),
-        frozenset(statements),
-    )
-    names = {name for statement in statements.values() for name in names_read(statement)}
-
-    def observed(entry: Entry | None, limit: int) -> Observations:
-        analysis.refuel(limit)
-        return analysis.entries.frame(module, scopes, targets, names, guards, entry).observations
-
-    def proved(found: Observations) -> Observations:
-        """What would be so with grad mode on as well does not rest on what is said of that."""
-        if not any(each.evidence for each in found.values()):
-            return found
-        alone = observed(analysis.entries.alone(module, scopes), limit)
-        return {
-            call: each._replace(evidence=PROVED) if call in alone and _has_no_grad(alone[call]) else each
-            for call, each in found.items()
-        }
-
+    runs = _Runs(analysis, module, group, guards)
     try:
         if analysis.looks_everywhere or not may_be_asked(module, scopes):
-            return observed(entry, limit)
+            return runs.observed(entry, limit)
         if may_be_found is not None and has_pessimistic_entries(module, scopes):
             worst = pessimistic_entries(module, scopes, analysis.entries.alone(module, scopes))
-            if not any(may_be_found(group, observed(each, limit // 2)) for each in worst):
+            if not any(may_be_found(group, runs.observed(each, limit // 2)) for each in worst):
                 return {}
         alone: Observations = {}
         if outcome is not None and not _is_known_by_name(scopes):
             if are_all_modules(module, scopes):
-                return observed(None, limit)
+                return runs.observed(None, limit)
             declared = analysis.entries.declared(module, scopes)
-            alone = observed(declared, limit)
+            alone = runs.observed(declared, limit)
             shown = outcome(group, alone)
             if shown.is_settled:
-                return proved(alone)
+                return runs.proved(alone, limit)
             if not all_callers_are_known(module, scopes) and not module.words.may_leave_grad_mode_off:
-                best = outcome(group, observed(optimistic_entry(module, declared), limit))
+                best = outcome(group, runs.observed(optimistic_entry(module, declared), limit))
                 if best.conversions == shown.conversions:
-                    return proved(alone)
+                    return runs.proved(alone, limit)
         # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.
-        found = observed(None, limit // 2)
+        found = runs.observed(None, limit // 2)
         if outcome is None:
-            return proved(found)
-        return proved(_with_what_is_declared(found, alone, group, outcome, _spent(analysis, group[0].call.lineno)))
+            return runs.proved(found, limit)
+        spent = _spent(analysis, group[0].call.lineno)
+        return runs.proved(_with_what_is_declared(found, alone, group, outcome, spent), limit)
     except RecursionError:
         analysis.budget.cut()
         return {id(candidate.call): _too_deep(module, candidate.call.lineno) for candidate in group}

@@ -22,7 +22,7 @@ from tonumpy.inference.lattice.values import (
     mapped,
     may_be,
 )
-from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import LACKED_BY_NUMPY
 from tonumpy.text.syntax import FUNCTIONS, walk
 
@@ -83,15 +83,23 @@ def pessimistic_entries(module: Module, scopes: Items[ast.AST], alone: Entry) ->
 
 def _in_trouble(alone: Entry, anything: Value, tensor: Tensor, kept: tuple[type, ...] = (Instance,)) -> Entry:
     """`kept` are left as they are: at least `self`."""
+    bound = _Bound(anything, tensor, kept)
+    return alone._replace(arguments={name: bound.of(value) for name, value in alone.arguments.items()})
 
-    def pessimistic(value: Value) -> Value:
-        if isinstance(value, kept) or is_object_of_library(value):
+
+class _Bound(NamedTuple):
+    """A function within the other that called itself would, compiled, stay until the garbage is collected."""
+
+    anything: Value
+    tensor: Tensor
+    kept: tuple[type, ...]
+
+    def of(self, value: Value) -> Value:
+        if isinstance(value, self.kept) or is_object_of_library(value):
             return value
         if isinstance(value, (Sequence, Mapping, Union)):
-            return mapped(value, pessimistic)
-        return tensor if isinstance(value, Tensor) else anything
-
-    return alone._replace(arguments={name: pessimistic(value) for name, value in alone.arguments.items()})
+            return mapped(value, self.of)
+        return self.tensor if isinstance(value, Tensor) else self.anything
 
 
 def _used_as_objects(node: ast.FunctionDef | ast.AsyncFunctionDef, alone: Entry) -> set[str]:
