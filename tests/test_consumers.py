@@ -90,12 +90,10 @@ def test_a_line_of_a_table() -> None:
     line = ("a:0 tensor~ items=gd (v)", ":-1 tensor!ValueError values!!TypeError (v, v)", "b: items (v, b=v)")
     first, second, third = _read(line).parameters
     assert (first.name, first.position) == ("a", 0)
-    assert first.takes == {"tensor": Refusal("gdbs"), "items": Refusal("gd")}
+    assert first.takes == {"tensor": Refusal("gdbs", keeps_value=False), "items": Refusal("gd")}
     assert (second.name, second.position) == (None, -1)
     assert second.takes == {"tensor": Refusal("", "ValueError"), "values": Refusal("", "TypeError", False)}
     assert (third.name, third.position) == ("b", None)
-    assert not _read(line).keeps_value
-    assert _read(line[2:]).keeps_value
 
 
 @pytest.mark.parametrize(

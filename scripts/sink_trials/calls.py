@@ -216,7 +216,8 @@ def calls_of(function: Callable[..., Any], works: Run) -> list[Call]:
                 found.append(call)
             elif not call.positional and not call.named:
                 bare = call
-                break
+                if all(each.kind is not inspect.Parameter.VAR_POSITIONAL for each in parameters):
+                    break
             else:
                 bare = bare or call
     if found and all(each.is_required or each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters):

@@ -108,7 +108,24 @@ def _of_bokeh(function: Any, result: Any) -> object:  # noqa: ANN401
 
 
 def _of_altair(function: Any, result: Any) -> object:  # noqa: ANN401
-    return [each.to_json() for each in _things(function, result) if hasattr(each, "mark") and hasattr(each, "to_json")]
+    return [each.to_json() for each in _things(function, result) if hasattr(each, "to_json")]
+
+
+def _of_plotly(function: Any, result: Any) -> object:  # noqa: ANN401
+    """What a browser is given."""
+    return [each.to_json() for each in _things(function, result) if hasattr(each, "to_plotly_json")]
+
+
+def _exported(_: Any, result: Any) -> object:  # noqa: ANN401
+    """A sound is written into a file."""
+    return result.export(format="wav").read() if hasattr(result, "export") else None
+
+
+def _kept_in_run(*_: Any) -> object:  # noqa: ANN401
+    """What mlflow has written of a run."""
+    mlflow = importlib.import_module("mlflow")
+    run = mlflow.active_run()
+    return None if run is None else dict(mlflow.get_run(run.info.run_id).data.params)
 
 
 def _as_bytes(function: Any, result: Any) -> object:  # noqa: ANN401
@@ -157,6 +174,10 @@ STEPS: dict[str, Step] = {
     "xarray": _printed,
     "bokeh": _of_bokeh,
     "altair": _of_altair,
+    "plotly": _of_plotly,
+    "seaborn": _drawn,
+    "pydub": _exported,
+    "mlflow": _kept_in_run,
     "PIL": _as_bytes,
     "sklearn": _fitted,
     "gymnasium": _sampled,

@@ -20,7 +20,9 @@ class Thing(NamedTuple):
 class Library(NamedTuple):
     """`package` is its name on PyPI, where that is another; `modules` those to which no attribute leads.
 
-    `plain`: it is no array that a tensor is held against, but the equal number or list. `trials`: calls by hand."""
+    `plain`: it is no array that a tensor is held against, but the equal number or list. `trials`: calls by hand.
+    `once` and `before` are expressions: what is done before all that is tried, as to compile takes long, and before
+    each call."""
 
     root: str
     package: str = ""
@@ -30,6 +32,8 @@ class Library(NamedTuple):
     trials: tuple[tuple[str, str], ...] = ()  # a call, and why no automatic one is made
     methods: bool = True  # whether classes are made and their methods tried
     walks: bool = True  # through the modules inside; not where these are the library's own business
+    once: str = ""
+    before: str = ""
     only: str = ""  # a pattern of the names that are tried, of a library with hundreds that take no arrays
 
 
@@ -90,6 +94,12 @@ _SOUNDS = (
     "amplitude_to_db|db_to_|power_to_db|stft$|istft$|griffinlim$|resample$|to_mono|melspectrogram$|mfcc$|rms$|spectral_|"
     "zero_crossing_rate|trim$|split$|onset_strength$|pcen|mu_"
 )
+_MESHES = "wrap$|Spline$|lines_from_points$|MultipleLines$|PointSet$|line_segments_from_points$|StructuredGrid$"
+_PANES = "(line|scatter|bar|histogram|boxplot|heatmap|contour|surf|images?|pie|stem|mesh|quiver|audio|video)$"
+_CLOUD = "open3d.geometry.PointCloud(open3d.utility.Vector3dVector(c.astype('f8')))"
+_COMPILED = "numba compiles it before the first call, which takes a minute"
+_DECORATED = "what it makes of a function is what is called"
+_STORE = "`x[...] = value`"
 _FIGURE = "a figure takes sizes, and arrays would be such"
 _ARTIST = "its axes make it"
 _FILE = "it needs a file"
@@ -101,6 +111,7 @@ LIBRARIES: tuple[Library, ...] = (
         ("numpy.savez_compressed(file, v)", "as savez"),
         ("numpy.savez_compressed(file, a=v)", "as savez"),
         ("numpy.einsum('i,i', v, v)", "only a pattern that fits the arrays works"),
+        ("numpy.put_along_axis(v, i, v, 0)", "indexes are asked for, and an axis"),
         ("numpy.random.choice(v)", "a method of an object that is made at import"),
     )),
     Library("scipy", modules=SCIPY, walks=False, trials=(
@@ -114,6 +125,9 @@ LIBRARIES: tuple[Library, ...] = (
     Library("sklearn", "scikit-learn", walks=False, modules=SKLEARN, things=(
         Thing("LogisticRegression", "linear_model.LogisticRegression().fit(x, y)", "it learns from labels, as most do"),
         Thing("PCA", "decomposition.PCA(2).fit(x)", "it transforms, as those do that learn without labels"),
+    ), trials=(
+        ("sklearn.cluster.KMeans(4, init=m)", "as many centres are asked for as there are clusters"),
+        ("sklearn.mixture.GaussianMixture(4, means_init=m)", "as KMeans"),
     )),
     Library("matplotlib", modules=(
         "matplotlib.pyplot", "matplotlib.figure", "matplotlib.patches", "matplotlib.collections", "matplotlib.lines",
@@ -138,9 +152,10 @@ LIBRARIES: tuple[Library, ...] = (
     Library("pandas", modules=("pandas.plotting", "pandas.api.types"), walks=False),
     Library("seaborn", walks=False, only="$", trials=tuple((f"seaborn.{call}", _SLOW) for call in _PLOTS)),
     Library("cv2", "opencv-python-headless", trials=(
-        ("cv2.drawContours(u, k, -1, (1, 1, 1))", "contours are a list of arrays of points"),
-        ("cv2.polylines(u, k, True, (1, 1, 1))", "as drawContours"),
-        ("cv2.fillPoly(u, k, (1, 1, 1))", "as drawContours"),
+        ("cv2.drawContours(u, w, -1, (1, 1, 1))", "contours are a list of arrays of points"),
+        ("cv2.polylines(u, w, True, (1, 1, 1))", "as drawContours"),
+        ("cv2.fillPoly(u, w, (1, 1, 1))", "as drawContours"),
+        ("cv2.findChessboardCorners(g, (4, 4))", "the search takes long"),
         ("cv2.imencode('.png', u)", "a name of a format is asked for"),
         ("cv2.applyColorMap(u, 2)", "the name of the map is a number"),
     )),
@@ -216,9 +231,15 @@ LIBRARIES: tuple[Library, ...] = (
     )),
     Library("shap", walks=False, methods=False),
     Library("lime", modules=("lime.lime_tabular", "lime.lime_image")),
-    Library("umap", "umap-learn", walks=False, methods=False, things=(
-        Thing("UMAP", "umap.UMAP(n_neighbors=3, n_epochs=2, init='random').fit(x)", "to fit takes long"),
-    ), only="fit|transform"),
+    Library("umap", "umap-learn", walks=False, methods=False, only="$", things=(
+        Thing("UMAP", "umap.UMAP(n_neighbors=3, n_epochs=30, init='random').fit(x)", "to fit takes long"),
+    ), once="umap.UMAP(n_neighbors=3, n_epochs=30, init='random').fit(x).transform(x[:20] * 0.9)", trials=(
+        ("umap.UMAP.fit(x)", _COMPILED),
+        ("umap.UMAP.fit(x, y)", _COMPILED),
+        ("umap.UMAP.fit_transform(x)", _COMPILED),
+        ("umap.UMAP.fit_transform(x, y)", _COMPILED),
+        ("umap.UMAP.transform(x)", _COMPILED),
+    )),
     Library("xgboost", walks=False, things=(
         Thing("XGBClassifier", "xgboost.XGBClassifier(n_estimators=2)", "a hundred trees take long to fit"),
         Thing("XGBRegressor", "xgboost.XGBRegressor(n_estimators=2)", "as XGBClassifier"),
@@ -264,13 +285,92 @@ LIBRARIES: tuple[Library, ...] = (
     Library("altair", walks=False, methods=False, plain=True, only="[a-z]", trials=(
         ("altair.InlineData(values=v)", "of its hundreds of classes few take data"),
         ("altair.Data(values=v)", "as InlineData"),
+        ("altair.Scale(domain=e)", "as InlineData"),
     )),
-    Library("netCDF4", walks=False),
-    Library("numba", walks=False, methods=False),
-    Library("cvxpy", walks=False, methods=False),
-    Library("onnxruntime", walks=False, methods=False),
-    Library("open3d", modules=("open3d.utility", "open3d.geometry"), walks=False, methods=False),
-    Library("pyvista", walks=False, methods=False),
+    Library("netCDF4", walks=False, things=(
+        Thing("Dataset", "netCDF4.Dataset(file, 'w')", _FILE),
+        Thing("Variable", "with_variable(netCDF4.Dataset(file, 'w'))", _FILE),
+    ), trials=(
+        ("netCDF4.Variable.__setitem__(..., v)", _STORE),
+        ("netCDF4.Dataset.setncatts(v)", "a dict of attributes is asked for"),
+        ("netCDF4.Dataset.setncattr('a', v)", "the name stands before the value"),
+        ("netCDF4.num2date(v, 'days since 2000-01-01')", "the unit is a text of its own"),
+    )),
+    Library("numba", walks=False, methods=False, only="typeof", once="numba.njit(lambda a: a[0])(v)", things=(
+        Thing("njit", "numba.njit(lambda a: a[0])", _DECORATED),
+        Thing("jit", "numba.jit(lambda a: a[0])", _DECORATED),
+        Thing("vectorize", "numba.vectorize(['float32(float32)'])(lambda a: a * 2)", _DECORATED),
+    ), trials=(
+        ("numba.njit.__call__(v)", _DECORATED),
+        ("numba.jit.__call__(v)", _DECORATED),
+        ("numba.vectorize.__call__(v)", _DECORATED),
+        ("numba.typed.List(v)", "a class of another module"),
+    )),
+    Library("cvxpy", walks=False, methods=False, trials=(
+        ("cvxpy.Parameter(6, value=v)", "`**kwargs` says no names"),
+        ("cvxpy.Variable(6, value=v)", "as Parameter"),
+    )),
+    Library("onnxruntime", walks=False, methods=False, things=(
+        Thing("InferenceSession", "onnxruntime.InferenceSession(NEGATIVE)", "it needs a model"),
+        Thing("IOBinding", "onnxruntime.InferenceSession(NEGATIVE).io_binding()", "it needs a model"),
+    ), trials=(
+        ("onnxruntime.InferenceSession.run(None, v)", "a dict by the names of the model's inputs is asked for"),
+        ("onnxruntime.IOBinding.bind_cpu_input('a', v)", "the name of an input of the model is asked for"),
+        ("onnxruntime.OrtValue.ortvalue_from_numpy(v)", "a function of a class"),
+    )),
+    Library("onnx", modules=("onnx.numpy_helper", "onnx.helper"), walks=False, methods=False,
+            only="from_array|from_list|make_attribute$", trials=(
+        ("onnx.helper.make_tensor('a', 1, (6,), v)", "the kind and the shape must fit the array"),
+    )),
+    Library("mlflow", modules=("mlflow.models", "mlflow.data"), walks=False, methods=False, before="mlflow.end_run()",
+            only="infer_signature|from_numpy", trials=(
+        ("mlflow.log_param('a', v)", "the name stands before the value"),
+        ("mlflow.log_params(v)", "a dict is asked for"),
+        ("mlflow.log_metric('a', s)", "the name stands before the value"),
+        ("mlflow.log_metrics(s)", "a dict is asked for"),
+        ("mlflow.log_image(p, 'a.png')", "the name of a file says its format"),
+        ("mlflow.log_dict(v, 'a.json')", "as log_image"),
+        ("mlflow.log_table(v, 'a.json')", "as log_image"),
+    )),
+    Library("open3d", modules=("open3d.utility", "open3d.geometry"), walks=False, methods=False,
+            only="Vector[23][di]Vector|Image$|TriangleMesh$|LineSet$|PointCloud$|KDTreeFlann$", things=(
+        Thing("PointCloud", _CLOUD, "it needs vectors of its own kind"),
+        Thing("TriangleMesh", "open3d.geometry.TriangleMesh.create_box()", "it needs vectors of its own kind"),
+    ), trials=(
+        ("open3d.utility.Vector3dVector(c)", "no signature says what it takes"),
+        ("open3d.utility.Vector2dVector(h)", "as Vector3dVector"),
+        ("open3d.utility.Vector3iVector(k)", "as Vector3dVector"),
+        ("open3d.geometry.Image(u)", "as Vector3dVector"),
+        ("open3d.geometry.KDTreeFlann(c)", "as Vector3dVector"),
+        ("open3d.core.Tensor(c)", "as Vector3dVector"),
+        ("open3d.core.Tensor.from_numpy(c)", "as Vector3dVector"),
+        ("open3d.PointCloud.transform(m)", "as Vector3dVector"),
+    )),
+    Library("pyvista", walks=False, methods=False, only=_MESHES, once="pyvista.Plotter(off_screen=True)", things=(
+        Thing("PolyData", "pyvista.PolyData(c)", "it has hundreds of methods, of which few take arrays"),
+        Thing("Plotter", "pyvista.Plotter(off_screen=True)", "it draws nothing by itself"),
+        Thing("DataSetAttributes", "pyvista.PolyData(c).point_data", "a mesh has it"),
+    ), trials=(
+        ("pyvista.PolyData.__setitem__('a', r)", _STORE),
+        ("pyvista.DataSetAttributes.__setitem__('a', r)", _STORE),
+        ("pyvista.DataSetAttributes.set_array(r, 'a')", "as many numbers are asked for as there are points"),
+        ("pyvista.PolyData(c, k)", "points and faces must fit"),
+        ("pyvista.vector_poly_data(c, c)", "points and vectors must fit"),
+        ("pyvista.Plotter.add_mesh(c)", _SLOW),
+        ("pyvista.Plotter.add_points(c)", _SLOW),
+        ("pyvista.Plotter.add_lines(c)", _SLOW),
+        ("pyvista.Plotter.add_volume(n)", _SLOW),
+        ("pyvista.Plotter.add_arrows(c, c)", _SLOW),
+    )),
+    Library("pydub", walks=False, methods=False, trials=(
+        ("pydub.AudioSegment(data=g, sample_width=2, frame_rate=8000, channels=1)", "`**kwargs` says no names"),
+    )),
+    Library("visdom", walks=False, methods=False, only=_PANES, things=(
+        Thing("Visdom", "visdom.Visdom(offline=True, log_to_filename=file)", "it asks a server, or writes into a file"),
+    ), trials=(
+        ("visdom.Visdom.image(o)", "the channels come first"),
+        ("visdom.Visdom.line(v, v)", "its methods are wrapped"),
+    )),
     Library("json", plain=True, methods=False, trials=(("json.dump(v, handle)", "a file is asked for that is open"),)),
     Library("csv", plain=True, things=(
         Thing("writer", "csv.writer(open(file, 'w'))", _FILE),
@@ -284,8 +384,8 @@ LIBRARIES: tuple[Library, ...] = (
     )),
     Library("pickle", plain=True),
     Library("math", plain=True),
-    Library("statistics", plain=True, methods=False),
-    Library("random", plain=True, methods=False),
+    Library("statistics", plain=True),
+    Library("random", plain=True),
 )
 
 

@@ -26,15 +26,20 @@ if TYPE_CHECKING:
 SECONDS = 3.0  # a call, of the processor
 _SECONDS_OF_WAITING = 20.0  # of the clock
 # Torch's own words, and those of pybind11, which hides them.
-_HIDDEN = "Unable to cast Python instance of type <class 'torch."
+_HIDDEN = (
+    *("Unable to cast Python instance of type <class 'torch.", "incompatible function arguments"),
+    "incompatible constructor arguments",
+)
 _WORDS = {
-    "grad": ("Can't call numpy() on Tensor that requires grad", _HIDDEN),
-    "device": ("device type tensor to numpy", _HIDDEN),
-    "bfloat16": ("unsupported ScalarType BFloat16", _HIDDEN),
-    "sparse": ("Sparse layout tensor to numpy", _HIDDEN),
+    "grad": ("Can't call numpy() on Tensor that requires grad", *_HIDDEN),
+    "device": ("device type tensor to numpy", *_HIDDEN),
+    "bfloat16": ("unsupported ScalarType BFloat16", *_HIDDEN),
+    "sparse": ("Sparse layout tensor to numpy", *_HIDDEN),
 }
 # What torch says of the number of elements or of the dtype, which is another with other tensors.
 _OF_VALUES = ("Boolean value of Tensor", "only one element tensors", "converted to Scalar", "only integer tensors")
+# What is said of a kind of values: it holds of a tensor whatever is in it.
+_OF_KINDS = ("numpy array", "numpy.ndarray", "numba type of", "<class 'torch.Tensor'>")
 LETTERS = {"grad": "g", "device": "d", "bfloat16": "b", "sparse": "s"}
 
 
@@ -46,7 +51,8 @@ class Outcome(NamedTuple):
     """Of one way to give a tensor at one argument. `refused`: letters of the sorts that are refused; `untried`: those
     of which the array has none. `never`: the name of what every tensor raises. `is_same`: it gives what the array
     gives. `later`: the call takes it, and what users do next with the result raises. `other`: in what the result of
-    a tensor that nothing refuses differs from that of the array; see differences.py."""
+    a tensor that nothing refuses differs from that of the array; see differences.py. `of_kind`: what every tensor
+    raises names its type, not its values."""
 
     refused: str
     untried: str
@@ -54,6 +60,7 @@ class Outcome(NamedTuple):
     is_same: bool
     later: bool = False
     other: str = ""
+    of_kind: bool = False
 
 
 def _itself(value: object) -> object:
@@ -148,9 +155,10 @@ class Trier:
         error = self.error(call, slot, of("plain"), later)
         if error is not None:
             of_value = isinstance(error, (TooLongError, RuntimeError)) or _is_refusal(error, _OF_VALUES)
+            of_value = of_value and not is_of_kind(error)
             if of_value or any(self.works(call, slot, of(sort), later) for sort in OTHER_DTYPES):
                 return None
-            return Outcome("", "", _name_of(error), False)
+            return Outcome("", "", _name_of(error), False, of_kind=is_of_kind(error))
         hardest = [sort for sort in ("device", "grad") if tensors_of(ARRAYS[call.text_at(slot)], sort)]
         if all(self.works(call, slot, of(sort), later) for sort in hardest):
             return Outcome("", "", "", True)  # nothing is converted
@@ -199,6 +207,12 @@ def _joined(outcomes: list[Outcome]) -> Outcome:
     untried = "".join(letter for letter in LETTERS.values() if all(letter in each.untried for each in working))
     is_same = all(each.is_same for each in working if each.refused)
     return Outcome(refused, untried, "", is_same, bool(refused) and later, "" if refused else other)
+
+
+def is_of_kind(error: BaseException) -> bool:
+    """Whether a text speaks of the type of what was given, which is no array; not torch's own."""
+    text = str(error).lower()
+    return "can't call numpy()" not in text and any(word.lower() in text for word in _OF_KINDS)
 
 
 def _name_of(error: BaseException) -> str:

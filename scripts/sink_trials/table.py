@@ -179,7 +179,7 @@ def _word(way: str, outcomes: list[list[Any]], never: str) -> str:
     """What all calls agree on; one that takes no tensor at all says nothing beside one that does, nor a single number
     beside arrays."""
     outcomes = [each for each in outcomes if not re.search(r"\bs\b", each[0])] or outcomes
-    outcomes = [each for each in outcomes if each[3] not in _OF_VALUES]
+    outcomes = [each for each in outcomes if each[3] not in _OF_VALUES or any(each[7:])]
     if not outcomes:
         return ""
     working = [each for each in outcomes if not each[3]]

@@ -68,7 +68,14 @@ def forked(work: Callable[[], Iterator[Row]], seconds: float, folder: Path) -> l
 
 
 def _trier(library: Library, make: Callable[[], Callable[..., Any]]) -> Trier:
-    return Trier(make, library.plain, STEPS.get(library.root))
+    before = thing_of(library, library.before) if library.before else None
+
+    def made() -> Callable[..., Any]:
+        if before is not None:
+            before()
+        return make()
+
+    return Trier(made, library.plain, STEPS.get(library.root))
 
 
 def of_function(name: str, function: Callable[..., Any], library: Library) -> Iterator[Row]:
@@ -228,12 +235,22 @@ def thing_of(library: Library, make: str) -> Callable[[], object]:
             space[name.partition(".")[0]] = importlib.import_module(name.partition(".")[0])
             space[name.rpartition(".")[2]] = importlib.import_module(name)
         space.update(vars(sys.modules[library.root]) if library.root == "torch.utils.tensorboard" else {})
-        space.update({"trained": _trained, "made": _made})
+        space.update({"trained": _trained, "made": _made, "with_variable": _with_variable, "NEGATIVE": NEGATIVE})
         return eval(make, space)
 
     return made
 
 
+def _with_variable(dataset: Any) -> object:  # noqa: ANN401
+    dataset.createDimension("a", 6)
+    return dataset.createVariable("x", "f4", ("a",))
+
+
+# A model of ONNX: `b` is `-a`, of six numbers.
+NEGATIVE = bytes.fromhex(
+    "080812003a320a0b0a016112016222034e65671201675a0f0a0161120a0a08080112040a020806620f0a0162120a0a08080112040a02080642"
+    "040a001011"
+)
 ALSO = {"matplotlib": ("matplotlib.pyplot", "matplotlib.figure"), "statsmodels": ("matplotlib.pyplot",)}
 
 

@@ -31,6 +31,7 @@ ARRAYS: dict[str, np.ndarray] = {
     "k": np.array([[0, 1, 2], [0, 1, 3]]),
     "e": np.array([0.25, 0.75], "f"),  # a point
     "h": np.array([[0.0, 0], [1, 0], [1, 0.5], [0.5, 1]], "f"),  # the corners of a shape
+    "w": np.array([[1, 1], [6, 1], [6, 6]], "i4"),  # and in pixels
     "o": np.array([[[0.0, 0], [1, 0], [0.5, 1]], [[0, 1], [1, 1], [0.5, 0]]], "f"),  # two shapes
     "t": _FEW.standard_normal(4096).astype("f"),
     "x": _FEW.standard_normal((40, 4)).astype("f"),  # a table of samples

@@ -14,6 +14,7 @@ from tonumpy.observed.sighting import NOT_HELD
 from tonumpy.observed.sites import Sites
 from tonumpy.repair.operations import AddCopy
 from tonumpy.sinks.arguments import consumer_at, spelt
+from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.text.candidates import OperationSite, Site, call_span
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught, is_shown_to_raise
 
@@ -132,7 +133,8 @@ def _implicit(
         given = given_in(site.call, held, consumer, observation)
         if given is not None and id(given.node) not in nodes:
             nodes.add(id(given.node))
-            keeps_value = consumer is not None and consumer.keeps_value
+            converting = () if consumer is None else converting_arguments(site.call, consumer)
+            keeps_value = consumer is not None and all(each.keeps_value for each in converting)
             keeps_value = keeps_value and is_known(site.call, given.node, observation)
             found = _implicitly(site, given.node, sighting)
             yield found._replace(of_items=given.of_items, keeps_value=keeps_value), given.is_sure

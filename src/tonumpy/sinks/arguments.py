@@ -103,10 +103,18 @@ def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | Non
         return
     consumer, converted = converted_at(site, seen, own)
     function = handed_over(site.call) or site.call.func
+    converted = list(converted)
     for given in converted:
         found = conversion_of(site, function, given, seen)
         if found is not None and consumer is not None:
-            yield found._replace(keeps_value=consumer.keeps_value and found.keeps_value)
+            keeps_value = all(each is given or _may_keep_value(each) for each in converted)
+            yield found._replace(keeps_value=found.keeps_value and keeps_value)
+
+
+def _may_keep_value(given: Given) -> bool:
+    """Whether what stands beside an array leaves the result as it is: where a tensor there changes it, none does."""
+    _, value, _, refusal = given
+    return refusal.keeps_value or not any(isinstance(each, (Tensor, Unknown)) for each in members(value))
 
 
 def converted_at(site: Site, seen: Observation, own: OwnSinks | None) -> tuple[Consumer | None, Iterable[Given]]:
@@ -129,7 +137,7 @@ def conversion_of(site: Site, function: ast.expr, given: Given, seen: Observatio
     found = made_of(site, spelt(function), node, facts, seen, evidence_in(value))._replace(of_items=of_items)
     if of_items and isinstance(node, ast.Attribute):
         found = found._replace(chain=Chain(()))  # `meter.data`, a list that is no tensor's
-    keeps_value = facts.is_sole and not refusal.error
+    keeps_value = facts.is_sole and refusal.keeps_value and not refusal.error
     found = found._replace(never=refusal.error, takes_arrays=refusal.takes_arrays, later=refusal.later)
     return found._replace(keeps_value=keeps_value)
 

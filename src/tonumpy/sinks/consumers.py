@@ -28,12 +28,14 @@ _HOMES = {"mpl_toolkits": "matplotlib"}
 
 class Refusal(NamedTuple):
     """What of one way to give a tensor is refused: letters of sorts, or every tensor with an error of this name, where
-    arrays may be refused too. `later`: in what is done next with what the function gives or changes."""
+    arrays may be refused too. `later`: in what is done next with what the function gives or changes. `keeps_value`:
+    of arrays the function gives what it gives of tensors."""
 
     sorts: str
     error: str = ""
     takes_arrays: bool = True
     later: bool = False
+    keeps_value: bool = True
 
 
 EVERY = Refusal(_SORTS)
@@ -52,12 +54,9 @@ class Parameter(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A function, with the parameters that convert; `keeps_value`: it gives of arrays what it gives of tensors.
-
-    `refuses`: it raises for every tensor at one of them."""
+    """A function, with the parameters that convert; `refuses`: it raises for every tensor at one of them."""
 
     parameters: tuple[Parameter, ...]
-    keeps_value: bool
     refuses: bool
 
 
@@ -68,6 +67,10 @@ class Argument(NamedTuple):
     position: int | None
     name: str | None
     takes: Mapping[str, Refusal]
+
+    @property
+    def keeps_value(self) -> bool:
+        return all(each.keeps_value for each in self.takes.values())
 
 
 class Library(NamedTuple):
@@ -115,7 +118,6 @@ def consumer_of(library: str, name: str) -> Consumer | None:
 
 def _read(line: tuple[str, ...]) -> Consumer:
     parameters = []
-    keeps_value = True
     for text in line:
         place, *ways = text.partition(" (")[0].split()
         name, _, position = place.partition(":")
@@ -123,12 +125,11 @@ def _read(line: tuple[str, ...]) -> Consumer:
         for way in ways:
             kind, _, error = way.partition("!")
             kind, _, sorts = kind.partition("=")
-            keeps_value &= "~" not in kind
             refusal = Refusal("", error.lstrip("!"), not error.startswith("!")) if error else Refusal(sorts or _SORTS)
-            takes[kind.rstrip("~^")] = refusal._replace(later="^" in kind)
+            takes[kind.rstrip("~^")] = refusal._replace(later="^" in kind, keeps_value="~" not in kind)
         parameters.append(Parameter(name or None, int(position) if position else None, takes))
     refuses = any(each.error for parameter in parameters for each in parameter.takes.values())
-    return Consumer(tuple(parameters), keeps_value, refuses)
+    return Consumer(tuple(parameters), refuses)
 
 
 def methods_of(root: str) -> Collection[str]:

@@ -81,12 +81,13 @@ class OwnSinks:
 
 
 def _consumer(sink: OwnSink) -> Consumer:
-    takes = {"tensor": EVERY, "items": EVERY}
+    refusal = EVERY._replace(keeps_value=sink.keeps_value)
+    takes = {"tensor": refusal, "items": refusal}
     parameters = tuple(
         Parameter(each, None, takes) if isinstance(each, str) else Parameter(None, each, takes)
         for each in sink.converts
     )
-    return Consumer(parameters, sink.keeps_value, refuses=False)
+    return Consumer(parameters, refuses=False)
 
 
 def _parts(path: str) -> list[str]:

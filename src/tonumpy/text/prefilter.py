@@ -16,7 +16,8 @@ CONSUMERS = (
     *("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn", "wandb", "plotly", "xarray", "skimage"),
     *("statsmodels", "trimesh", "xgboost", "polars", "lightgbm", "h5py", "librosa", "soundfile", "imageio", "open3d"),
     *("shap", "cv2", "PIL", "mpl_toolkits", "json", "statistics", "hnswlib", "gymnasium"),
-    *("faiss", "zarr", "tensorboardX", "catboost", "bokeh", "networkx", "lime"),
+    *("faiss", "zarr", "tensorboardX", "catboost", "bokeh", "networkx", "lime", "umap", "numba", "cvxpy", "onnx"),
+    *("onnxruntime", "mlflow", "pyvista", "pydub", "visdom", "netCDF4", "altair"),
 )
 # Without these words a module that many import is none of them; `json.load` takes no tensor.
 _WORDS_OF_JSON = ("json.dump", "json import")
