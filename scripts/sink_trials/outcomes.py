@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
     of which the array has none. `never`: the name of what every tensor raises. `is_same`: it gives what the array
     gives. `later`: the call takes it, and what users do next with the result raises. `other`: in what the result of
     a tensor that nothing refuses differs from that of the array; see differences.py. `of_kind`: what every tensor
-    raises names its type, not its values."""
+    raises names its type, not its values. `lasts`: what users do next works with arrays."""
 
     refused: str
     untried: str
@@ -61,6 +61,7 @@ class Outcome(NamedTuple):
     later: bool = False
     other: str = ""
     of_kind: bool = False
+    lasts: bool = True
 
 
 def _itself(value: object) -> object:
@@ -141,7 +142,8 @@ class Trier:
         found = self._refusal(call, slot, given, later=True) if lasts else None
         if found is not None and (found.never or found.refused):
             return found._replace(later=True)
-        return outcome._replace(other=self._difference(call, slot, given, lasts))
+        other = self._difference(call, slot, given, lasts)
+        return outcome._replace(other=other, lasts=lasts or self._step is None)
 
     def _of_equal(self, given: Given) -> Given:
         return lambda array: given(array.tolist() if self._plain else array)
@@ -201,12 +203,14 @@ def _joined(outcomes: list[Outcome]) -> Outcome:
     working = [each for each in outcomes if not each.never]
     if not working:
         return outcomes[0]
+    working = [each for each in working if each.lasts] or working
     later = all(each.later for each in working if each.refused)
     other = next((each.other for each in working if each.other), "")
     refused = "".join(letter for letter in LETTERS.values() if any(letter in each.refused for each in working))
     untried = "".join(letter for letter in LETTERS.values() if all(letter in each.untried for each in working))
     is_same = all(each.is_same for each in working if each.refused)
-    return Outcome(refused, untried, "", is_same, bool(refused) and later, "" if refused else other)
+    lasts = any(each.lasts for each in working)
+    return Outcome(refused, untried, "", is_same, bool(refused) and later, "" if refused else other, lasts=lasts)
 
 
 def is_of_kind(error: BaseException) -> bool:

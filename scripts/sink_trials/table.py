@@ -177,9 +177,10 @@ def _claims(text: str) -> tuple[str, dict[str, tuple[frozenset[str], str]]]:
 
 def _word(way: str, outcomes: list[list[Any]], never: str) -> str:
     """What all calls agree on; one that takes no tensor at all says nothing beside one that does, nor a single number
-    beside arrays."""
+    beside arrays, nor a call after which arrays do not last beside one after which they do."""
     outcomes = [each for each in outcomes if not re.search(r"\bs\b", each[0])] or outcomes
-    outcomes = [each for each in outcomes if each[3] not in _OF_VALUES or any(each[7:])]
+    outcomes = [each for each in outcomes if each[3] not in _OF_VALUES or any(each[7:8])]
+    outcomes = [each for each in outcomes if all(each[8:])] or outcomes
     if not outcomes:
         return ""
     working = [each for each in outcomes if not each[3]]

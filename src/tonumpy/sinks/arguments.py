@@ -29,7 +29,7 @@ from tonumpy.inference.summaries.driver import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
-from tonumpy.sinks.own import OwnSinks
+from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.text.candidates import ReturnSite, handed_over
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
@@ -72,7 +72,7 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
 
-    own = OwnSinks(module) if module.sinks else None
+    own = OwnSinks(module) if has_own_sinks(module) else None
     observed = observe(
         module,
         sites,

@@ -25,7 +25,7 @@ from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import MAX_STATEMENTS, conversion_of, converted_at, spelt, value_given
 from tonumpy.sinks.consumers import converting_arguments
-from tonumpy.sinks.own import OwnSinks
+from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.sinks.shapes import given_away
 from tonumpy.sinks.sink_calls import imported
 from tonumpy.text.candidates import find_calls, handed_over, is_in_row
@@ -58,7 +58,7 @@ class Argued(NamedTuple):
 def sinks_in(module: Module, row: int | None = None) -> list[Site]:
     """The calls of such functions that span a row, or all; those that `tonumpy check` passes over, too."""
     names = imported(module.source)
-    own = {id(site.call) for site in OwnSinks(module).sites()} if module.sinks else set[int]()
+    own = {id(site.call) for site in OwnSinks(module).sites()} if has_own_sinks(module) else set[int]()
     rows = [row] if row is not None else list(range(1, len(module.source.line_starts) + 1))
     calls = find_calls(module.source, rows, lambda call: id(call) in own or bool(given_away(call, names)))
     return [site for site in calls if row is None or is_in_row(site.call, row)]
@@ -67,7 +67,7 @@ def sinks_in(module: Module, row: int | None = None) -> list[Site]:
 def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
     """The arguments that the sinks of `sites` convert, with what is known of each, in order."""
     observed = observe(module, sites, MAX_STATEMENTS)
-    own = OwnSinks(module) if module.sinks else None
+    own = OwnSinks(module) if has_own_sinks(module) else None
     names = imported(module.source)
     found = []
     for site in sites:

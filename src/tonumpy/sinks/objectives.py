@@ -11,7 +11,7 @@ from tonumpy.inference.index.bindings import names_in, parameter_names, path_of
 from tonumpy.inference.index.references import class_around
 from tonumpy.inference.knowledge.scipy_optimizers import functions_given, is_optimizer
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.own import OwnSinks
+from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.sinks.sink_calls import find_consumers, imported
 from tonumpy.text import candidates
 from tonumpy.text.syntax import FUNCTIONS, statements_of
@@ -30,7 +30,7 @@ def find_given(module: Module, risks: RiskScan) -> list[Site | ReturnSite]:
     """What may give a tensor to a function of another library, to SciPy as a result, or to a sink of the settings."""
     source = module.source
     found: list[Site | ReturnSite] = [*find_consumers(source, risks), *find_objectives(source, risks)]
-    if not module.sinks:
+    if not has_own_sinks(module):
         return found
     known = {id(site.call) for site in found}
     return [*found, *(site for site in OwnSinks(module).sites() if id(site.call) not in known)]

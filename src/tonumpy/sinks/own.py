@@ -1,4 +1,4 @@
-"""From the sinks in the settings to their calls in a module, by the names under which it imports them."""
+"""From the sinks in the settings, and what numba compiles, to their calls in a module, by its own names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cached_property
 
 from tonumpy.inference.index.bindings import imports_among, path_of
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.compiled import compiled_in, may_compile
 from tonumpy.sinks.consumers import EVERY, Consumer, Parameter
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.syntax import FUNCTIONS, statements_of
@@ -26,17 +27,23 @@ _WITHIN = re.compile(r"^[ \t]+((?:import|from)[ \t]+[^\n(\\;#]*)", re.MULTILINE)
 _Name = tuple[str, ...]  # a dotted one
 
 
+def has_own_sinks(module: Module) -> bool:
+    return bool(module.sinks) or may_compile(module.source)
+
+
 class OwnSinks:
-    """Those of one module's settings, by what its names stand for."""
+    """Those of one module's settings, by what its names stand for, and its functions that numba compiles."""
 
     def __init__(self, module: Module) -> None:
         self._source = module.source
+        self._compiled = compiled_in(module.source)
         self._consumers = {tuple(each.function.split(".")): _consumer(each) for each in module.sinks}
 
     def sites(self) -> list[Site]:
         """The calls that may convert."""
         words = {name[-1] for name in self._consumers} & set(re.findall(r"\w+", self._source.text))
         words |= {local for local, name, _ in self._named if words and name[-1:] and name[-1] in words}
+        words |= self._compiled.keys()
         if not words:
             return []
         calls = re.finditer(rf"\b(?:{'|'.join(sorted(words))})\s*\(", self._source.text)
@@ -44,6 +51,8 @@ class OwnSinks:
         return find_calls(self._source, rows, lambda call: self.consumer(call) is not None)
 
     def consumer(self, call: ast.Call) -> Consumer | None:
+        if isinstance(call.func, ast.Name) and call.func.id in self._compiled:
+            return self._compiled[call.func.id]
         root, *rest = (path_of(call.func) or "").split(".")
         for local, name, is_whole in self._named:
             if local != root:
