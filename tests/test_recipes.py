@@ -67,11 +67,35 @@ def test_a_habit(copy: Path) -> None:
     imports = "import torch\nfrom helpers import to_picture\n"
     example = f"{imports}\n\ndef show(image):\n    return to_picture(image).cpu().numpy()\n"
     assert check(copy, example) == ["TNP102"]
-    assert len(set(follow("habit", copy))) == 2
+    assert len(set(follow("habit", copy))) == 1
     assert check(copy, example) == []
     assert check(copy, example, "--confidence=low") == ["TNP102"]
     page = run(copy, "-m", "tonumpy", "explain", "habit/picture-function").stdout
     assert page.startswith("# What a function makes a picture of requires no grad")
+
+
+HOOKS = {
+    "of_name(name, value, where)": "def f(thing_of_mine): return thing_of_mine.cpu().numpy()",
+    "of_item(name, where)": "def f(xs): return [thing_of_mine.cpu().numpy() for thing_of_mine in xs]",
+    "of_computed(name, where)": "def f(w):\n    thing_of_mine = kept(w)\n    return thing_of_mine.cpu().numpy()",
+    "of_parameter(name, module, where)": "def f(thing_of_mine): return thing_of_mine.cpu().numpy()",
+}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_dropping_a_file_in_registers_its_hook(hook: str, copy: Path) -> None:
+    """One file, and no other is touched."""
+    code = f"import torch\n\n\n{HOOKS[hook]}\n"
+    assert check(copy, code) == ["TNP102"]
+    habit = (
+        '"""# A thing of mine requires no grad (thing-of-mine)"""\n\n'
+        'EFFECT = "silence"\nAPPLIES_TO = ("parameter",)\n\n\n'
+        f"def {hook}:\n"
+        '    return where.habit("thing-of-mine", "it is mine") if name == "thing_of_mine" else None\n'
+    )
+    (copy / "src" / "tonumpy" / "inference" / "habits" / "thing_of_mine.py").write_text(habit, "utf-8")
+    assert check(copy, code) == []
+    assert check(copy, code, "--confidence=low") == ["TNP102"]
 
 
 @pytest.mark.slow

@@ -1,6 +1,18 @@
 """What people who write torch code mostly mean by a name or a place: one file a habit, its docstring its page.
 
-Dropping a file into this folder registers it. No habit is proof: what rests on one is of low confidence.
+Dropping a file into this folder registers it: its page, and the hooks that it defines. A hook is a function that
+transfer/habit_heuristics.py calls in one phase, those of several files in the order of their names:
+
+of_call(result, call, where)  the result of a function or method, by its name: the result with what the habit says
+of_name(name, value, where)   a parameter, attribute, key or variable whose grad is unknown, by its name: a basis on
+                              which it requires no grad, None where it has no such name
+of_item(name, where)          the same, of the variable of a loop, or of a part of what an iterator yields
+of_computed(name, where)      the same, also of an unknown result that a variable is given
+of_parameter(name, module, where)  the same, of a parameter
+
+`where.habit(id, message)` makes a basis; None where the user has switched the habit off. A habit about anything else (a
+whole program, a test, a class) is asked by the code that knows of it. No habit is proof: what rests on one is of low
+confidence.
 """
 
 from __future__ import annotations
@@ -9,7 +21,21 @@ import os
 from functools import cache
 from importlib import import_module
 
-from tonumpy.lazy_typing import NamedTuple
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from tonumpy.inference.lattice.values import Arguments
+
+
+class Call(NamedTuple):
+    """A call of a function or method: its name, the last name of what it is an attribute of, and its arguments."""
+
+    name: str
+    owner: str
+    arguments: Arguments
 
 
 class Habit(NamedTuple):
@@ -36,10 +62,20 @@ def habit_ids() -> tuple[str, ...]:
 
 
 @cache
+def _modules() -> dict[str, ModuleType]:
+    return {each: import_module(f"{__name__}.{each.replace('-', '_')}") for each in habit_ids()}
+
+
+@cache
+def hooks(phase: str) -> tuple[Any, ...]:
+    """The functions of this name in the files of habits, by identifier."""
+    return tuple(getattr(module, phase) for module in _modules().values() if hasattr(module, phase))
+
+
+@cache
 def all_habits() -> tuple[Habit, ...]:
     """Every habit, by identifier."""
-    modules = {each: import_module(f"{__name__}.{each.replace('-', '_')}") for each in habit_ids()}
     return tuple(
         Habit(each, module.EFFECT, module.APPLIES_TO, (module.__doc__ or "").strip())
-        for each, module in modules.items()
+        for each, module in _modules().items()
     )

@@ -24,11 +24,18 @@ from __future__ import annotations
 
 import re
 
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.lattice.evidence import Basis, Where
+
 EFFECT = "silence"
 APPLIES_TO = ("binding",)
 
 _NAMES = r"^([yY]s?|batch_[yY]s?|[yY]s?_batch|[yt]b)$"
 
 
-def is_meant(name: str) -> bool:
-    return re.search(_NAMES, name) is not None
+def of_item(name: str, where: Where) -> Basis | None:
+    if re.search(_NAMES, name) is None:
+        return None
+    return where.habit("answer-of-pair", f"`{name}` is named like the target of an (input, target) pair")

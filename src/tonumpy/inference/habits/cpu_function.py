@@ -26,11 +26,21 @@ from __future__ import annotations
 
 import re
 
+from tonumpy.inference.lattice.beliefs import left_on_cpu
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.habits import Call
+    from tonumpy.inference.lattice.evidence import Where
+    from tonumpy.inference.lattice.values import Value
+
 EFFECT = "silence"
 APPLIES_TO = ("call result",)
 
 _NAMES = r"(^|_|2|to)cpu$"
 
 
-def is_meant(name: str) -> bool:
-    return "cpu" in name and re.search(_NAMES, name) is not None
+def of_call(result: Value, call: Call, where: Where) -> Value:
+    if "cpu" not in call.name or re.search(_NAMES, call.name) is None:
+        return result
+    return left_on_cpu(result, where.habit("cpu-function", f"`{call.name}` is named for moving to the CPU"))

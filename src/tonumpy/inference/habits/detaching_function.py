@@ -23,11 +23,21 @@ def show(image):
 
 from __future__ import annotations
 
+from tonumpy.inference.lattice.beliefs import without_grad
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.habits import Call
+    from tonumpy.inference.lattice.evidence import Where
+    from tonumpy.inference.lattice.values import Value
+
 EFFECT = "silence"
 APPLIES_TO = ("call result",)
 
 _WORDS = frozenset(("detach", "detached"))
 
 
-def is_meant(name: str) -> bool:
-    return not _WORDS.isdisjoint(name.split("_"))
+def of_call(result: Value, call: Call, where: Where) -> Value:
+    if _WORDS.isdisjoint(call.name.split("_")):
+        return result
+    return without_grad(result, where.habit("detaching-function", f"`{call.name}` is named for detaching"))

@@ -25,6 +25,14 @@ def show(n: int):
 
 from __future__ import annotations
 
+from tonumpy.inference.knowledge.operands import result_facts
+from tonumpy.inference.lattice.values import Tensor, Unknown, Value, believed
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.habits import Call
+    from tonumpy.inference.lattice.evidence import Where
+
 EFFECT = "silence"
 APPLIES_TO = ("call result",)
 
@@ -34,5 +42,13 @@ _FUNCTIONS = frozenset(
 _OWNERS = frozenset("scaler normaliser normalizer".split())
 
 
-def is_meant(name: str, owner: str) -> bool:
-    return name in _FUNCTIONS or owner.rpartition("_")[2] in _OWNERS
+def of_call(result: Value, call: Call, where: Where) -> Value:
+    """What arithmetic with numbers makes of tensors."""
+    if call.name not in _FUNCTIONS and call.owner.rpartition("_")[2] not in _OWNERS:
+        return result
+    given = () if call.arguments.has_star else call.arguments.values()
+    if not isinstance(result, Unknown) or not any(isinstance(value, (Tensor, Unknown)) for value in given):
+        return result
+    basis = where.habit("formula-function", f"`{call.name}` is named for a formula")
+    on_cpu, requires_grad = result_facts(given, True)
+    return believed(result, basis, on_cpu=on_cpu or None, requires_grad=False if requires_grad is False else None)

@@ -22,6 +22,12 @@ def hook(module, grad_input, grad_output):
 
 from __future__ import annotations
 
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.index.module import Module
+    from tonumpy.inference.lattice.evidence import Basis, Where
+
 EFFECT = "silence"
 APPLIES_TO = ("parameter",)
 
@@ -29,5 +35,8 @@ _WORDS = frozenset("grad grads gradient gradients".split())
 _OF_HOOKS = frozenset(f"grad_{of}" for of in "in ins out outs input inputs output outputs".split())
 
 
-def is_meant(name: str) -> bool:
-    return name.rpartition("_")[2] in _WORDS or name in _OF_HOOKS
+def of_parameter(name: str, module: Module, where: Where) -> Basis | None:
+    is_meant = name.rpartition("_")[2] in _WORDS or name in _OF_HOOKS
+    if not is_meant or module.words.makes_graphs_of_gradients:
+        return None
+    return where.habit("gradient-name", f"`{name}` is named like a gradient")

@@ -22,11 +22,18 @@ def kept(boxes, nms):
 
 from __future__ import annotations
 
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.lattice.evidence import Basis, Where
+
 EFFECT = "silence"
 APPLIES_TO = ("parameter", "binding", "key", "attribute")
 
 _WORDS = frozenset("id ids ind inds idx idxs index indices indexes".split())
 
 
-def is_meant(name: str) -> bool:
-    return name.rpartition("_")[2] in _WORDS
+def of_computed(name: str, where: Where) -> Basis | None:
+    if name.rpartition("_")[2] not in _WORDS:
+        return None
+    return where.habit("index-name", f"`{name}` is named like an index")

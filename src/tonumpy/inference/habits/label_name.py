@@ -27,6 +27,12 @@ from __future__ import annotations
 
 import re
 
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.lattice.evidence import Basis, Where
+    from tonumpy.inference.lattice.values import Value
+
 EFFECT = "silence"
 APPLIES_TO = ("parameter", "binding", "key", "attribute")
 
@@ -40,3 +46,9 @@ _NAMES = (
 def is_meant(name: str) -> bool:
     # To look the last word up in a set takes a tenth of the time of a regular expression.
     return name.rpartition("_")[2] in _WORDS or re.search(_NAMES, name) is not None
+
+
+def of_name(name: str, _: Value, where: Where) -> Basis | None:
+    if name.rpartition("_")[2] not in _WORDS and re.search(_NAMES, name) is None:
+        return None
+    return where.habit("label-name", f"`{name}` is named like a label, a length or a mask")

@@ -6,6 +6,7 @@ from tonumpy.inference.habits import function_of_data
 from tonumpy.inference.index.bindings import Import
 from tonumpy.inference.knowledge.operands import result_facts
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
+from tonumpy.inference.lattice.beliefs import left_on_cpu, without_grad
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
@@ -28,7 +29,7 @@ from tonumpy.inference.lattice.values import (
     with_facts,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
-from tonumpy.inference.transfer.habit_heuristics import left_on_cpu, taken_for_data, was_given, without_grad
+from tonumpy.inference.transfer.habit_heuristics import taken_for_data, was_given
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -7,22 +7,8 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import (
-    answer_of_pair,
-    cpu_function,
-    dataset_name,
-    datasets_name,
-    detaching_function,
-    dtype_name,
-    formula_function,
-    gradient_name,
-    index_name,
-    label_name,
-    loader_name,
-    part_of_batch,
-    sample_of_distribution,
-)
-from tonumpy.inference.knowledge.operands import result_facts
+from tonumpy.inference.habits import Call, dataset_name, dtype_name, hooks, loader_name, part_of_batch
+from tonumpy.inference.lattice.beliefs import without_grad
 from tonumpy.inference.lattice.reasons import MADE, Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
@@ -46,55 +32,29 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.evidence import Basis, Where
 
 LOADER = "torch.utils.data.DataLoader"
 
+# The hooks of each phase, as habits/__init__.py lists them.
+_OF_CALL: tuple[Callable[[Value, Call, Where], Value], ...] = hooks("of_call")
+_OF_NAME: tuple[Callable[[str, Value, Where], Basis | None], ...] = hooks("of_name")
+_OF_ITEM: tuple[Callable[[str, Where], Basis | None], ...] = hooks("of_item")
+_OF_COMPUTED: tuple[Callable[[str, Where], Basis | None], ...] = hooks("of_computed")
+_OF_PARAMETER: tuple[Callable[[str, Module, Where], Basis | None], ...] = hooks("of_parameter")
+
 
 def apply_function_habits(result: Value, function: ast.expr, arguments: Arguments, where: Where) -> Value:
     """The result of a function or method, by its name: `to_cpu(x)`, `detach_to_cpu(x)`, `dist.sample()`,
     `scaler.inverse_transform(x)`."""
-    name = last_name(function) or ""
     owner = last_name(function.value) or "" if isinstance(function, ast.Attribute) else ""
-    if formula_function.is_meant(name, owner):
-        result = _computed(result, arguments, where.habit("formula-function", f"`{name}` is named for a formula"))
-    if cpu_function.is_meant(name):
-        result = left_on_cpu(result, where.habit("cpu-function", f"`{name}` is named for moving to the CPU"))
-    if sample_of_distribution.is_meant(name, owner):
-        result = without_grad(result, where.habit("sample-of-distribution", f"`{owner}.{name}()` draws without grad"))
-    if detaching_function.is_meant(name):
-        result = without_grad(result, where.habit("detaching-function", f"`{name}` is named for detaching"))
+    call = Call(last_name(function) or "", owner, arguments)
+    for of_call in _OF_CALL:
+        result = of_call(result, call, where)
     return result
-
-
-def without_grad(value: Value, basis: Basis | None) -> Value:
-    """The value, with every tensor in it that may require grad taken not to, by the habit `basis`."""
-    if basis is None:
-        return value
-    if isinstance(value, (Tensor, Unknown)):
-        return believed(value, basis, requires_grad=False)
-    return mapped(value, lambda part: without_grad(part, basis))
-
-
-def left_on_cpu(value: Value, basis: Basis | None) -> Value:
-    """The value, with every tensor in it that was not sent anywhere taken to be on the CPU, by the habit `basis`."""
-    if basis is None:
-        return value
-    if isinstance(value, (Tensor, Unknown)):
-        return value if value.device_taint else believed(value, basis, on_cpu=True)
-    return mapped(value, lambda part: left_on_cpu(part, basis))
-
-
-def _computed(result: Value, arguments: Arguments, basis: Basis | None) -> Value:
-    """What arithmetic with numbers makes of tensors."""
-    given = () if arguments.has_star else arguments.values()
-    if not isinstance(result, Unknown) or not any(isinstance(value, (Tensor, Unknown)) for value in given):
-        return result
-    on_cpu, requires_grad = result_facts(given, True)
-    return believed(result, basis, on_cpu=on_cpu or None, requires_grad=False if requires_grad is False else None)
 
 
 # What transformers' `return_tensors` asks for, other than tensors of torch.
@@ -138,32 +98,37 @@ def apply_name_habits(value: Value, name: str, where: Where, *, is_item: bool = 
         return value
     if is_item and isinstance(value, Tensor) and not value.is_given and value.certainty == "tensor":
         return apply_index_habits(value, name, where)  # what has been computed, whatever a loop calls it
-    basis = None
-    if is_item and answer_of_pair.is_meant(name):
-        basis = where.habit("answer-of-pair", f"`{name}` is named like the target of an (input, target) pair")
-    if basis is None and label_name.is_meant(name):
-        basis = where.habit("label-name", f"`{name}` is named like a label, a length or a mask")
-    if basis is None and isinstance(value, Unknown) and datasets_name.is_meant(name):
-        basis = where.habit("datasets-name", f"`{name}` is named like a dataset")
-    if basis is None:
-        return apply_index_habits(value, name, where)
-    return believed(value, basis, requires_grad=False)
+    basis = _basis_of_name(value, name, where, is_item=is_item)
+    return apply_index_habits(value, name, where) if basis is None else believed(value, basis, requires_grad=False)
+
+
+def _basis_of_name(value: Value, name: str, where: Where, *, is_item: bool) -> Basis | None:
+    """What the first habit says that knows the name."""
+    basis: Basis | None = None
+    if is_item:
+        for of_item in _OF_ITEM:
+            basis = basis or of_item(name, where)
+    for of_name in _OF_NAME:
+        basis = basis or of_name(name, value, where)
+    return basis
 
 
 def apply_parameter_habits(value: Value, name: str, where: Where, module: Module) -> Value:
     """The value of a parameter, by its name; hooks are given gradients."""
     value = apply_name_habits(value, name, where)
-    if not gradient_name.is_meant(name) or module.words.makes_graphs_of_gradients:
-        return value
-    return without_grad(value, where.habit("gradient-name", f"`{name}` is named like a gradient"))
+    for of_parameter in _OF_PARAMETER:
+        value = without_grad(value, of_parameter(name, module, where))
+    return value
 
 
 def apply_index_habits(value: Value, name: str, where: Where) -> Value:
     """The value of a variable that is named like an index: `kept_inds = nms(boxes, scores)`."""
     if isinstance(value, (Sequence, Union)):
         return mapped(value, lambda part: apply_index_habits(part, name, where))
-    if isinstance(value, (Tensor, Unknown)) and value.requires_grad is None and index_name.is_meant(name):
-        return believed(value, where.habit("index-name", f"`{name}` is named like an index"), requires_grad=False)
+    if isinstance(value, (Tensor, Unknown)):
+        for of_computed in _OF_COMPUTED:
+            if value.requires_grad is None:
+                value = believed(value, of_computed(name, where), requires_grad=False)
     return value
 
 

@@ -20,6 +20,7 @@ from tonumpy.inference.knowledge.libraries.rows import (
     promise_of,
 )
 from tonumpy.inference.knowledge.operands import result_facts
+from tonumpy.inference.lattice.beliefs import without_grad
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -36,7 +37,7 @@ from tonumpy.inference.lattice.values import (
     dtype_of,
     evidence_in,
 )
-from tonumpy.inference.transfer.habit_heuristics import item_of_dataset, without_grad
+from tonumpy.inference.transfer.habit_heuristics import item_of_dataset
 from tonumpy.inference.transfer.module_containers import CONTAINERS, filled, is_container
 from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.promise_calls import device_of, grad_of, keep
