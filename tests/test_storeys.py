@@ -18,7 +18,8 @@ SOURCE = Path(__file__).parents[1] / "src"
 STOREYS = """
 lazy_typing facts formats promises own_sinks garbage findings globs suggestions toml_places text boundary
 inference.knowledge.grad_contexts inference.knowledge.methods
-inference.index inference.lattice inference.knowledge inference.habits inference.transfer inference.summaries
+inference.index inference.lattice inference.knowledge inference.habits inference.summaries.budget inference.transfer
+inference.summaries
 inference.memory conversions inference sinks repair phrases related rules config own_files report observed pipeline
 answers why rehearsal.events rehearsal.own_code rehearsal.standin rehearsal
 """.split()

@@ -25,6 +25,7 @@ from tonumpy.inference.lattice.values import (
     is_number,
     members,
 )
+from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Arguments
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.text.candidates import OperationSite, Site
-
-# Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
-MAX_STATEMENTS = 400
 
 
 # What a call gives away: the expression, what is known of it or, for a list that is not in sight, of its items.
@@ -76,7 +74,7 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
     observed = observe(
         module,
         sites,
-        MAX_STATEMENTS,
+        MAX_STATEMENTS_OF_SINKS,
         may_be_found=lambda group, seen: any(_at_risk(site, seen, own) for site in group),
     )
     found = []

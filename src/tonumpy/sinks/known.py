@@ -21,9 +21,10 @@ from tonumpy.inference.lattice.values import (
     evidence_in,
     members,
 )
+from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.sinks.arguments import MAX_STATEMENTS, conversion_of, converted_at, spelt, value_given
+from tonumpy.sinks.arguments import conversion_of, converted_at, spelt, value_given
 from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.sinks.shapes import given_away
@@ -66,7 +67,7 @@ def sinks_in(module: Module, row: int | None = None) -> list[Site]:
 
 def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
     """The arguments that the sinks of `sites` convert, with what is known of each, in order."""
-    observed = observe(module, sites, MAX_STATEMENTS)
+    observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS)
     own = OwnSinks(module) if has_own_sinks(module) else None
     names = imported(module.source)
     found = []

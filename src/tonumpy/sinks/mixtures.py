@@ -12,6 +12,7 @@ from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.lattice.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, evidence_in, is_text
+from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_OPERATORS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 
 # Far less again than for an argument: both sides must be known.
-MAX_STATEMENTS = 150
 
 
 class _Mixed(NamedTuple):
@@ -43,7 +43,7 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
     """The conversions that are at risk, if only without habits, in the order of the sites."""
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
-    observed = observe(module, sites, MAX_STATEMENTS)
+    observed = observe(module, sites, MAX_STATEMENTS_OF_OPERATORS)
     found = {}
     for site in sites:
         seen = observed.get(id(site.node))

@@ -10,9 +10,10 @@ import ast
 import re
 
 from tonumpy.inference.lattice.values import NonTensor, evidence_in, is_text, members
+from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.arguments import MAX_STATEMENTS, facts_of, made_of, spelt
+from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.non_tensor_names import NonTensorNames
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
@@ -57,7 +58,7 @@ def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitCo
     observed = observe(
         module,
         sites,
-        MAX_STATEMENTS,
+        MAX_STATEMENTS_OF_SINKS,
         may_be_found=lambda group, seen: any(_judged(site, seen) is not None for site in group),
     )
     judged = (_judged(site, observed) for site in sites)

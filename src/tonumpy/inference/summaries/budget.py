@@ -1,4 +1,4 @@
-"""The budget of one query: how many statements may still be evaluated, and how deep calls may be followed."""
+"""The budget of one query: how many statements may still be evaluated, and how far calls and callers are followed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,22 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
 
-MAX_STATEMENTS = 4_000  # for the candidates of one function; what is asked beyond them is answered "unknown"
+# Statements, for the candidates of one function; what is asked beyond them is answered "unknown".
+MAX_STATEMENTS = 4_000
+# Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
+MAX_STATEMENTS_OF_SINKS = 400
+MAX_STATEMENTS_OF_OPERATORS = 150
+
+# Calls, from a candidate's function down.
+MAX_CALL_DEPTH = 8
 MAX_CALLS_BEFORE = 4  # one into the other: those up to callers are followed no deeper
+
+# Callers, from a candidate's function up.
+MAX_CALLERS = 24  # of one function in its module; more are not looked at
+MAX_CALLERS_IN_REPOSITORY = 48
+MAX_INDIRECT_CALLERS = 24  # in a module, of what stands for a function
+MAX_CALLER_DEPTH, MAX_CALLER_DEPTH_IN_REPOSITORY = 4, 2  # callers of callers
+MAX_CALLER_FILES = 24  # that may call a function; what more do is not looked at
 
 
 class Budget:

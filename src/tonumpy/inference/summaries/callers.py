@@ -35,6 +35,12 @@ from tonumpy.inference.lattice.values import (
     resting_on,
     same,
 )
+from tonumpy.inference.summaries.budget import (
+    MAX_CALLER_DEPTH,
+    MAX_CALLER_DEPTH_IN_REPOSITORY,
+    MAX_CALLERS,
+    MAX_CALLERS_IN_REPOSITORY,
+)
 from tonumpy.inference.summaries.closed_world import (
     all_callers_are_known,
     is_called_in_its_module,
@@ -66,9 +72,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
 
-MAX_CALLS = 24  # of one function; more are not looked at
-MAX_DEPTH, MAX_DEPTH_IN_REPOSITORY = 4, 2  # callers of callers
-MAX_CALLS_IN_REPOSITORY = 48
 MAX_PLACES = 8  # of calls that are named as evidence
 
 _SWITCHED_OFF = (NONE, Constant(False))
@@ -120,7 +123,7 @@ class Callers:
     def _of_calls(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
         node = function.node
         assert isinstance(node, FUNCTIONS)
-        most = MAX_DEPTH_IN_REPOSITORY if self._analysis.looks_everywhere else MAX_DEPTH
+        most = MAX_CALLER_DEPTH_IN_REPOSITORY if self._analysis.looks_everywhere else MAX_CALLER_DEPTH
         if self._depth >= most:
             if not references_to(module, scopes):
                 return OUT_OF_SIGHT
@@ -140,13 +143,13 @@ class Callers:
                 return entry
         owner = class_around(scopes)
         if owner is not None and node.name == "__call__":
-            return self._of_method(module, function, calls_of_objects(module, owner)[:MAX_CALLS])
+            return self._of_method(module, function, calls_of_objects(module, owner)[:MAX_CALLERS])
         if not are_all_in_sight and not is_called_in_its_module(module, node):
             return OUT_OF_SIGHT
         references = references_to(module, scopes)
         passed_on = [reference for reference in references if reference.call is None]
-        if len(references) > MAX_CALLS:
-            return _left_out(module, node, "callers", f"`{node.name}` is called more than {MAX_CALLS} times")
+        if len(references) > MAX_CALLERS:
+            return _left_out(module, node, "callers", f"`{node.name}` is called more than {MAX_CALLERS} times")
         if not references or not _may_be_followed(passed_on):
             return OUT_OF_SIGHT
         if owner and not are_all_in_sight and not all(is_on_self(each, owner) for each in references):
@@ -161,7 +164,7 @@ class Callers:
         calls = [each for each in constructions_of(module, made).calls if function.node not in each.scopes]
         if not are_all:
             calls = [each for each in calls if may_give_trouble(module, each)]
-        if not calls or len(calls) > MAX_CALLS or (not are_all and self._depth > 1):
+        if not calls or len(calls) > MAX_CALLERS or (not are_all and self._depth > 1):
             return OUT_OF_SIGHT
         entry = self._join(function, [(module, each) for each in calls])
         if not are_all:
@@ -204,7 +207,7 @@ class Callers:
             return None
         references = references_to(module, (*scopes[:-1], dispatcher))
         calls = [each for each in references if each.call is not None and not each.is_submitted]
-        if not calls or len(calls) > MAX_CALLS:
+        if not calls or len(calls) > MAX_CALLERS:
             return OUT_OF_SIGHT
         return only_what_is_detached(self._join(function, [(module, each) for each in calls]), is_detached, None)
 
@@ -214,7 +217,7 @@ class Callers:
         if not all(map(keeps_callers_known, function.node.decorator_list)):
             return None
         found = calls_in_repository(self._analysis, module, scopes, function)
-        if found is None or len(found.places) > MAX_CALLS_IN_REPOSITORY:
+        if found is None or len(found.places) > MAX_CALLERS_IN_REPOSITORY:
             return None
         if not _may_be_followed([each for _, each in found.places if each.call is None]):
             return None

@@ -34,12 +34,13 @@ from tonumpy.inference.lattice.values import (
     resting_on,
     with_facts,
 )
+from tonumpy.inference.summaries.budget import MAX_CALL_DEPTH
 from tonumpy.inference.summaries.decorators import WHATEVER
 from tonumpy.inference.summaries.dispatch import variant_called
 from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.frame import MAX_DEPTH, Frame
+from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.grad_modes import inside
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.targets import NO_TARGETS
@@ -95,7 +96,7 @@ class FunctionSummaries:
         same_function = sum(1 for active in self._analysis.active if active[0] == key[0])
         if self._analysis.budget.cuts_short():
             return self._not_followed(function, grad_mode, "statements")
-        if len(self._analysis.active) >= MAX_DEPTH or same_function >= 2:
+        if len(self._analysis.active) >= MAX_CALL_DEPTH or same_function >= 2:
             self._analysis.budget.cut()
             return self._not_followed(function, grad_mode, "depth")
         self._analysis.active.append(key)

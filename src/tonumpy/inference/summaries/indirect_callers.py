@@ -12,6 +12,7 @@ from tonumpy.inference.index.constructions import may_give_trouble
 from tonumpy.inference.index.indirect_calls import indirect_calls
 from tonumpy.inference.index.references import references_to
 from tonumpy.inference.lattice.values import Function, have_param_taint, max_device_taint
+from tonumpy.inference.summaries.budget import MAX_INDIRECT_CALLERS
 from tonumpy.inference.summaries.closed_world import is_handed_on, keeps_callers_known
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
 from tonumpy.inference.summaries.known_callers import given_by_all, is_detached, only_what_is_detached
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.references import Reference
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.analysis import Analysis
-
-MAX_CALLS = 24  # in a module; where there are more, they are not looked at
 
 
 class IndirectCallers:
@@ -61,7 +60,9 @@ class IndirectCallers:
         return module is analysis.module and not analysis.looks_everywhere and not self.holders
 
     def _entered_by(self, module: Module, function: Function, calls: Items[Reference]) -> Entry:
-        calls = [each for each in calls if _may_give_trouble(module, each)] if len(calls) <= MAX_CALLS else ()
+        calls = (
+            [each for each in calls if _may_give_trouble(module, each)] if len(calls) <= MAX_INDIRECT_CALLERS else ()
+        )
         by_scope: dict[int, list[Reference]] = {}
         for each in calls:
             by_scope.setdefault(id(each.scopes[-1]), []).append(each)

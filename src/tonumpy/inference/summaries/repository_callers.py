@@ -26,6 +26,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     members,
 )
+from tonumpy.inference.summaries.budget import MAX_CALLER_FILES
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import qualified_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.repository import Searched
     from tonumpy.inference.summaries.analysis import Analysis
 
-MAX_FILES = 24  # that may call a function; what more do is not looked at
 MAX_FOLDERS = 6  # of a path, that are looked at to tell what a module is for
 MIN_NAME = 3  # characters: shorter ones stand in every file
 MAX_LEVELS = 3  # of functions in one module that call each other
@@ -232,11 +232,11 @@ class _Search:
         """The places in other files that call a function of a module, or pass it on."""
         paths = [path for path in self._repository.naming(self._name, _MENTIONS) if path != self._path]
         found: list[tuple[Module, Reference]] = []
-        if len(paths) > MAX_FILES:
+        if len(paths) > MAX_CALLER_FILES:
             last = os.path.basename(path_of_module(self._path))
             importing = {*self._repository.naming(last), *self._repository.naming(self._name, _IMPORTED)}
             paths = [path for path in paths if path in importing]
-        if len(paths) > MAX_FILES:
+        if len(paths) > MAX_CALLER_FILES:
             return None
         for path in paths:
             other = self._module_at(path)
@@ -307,7 +307,7 @@ class _Search:
     def of_method(self) -> list[tuple[Module, Reference]] | None:
         """The places in other files that call a method of this name."""
         paths = [each for each in self._repository.naming(self._name, _ATTRIBUTE) if each != self._path]
-        if len(paths) > MAX_FILES:
+        if len(paths) > MAX_CALLER_FILES:
             return None
         found: list[tuple[Module, Reference]] = []
         for path in paths:

@@ -9,7 +9,8 @@ from tonumpy.inference.index.changes import kept_names, mutated_names
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.aliases import without_origins
 from tonumpy.inference.lattice.values import Arguments, BoundMethod, Class, Function, Instance, Tensor, Value, mapped
-from tonumpy.inference.transfer.frame import MAX_DEPTH, Frame
+from tonumpy.inference.summaries.budget import MAX_CALL_DEPTH
+from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -86,7 +87,7 @@ def _changing(analysis: Analysis, called: Value, arguments: Arguments, place: in
     node = given.function.node
     if isinstance(node, ast.Lambda) or given.parameter not in given.function.module.derived(mutated_names, node):
         return None
-    if len(analysis.active) >= MAX_DEPTH:
+    if len(analysis.active) >= MAX_CALL_DEPTH:
         analysis.budget.cut()
         return None
     return None if analysis.budget.cuts_short() or _key(given) in analysis.active else given

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.summaries.analysis import Analysis
 
 
-MAX_DEPTH = 8  # of calls entered from a candidate's function
 MAX_CONTAINERS_UNDER_KEYS = 32  # that are followed by themselves when another container is changed
 
 

@@ -22,7 +22,8 @@ from tonumpy.inference.lattice.values import (
     may_raise,
     tensors_in,
 )
-from tonumpy.inference.transfer.frame import MAX_DEPTH, Frame
+from tonumpy.inference.summaries.budget import MAX_CALL_DEPTH
+from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ def after_call(frame: Frame, receiver: Instance, method: str, arguments: Argumen
     if function is None or isinstance(function.node, ast.Lambda):
         return receiver
     key = (id(function.node), "receives")
-    if key in analysis.active or analysis.budget.cuts_short() or len(analysis.active) >= MAX_DEPTH:
+    if key in analysis.active or analysis.budget.cuts_short() or len(analysis.active) >= MAX_CALL_DEPTH:
         return receiver
     analysis.active.append(key)
     try:
