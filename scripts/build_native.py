@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from collections import Counter
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "src"
@@ -34,6 +35,7 @@ MODULES = (
     "inference/index/dispatching",
     "inference/index/flags",
     "inference/index/freezing",
+    "inference/index/indirect_calls",
     "inference/index/lookups",
     "inference/index/lowering",
     "inference/index/moving",
@@ -45,6 +47,7 @@ MODULES = (
     "inference/knowledge/chains",
     "inference/knowledge/grad_contexts",
     "inference/knowledge/libraries/rows",
+    "inference/knowledge/methods",
     "inference/knowledge/operands",
     "inference/knowledge/symbols",
     "inference/knowledge/torch_api",
@@ -60,6 +63,7 @@ MODULES = (
     "sinks/shapes",
     "sinks/shared_memory",
     "sinks/stores",
+    "text/candidates",
     "text/names",
     "text/syntax",
 )
@@ -71,6 +75,7 @@ INTERPRETED = {
 }
 # mypyc looks only once at a function whose type variable stands for one of some types, and objects to what it returns.
 OPTIONS = ("--config-file=", "--ignore-missing-imports", "--disable-error-code=return-value")
+_FUTURE = "from __future__ import annotations"
 
 
 def compiled_modules() -> list[str]:
@@ -82,20 +87,48 @@ def compiled_modules() -> list[str]:
 
 
 def prepared(text: str) -> str:
-    """A module as mypyc has to see it: annotations in named tuples are texts.
+    """A module as mypyc has to see it: annotations in named tuples are texts, and constants are final.
 
-    It evaluates them, whatever is imported from `__future__`, and what they name is imported for type checkers only.
+    It evaluates these annotations, whatever is imported from `__future__`, and what they name is imported for type
+    checkers only; and what is not final it looks up by its name each time.
     """
+    tree = ast.parse(text)
     lines = text.splitlines(keepends=True)
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "NamedTuple" for base in node.bases):
             for field in node.body:
                 if isinstance(field, ast.AnnAssign):
-                    row, column, end = field.lineno - 1, field.annotation.col_offset, field.annotation.end_col_offset
-                    line = lines[row].encode()
-                    annotation = repr(ast.unparse(field.annotation)).encode()
-                    lines[row] = (line[:column] + annotation + line[end:]).decode()
-    return "".join(lines)
+                    _replace(lines, field.annotation, repr(ast.unparse(field.annotation)))
+    for constant in _constants(tree):
+        if isinstance(constant, ast.AnnAssign):
+            _replace(lines, constant.annotation, f"Final[{ast.unparse(constant.annotation)}]")
+        else:
+            (target,) = constant.targets
+            _replace(lines, target, f"{ast.unparse(target)}: Final")
+    return "".join(lines).replace(_FUTURE, f"{_FUTURE}; from typing import Final", 1)
+
+
+def _constants(tree: ast.Module) -> list[ast.Assign | ast.AnnAssign]:
+    """The statements of a module that alone give a name in capitals its value."""
+    names = (each for each in ast.walk(tree) if isinstance(each, ast.Name))
+    bound = Counter(each.id for each in names if isinstance(each.ctx, ast.Store))
+    found = []
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            target = statement.target
+        else:
+            continue
+        if isinstance(target, ast.Name) and target.id.isupper() and bound[target.id] == 1:
+            found.append(statement)
+    return found
+
+
+def _replace(lines: list[str], node: ast.expr, text: str) -> None:
+    """Put a text in the place of a node that stands on one line."""
+    line = lines[node.lineno - 1].encode()
+    lines[node.lineno - 1] = (line[: node.col_offset] + text.encode() + line[node.end_col_offset :]).decode()
 
 
 def without_classes_in_blocks(text: str, name: str) -> tuple[str, str]:

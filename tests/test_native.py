@@ -29,7 +29,7 @@ def test_all_that_is_named_is_there() -> None:
 @pytest.mark.parametrize("name", compiled_modules())
 def test_nothing_is_compiled_that_mypyc_takes_for_something_else(name: str) -> None:
     text = (SOURCES / "tonumpy" / f"{name}.py").read_text(encoding="utf-8")
-    assert not re.search(r"@cached_property|@lru_cache|vars\(self\)", text)
+    assert not re.search(r"@cached_property|(?m:^ +@lru_cache)|vars\(self\)", text)
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -125,6 +125,21 @@ class Other:
 '''
     expected = module.replace("file: dict[str, int] | None", "file: 'dict[str, int] | None'")
     assert prepared(module) == expected.replace("row: int", "row: 'int'", 1)
+
+
+def test_constants_are_final() -> None:
+    module = """\
+from __future__ import annotations
+ONE = "é", 1
+_TWO: frozenset[str] = frozenset()
+twice = 1
+TWICE = 1
+TWICE = 2
+"""
+    lines = prepared(module).splitlines()
+    assert lines[0] == "from __future__ import annotations; from typing import Final"
+    assert lines[1:3] == ['ONE: Final = "é", 1', "_TWO: Final[frozenset[str]] = frozenset()"]
+    assert lines[3:] == module.splitlines()[3:]
 
 
 def test_classes_for_type_checkers_stand_elsewhere() -> None:

@@ -8,6 +8,8 @@ from enum import Enum
 class Reason(Enum):
     """Where a value came from whose kind is unknown."""
 
+    __hash__ = object.__hash__  # that of Enum is Python code, and takes ten times as long
+
     PARAMETER = "a parameter that no caller in sight gives"
     LAMBDA_PARAMETER = "a parameter of a lambda"
     ATTRIBUTE = "an attribute that an object was given"
