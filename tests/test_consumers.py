@@ -16,7 +16,7 @@ from tonumpy.sinks.consumers import Refusal, _read, consumer_of, converting_argu
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.risk_scan import RiskScan
 from tonumpy.sinks.sink_calls import find_consumers
-from tonumpy.text.prefilter import CONSUMERS, TROUBLE
+from tonumpy.text.prefilter import CONSUMERS, RISKY_WORDS
 from tonumpy.text.source import Source
 
 ROOT = Path(__file__).parent.parent
@@ -189,7 +189,7 @@ def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
     ],
 )
 def test_every_trouble_is_a_word_that_a_file_is_parsed_for(text: str) -> None:
-    assert any(word in text for word in TROUBLE)
+    assert any(word in text for word in RISKY_WORDS)
     source = Source.from_text(f"import numpy as np\ny = {text}\nnp.exp(y)\n", "example.py")
     risks = RiskScan(source)
     assert [risks.is_in(statement) for statement in source.tree.body] == [False, True, False]

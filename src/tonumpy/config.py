@@ -18,8 +18,8 @@ from tonumpy.text.prefilter import (
     may_hold_comments,
     may_hold_consumers,
     may_hold_mixtures,
+    may_hold_risks,
     may_hold_sharers,
-    may_hold_trouble,
 )
 from tonumpy.text.reading import read_regular
 
@@ -143,7 +143,7 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
         return True
     consumers, sharers, comments = may_hold_consumers(data), may_hold_sharers(data), may_hold_comments(data)
     mixtures = consumers or may_hold_mixtures(data)
-    consumers = consumers or (may_hold_trouble(data) and bool(settings().sinks))
+    consumers = consumers or (may_hold_risks(data) and bool(settings().sinks))
     if not consumers and not mixtures and not sharers and not comments:
         return False
     from tonumpy.rules import all_rules  # saves start-up where no rule is asked for

@@ -293,7 +293,7 @@ class ImplicitConversion(NamedTuple):
 
     @property
     def is_certain_to_raise(self) -> bool:
-        """Of what is in trouble: not where a device alone is doubtful, which may turn out to be the CPU."""
+        """Of a conversion at risk: not where a device alone is doubtful, which may turn out to be the CPU."""
         is_elsewhere = self.on_cpu is False and not self.device_is_proved
         return is_elsewhere or bool(self._lacks) or (self.requires_grad is True and not self.grad_is_proved)
 

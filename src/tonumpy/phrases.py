@@ -76,7 +76,7 @@ def argument_at_risk(conversion: ImplicitConversion) -> str:
         made = " that is, or is computed from, a model parameter"
         noun += made if may_be_one else " computed from model parameters"
         verb = ": each " if conversion.of_items else ": it "
-    return f"{noun}{verb}{_troubles(conversion)}"
+    return f"{noun}{verb}{_risks_told(conversion)}"
 
 
 def used_in_torch(conversion: ImplicitConversion) -> str:
@@ -88,7 +88,7 @@ def used_in_torch(conversion: ImplicitConversion) -> str:
     return f"{use}, and an array has no gradient"
 
 
-def _troubles(conversion: ImplicitConversion) -> str:
+def _risks_told(conversion: ImplicitConversion) -> str:
     told = [_RISKS[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.risks]
     errors = list(dict.fromkeys(_RISKS[risk][1] for risk in conversion.risks))
     if conversion.risks == ("sent",):

@@ -26,8 +26,8 @@ from tonumpy.text.prefilter import (
     may_hold_comments,
     may_hold_consumers,
     may_hold_mixtures,
+    may_hold_risks,
     may_hold_sharers,
-    may_hold_trouble,
 )
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _implicit(module: Module, rules: list[Rule], settings: Settings) -> list[Jud
     of_arguments = [rule for rule in rules if "arguments" in rule.judges]
     of_operations = [rule for rule in rules if "operations" in rule.judges]
     hold_consumers = bool(of_arguments or of_operations) and may_hold_consumers(source.text)
-    hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_trouble(source.text))
+    hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_risks(source.text))
     if not hold_consumers and not (of_operations and may_hold_mixtures(source.text)):
         return []
     from tonumpy.sinks.risk_scan import RiskScan  # only for files that may hold such: start-up

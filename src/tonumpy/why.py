@@ -154,7 +154,7 @@ def _no_tensors(module: Module, candidates: list[Candidate]) -> dict[int, Answer
 
 
 def _of_call(found: list[Finding], source: Source, argued: Argued) -> tuple[Finding, ...]:
-    """The findings of an argument; one that is in trouble beside another is told of with that."""
+    """The findings of an argument; one at risk beside another is told of with that."""
     node = argued.site.string or argued.node
     at = _at(found, source.node_start(node))
     is_other = not at and argued.conversion is not None and bool(argued.conversion.risks)

@@ -88,7 +88,7 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
 
 
 def _at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:
-    """What a call converts that is in trouble; where nothing is, what would be without habits."""
+    """The arguments at risk that a call converts; if there are none, those at risk without habits."""
     seen = observed.get(id(site.call))
     conversions = [] if seen is None else list(_conversions(site, seen, own))
     at_risk = [each for each in conversions if each.never or each.risks]

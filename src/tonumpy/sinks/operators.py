@@ -42,7 +42,7 @@ def find_operations(source: Source, risks: RiskScan | None = None) -> list[Opera
     """The operations in which an array and a tensor may meet, where torch or a risky token is near."""
     risks = risks or RiskScan(source)
     spelt = operations_spelt(source.text)
-    rows: dict[int, bool] = {}  # whether something around it says that the tensor may be in trouble
+    rows: dict[int, bool] = {}  # whether something around it says that the tensor may be at risk
     for place in spelt.places:
         is_at_risk = risks.is_around(place)
         if is_at_risk or risks.is_torch_around(place):

@@ -30,7 +30,7 @@ SHARERS = (
     *("from_numpy", "as_tensor", "asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite", "asmatrix"),
     *("frombuffer", "from_dlpack", "__array__"),
 )
-TROUBLE = (
+RISKY_WORDS = (
     *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", ".xpu", ".npu", *LACKED_BY_NUMPY),
     *("model(", "net(", "network(", "nn.", ".weight", ".bias", ".parameters("),  # what requires grad
     "LightningModule",
@@ -49,14 +49,14 @@ def may_hold_comments(data: bytes) -> bool:
 def may_hold_consumers(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         text = text.decode("latin-1")
-    return "torch" in text and _imports_consumer(text) and any(map(text.__contains__, TROUBLE))
+    return "torch" in text and _imports_consumer(text) and any(map(text.__contains__, RISKY_WORDS))
 
 
-def may_hold_trouble(text: str | bytes) -> bool:
+def may_hold_risks(text: str | bytes) -> bool:
     """Whether something may be said of where a tensor is, or whether it requires grad."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
-    return "torch" in text and any(map(text.__contains__, TROUBLE))
+    return "torch" in text and any(map(text.__contains__, RISKY_WORDS))
 
 
 def may_hold_mixtures(text: str | bytes) -> bool:

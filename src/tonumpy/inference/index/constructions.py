@@ -72,7 +72,7 @@ def _calls_of_objects(module: Module, cls: str) -> list[Reference]:
     return [each._replace(is_attribute=True) for each in called if not each.is_submitted]
 
 
-def may_give_trouble(module: Module, place: Reference) -> bool:
+def may_give_risks(module: Module, place: Reference) -> bool:
     """True if lines that name objects of the class may put something into them that requires grad or is on an
     accelerator."""
     assert place.call is not None

@@ -7,7 +7,7 @@ import sys
 
 from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import Import, decorator_names, parameter_names
-from tonumpy.inference.index.constructions import calls_of_objects, constructed_in, constructions_of, may_give_trouble
+from tonumpy.inference.index.constructions import calls_of_objects, constructed_in, constructions_of, may_give_risks
 from tonumpy.inference.index.dispatching import dispatcher_of
 from tonumpy.inference.index.references import (
     class_around,
@@ -160,10 +160,11 @@ class Callers:
         return only_what_is_detached(entry, is_free if owner else is_detached, speaking_for_others(module, scopes))
 
     def _of_constructor(self, module: Module, made: ast.ClassDef, function: Function, *, are_all: bool) -> Entry:
-        """What the calls give that make an object in its module; where others may make some, what is in trouble."""
+        """The entry joined over all calls that construct an object; if some may be out of sight, only the arguments at
+        risk."""
         calls = [each for each in constructions_of(module, made).calls if function.node not in each.scopes]
         if not are_all:
-            calls = [each for each in calls if may_give_trouble(module, each)]
+            calls = [each for each in calls if may_give_risks(module, each)]
         if not calls or len(calls) > MAX_CALLERS or (not are_all and self._depth > 1):
             return OUT_OF_SIGHT
         entry = self._join(function, [(module, each) for each in calls])
@@ -174,7 +175,7 @@ class Callers:
         return entry._replace(arguments=given)
 
     def _of_method(self, module: Module, function: Function, references: Items[Reference]) -> Entry:
-        """What is in trouble of what a method is given where objects are known for its own: `View().draw(x.cuda())`."""
+        """The arguments at risk of a method, of calls on objects known to be of its class: `View().draw(x.cuda())`."""
 
         def is_meant(_: Module, receiver: Value) -> bool:
             objects = [each for each in members(receiver) if isinstance(each, Instance)]
@@ -186,7 +187,7 @@ class Callers:
             )
             return any(each is not None and each.node is function.node for each in methods)
 
-        calls = [each for each in references if each.call is not None and may_give_trouble(module, each)]
+        calls = [each for each in references if each.call is not None and may_give_risks(module, each)]
         if not calls:
             return OUT_OF_SIGHT
         return only_what_is_detached(

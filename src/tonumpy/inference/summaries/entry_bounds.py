@@ -61,27 +61,27 @@ def has_pessimistic_entries(module: Module, scopes: Items[ast.AST]) -> bool:
 
 def pessimistic_entries(module: Module, scopes: Items[ast.AST], alone: Entry) -> Iterator[Entry]:
     """Entries in which every parameter of unknown kind may raise; one for each kind of risk that would hide another."""
-    yield _in_trouble(alone, _ANYTHING, _TENSOR)
+    yield _pessimistic(alone, _ANYTHING, _TENSOR)
     if any(isinstance(value, LibraryObject) for value in alone.arguments.values()):  # `layer: nn.Linear`
-        yield _in_trouble(alone, _ANYTHING, _TENSOR, (Instance, LibraryObject))
+        yield _pessimistic(alone, _ANYTHING, _TENSOR, (Instance, LibraryObject))
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
     used = _used_as_objects(node, alone)
     for root in OBJECTS_OF_LIBRARIES if used else ():
         if root.rstrip(".") in module.source.text:
-            worst = _in_trouble(alone, _ANYTHING, _TENSOR)
+            worst = _pessimistic(alone, _ANYTHING, _TENSOR)
             yield worst._replace(arguments={**worst.arguments, **dict.fromkeys(used, NonTensor(f"{root}object"))})
     called = _called(node, alone)
     if called:
-        worst = _in_trouble(alone, _ANYTHING, _TENSOR)
+        worst = _pessimistic(alone, _ANYTHING, _TENSOR)
         yield worst._replace(arguments={**worst.arguments, **dict.fromkeys(called, _MODEL)})
     if any(word in module.source.text for word in LACKED_BY_NUMPY):
         if called:
             yield worst._replace(arguments={**worst.arguments, **dict.fromkeys(called, _MODEL_UNKNOWN_TO_NUMPY)})
-        yield _in_trouble(alone, _UNKNOWN_TO_NUMPY, _UNKNOWN_TO_NUMPY)
+        yield _pessimistic(alone, _UNKNOWN_TO_NUMPY, _UNKNOWN_TO_NUMPY)
 
 
-def _in_trouble(alone: Entry, anything: Value, tensor: Tensor, kept: tuple[type, ...] = (Instance,)) -> Entry:
+def _pessimistic(alone: Entry, anything: Value, tensor: Tensor, kept: tuple[type, ...] = (Instance,)) -> Entry:
     """`kept` are left as they are: at least `self`."""
     bound = _Bound(anything, tensor, kept)
     return alone._replace(arguments={name: bound.of(value) for name, value in alone.arguments.items()})

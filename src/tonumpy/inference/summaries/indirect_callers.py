@@ -8,7 +8,7 @@ else calls it is not known, so that only what goes wrong there is said of it.
 from __future__ import annotations
 
 from tonumpy.inference.index.bindings import arguments_of, names_in, names_read, parameters_of
-from tonumpy.inference.index.constructions import may_give_trouble
+from tonumpy.inference.index.constructions import may_give_risks
 from tonumpy.inference.index.indirect_calls import indirect_calls
 from tonumpy.inference.index.references import references_to
 from tonumpy.inference.lattice.values import Function, have_param_taint, max_device_taint
@@ -38,7 +38,7 @@ class IndirectCallers:
         self.holders: frozenset[int] = frozenset()  # while somebody asks: the functions that hold such calls
 
     def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
-        """What is in trouble of what such calls give a function that is handed on."""
+        """The arguments at risk among those that such calls give a function that is handed on."""
         if not self._may_be_asked(module) or not is_handed_on(module, scopes):
             return OUT_OF_SIGHT
         node = scopes[-1]
@@ -60,9 +60,7 @@ class IndirectCallers:
         return module is analysis.module and not analysis.looks_everywhere and not self.holders
 
     def _entered_by(self, module: Module, function: Function, calls: Items[Reference]) -> Entry:
-        calls = (
-            [each for each in calls if _may_give_trouble(module, each)] if len(calls) <= MAX_INDIRECT_CALLERS else ()
-        )
+        calls = [each for each in calls if _may_give_risks(module, each)] if len(calls) <= MAX_INDIRECT_CALLERS else ()
         by_scope: dict[int, list[Reference]] = {}
         for each in calls:
             by_scope.setdefault(id(each.scopes[-1]), []).append(each)
@@ -97,8 +95,8 @@ class IndirectCallers:
         return entries
 
 
-def _may_give_trouble(module: Module, place: Reference) -> bool:
+def _may_give_risks(module: Module, place: Reference) -> bool:
     """By the words of the lines around it; what its scope is given itself may be anything."""
     assert place.call is not None
     names = {name for each in arguments_of(place.call) for name in names_in(each)}
-    return not names.isdisjoint(parameters_of(place.scopes[-1])) or may_give_trouble(module, place)
+    return not names.isdisjoint(parameters_of(place.scopes[-1])) or may_give_risks(module, place)

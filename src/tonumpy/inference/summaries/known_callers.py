@@ -85,7 +85,7 @@ def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basi
             if is_enough(value)
         }
     at_risk = {
-        name: _in_trouble(value)
+        name: _at_risk(value)
         for name, value in entry.arguments.items()
         if name not in detached and (max_device_taint(held_in(value)) or have_param_taint((value,)))
     }
@@ -102,10 +102,10 @@ def _draws(value: Value) -> bool:
     return any(map(is_object_of_library, members(value)))
 
 
-def _in_trouble(value: Value) -> Value:
+def _at_risk(value: Value) -> Value:
     """What one call gives that may raise is given, whatever others give; and nothing else is known of it."""
     if isinstance(value, (Sequence, Mapping)):
-        return mapped(value, _in_trouble)
+        return mapped(value, _at_risk)
     held = tuple(held_in(value))
     return Unknown(Reason.PARAMETER, device_taint=max_device_taint(held), param_taint=have_param_taint(held))
 
