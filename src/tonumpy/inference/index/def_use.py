@@ -220,7 +220,7 @@ class _Collected:
         self, call: ast.Call, method: ast.Attribute, changed: str, statement: ast.stmt, use: Lowered
     ) -> None:
         given = {name for argument in arguments_of(call) for name in names_in(argument)}
-        if changed in _LIBRARIES:
+        if changed in LIBRARIES:
             self._given_to_libraries.append((changed, given))
         else:
             self.depends(changed, given)
@@ -276,8 +276,8 @@ def _filled(uses: dict[int, Lowered], containers: set[str]) -> dict[int, frozens
 
 # What a module of a library is called everywhere: its functions leave nothing in it that hangs together with what they
 # are given.
-_LIBRARIES = frozenset("torch nn F np numpy pd plt cv2 math os".split())
-_FILL_NOTHING = _LIBRARIES.union(
+LIBRARIES = frozenset("torch nn F np numpy pd plt cv2 math os".split())
+_FILL_NOTHING = LIBRARIES.union(
     "len print zip enumerate sum sorted list tuple set dict max min any all isinstance reversed map filter str"
     " repr".split()
 )

@@ -19,7 +19,7 @@ from tonumpy.inference.index.bindings import (
     root_name,
 )
 from tonumpy.inference.index.changes import changes_apart, names_changed
-from tonumpy.inference.index.def_use import def_use_of
+from tonumpy.inference.index.def_use import LIBRARIES, def_use_of
 from tonumpy.inference.index.lowering import Lowered
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
@@ -254,8 +254,9 @@ def _step_of(statement: ast.stmt, flow: DefUse) -> Step:
     always = gives_result or isinstance(statement, (ast.Raise, ast.Assert, ast.Break, ast.Continue))
     if isinstance(statement, ast.Expr) and call is not None:
         changes.update(names_given(call))
-        if isinstance(call.func, ast.Attribute):
-            changes.update(_some(root_name(call.func)))
+        root = root_name(call.func) if isinstance(call.func, ast.Attribute) else None
+        if root is not None and (root not in LIBRARIES or root in flow.times_bound):
+            changes.add(root)
         always = always or last_name(call.func) in _STATE_CHANGERS
     elif call is not None:
         always = always or asks_for_class(call)

@@ -25,7 +25,14 @@ def observe_calls(frame: Frame, node: ast.expr) -> None:
     if isinstance(node, (ast.Yield, ast.YieldFrom)) and node.value is not None:
         observe_calls(frame, node.value)
         return
-    if not isinstance(node, ast.Call) or any(isinstance(each, (ast.Lambda, ast.NamedExpr)) for each in walk(node)):
+    keeps_values = any(isinstance(each, (ast.Lambda, ast.NamedExpr)) for each in walk(node))
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) and not keeps_values:
+        # What is called for each item gives what nobody reads, and only that: `[f(x) for x in items]`.
+        if id(node.elt) in frame.targets.calls and not frame.analysis.watched:
+            frame.not_followed.add(id(node.elt))
+        frame.evaluator.expression(frame, node)
+        return
+    if not isinstance(node, ast.Call) or keeps_values:
         frame.evaluator.expression(frame, node)
         return
     called = node.func.value if isinstance(node.func, ast.Attribute) else node.func
