@@ -37,7 +37,7 @@ MODULES = (
     "inference/index/freezing",
     "inference/index/indirect_calls",
     "inference/index/lookups",
-    "inference/index/lowering",
+    "inference/index/syntax_lowering",
     "inference/index/moving",
     "inference/index/references",
     "inference/index/shown_by_runs",

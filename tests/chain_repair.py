@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tonumpy.conversions import Conversion
 from tonumpy.facts import Fact
 from tonumpy.inference.knowledge.chains import chain_of
-from tonumpy.repair.edits import plan_fix
+from tonumpy.repair.edit_layout import plan_fix
 from tonumpy.repair.operations import complete_chain
 from tonumpy.repair.rewrite import Repair, rewrite
 from tonumpy.text.candidates import find_candidates

@@ -14,8 +14,8 @@ from tonumpy.findings import Position, SourceError
 from tonumpy.frontends import cli, parallel, run
 from tonumpy.frontends.outcomes import Outcome, Task
 from tonumpy.inference.index.project import Project
-from tonumpy.text.newer_syntax import newer_construct
 from tonumpy.text.source import parse
+from tonumpy.text.syntax_too_new import construct_too_new
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -281,7 +281,7 @@ def test_what_no_python_parses_is_not_said_to_be_newer(text: str) -> None:
     with pytest.raises(SourceError) as caught:
         parse(text, "a.py")
     assert "needs Python" not in caught.value.reason
-    assert newer_construct(text.rstrip("\n"), caught.value.reason, (3, 10)) is None
+    assert construct_too_new(text.rstrip("\n"), caught.value.reason, (3, 10)) is None
 
 
 @pytest.mark.parametrize(
@@ -289,5 +289,5 @@ def test_what_no_python_parses_is_not_said_to_be_newer(text: str) -> None:
 )
 def test_a_long_line_is_not_gone_through_over_and_over(line: str) -> None:
     start = time.process_time()
-    newer_construct(line, "", (3, 10))
+    construct_too_new(line, "", (3, 10))
     assert time.process_time() - start < 1

@@ -11,7 +11,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from tonumpy.inference.index.bindings import parameters_of
-from tonumpy.inference.index.lowering import lowered
+from tonumpy.inference.index.syntax_lowering import lowered
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, statements_of
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures").rglob("*.py"))

@@ -16,7 +16,7 @@ from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.repair.edits import plan_edits, plan_fix
+from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span, find_candidates

@@ -16,7 +16,7 @@ from tonumpy.inference.index.bindings import (
     root_name,
 )
 from tonumpy.inference.index.changes import mutated_names, touched_in
-from tonumpy.inference.index.lowering import stores_of
+from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.inference.index.torch_words import FILLING
 from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING
 from tonumpy.lazy_typing import TYPE_CHECKING

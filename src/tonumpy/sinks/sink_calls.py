@@ -13,8 +13,8 @@ import re
 from functools import cached_property
 
 from tonumpy.inference.index.bindings import imports_among, parameters_of, path_of
-from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.project import is_of_library
+from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.non_tensor_names import NonTensorNames

@@ -318,8 +318,8 @@ def parse(text: str, filename: str) -> ast.Module:
 
 def _in_words(error: SyntaxError, text: str) -> str:
     """What the parser says; of syntax that it is too old for, that it is, and what would do."""
-    from tonumpy.text.newer_syntax import newer_construct  # here, for the start-up of those who do not need it
+    from tonumpy.text.syntax_too_new import construct_too_new  # here, for the start-up of those who do not need it
 
     lines = _NEWLINE.split(text)
     row = min(error.lineno or 1, len(lines))
-    return newer_construct(lines[row - 1], error.msg, sys.version_info[:2]) or error.msg
+    return construct_too_new(lines[row - 1], error.msg, sys.version_info[:2]) or error.msg

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import TypeGuard
 
-    from tonumpy.inference.index.lowering import Lowered, Store
+    from tonumpy.inference.index.syntax_lowering import Lowered, Store
 from tonumpy.inference.index.bindings import FunctionNode, bound_names, names_given, names_in, path_of, root_name
-from tonumpy.inference.index.lowering import stores_of
+from tonumpy.inference.index.syntax_lowering import stores_of
 
 
 def mutated_names(function: FunctionNode) -> frozenset[str]:

@@ -6,8 +6,8 @@ import ast
 import re
 
 from tonumpy.inference.index.bindings import arguments_of, names_in
-from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.references import class_around, places_that_name
+from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import SCOPES

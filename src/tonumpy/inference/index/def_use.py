@@ -24,8 +24,8 @@ from tonumpy.inference.index.changes import (
     mutated_names,
     touched_in,
 )
-from tonumpy.inference.index.lowering import Lowered, lowered
 from tonumpy.inference.index.name_uses import NameUses
+from tonumpy.inference.index.syntax_lowering import Lowered, lowered
 from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, VIEWING
 from tonumpy.inference.knowledge.grad_contexts import TOLD_BY_FLAG
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -34,7 +34,7 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_o
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tonumpy.inference.index.lowering import Store
+    from tonumpy.inference.index.syntax_lowering import Store
 
 _LISTS = (ast.List, ast.Tuple)
 _SCOPES_AND_LAMBDAS = (*SCOPES, ast.Lambda)

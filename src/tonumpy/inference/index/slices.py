@@ -20,7 +20,7 @@ from tonumpy.inference.index.bindings import (
 )
 from tonumpy.inference.index.changes import changes_apart, names_changed
 from tonumpy.inference.index.def_use import LIBRARIES, def_use_of
-from tonumpy.inference.index.lowering import Lowered
+from tonumpy.inference.index.syntax_lowering import Lowered
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple

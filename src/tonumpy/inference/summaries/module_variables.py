@@ -7,8 +7,8 @@ import ast
 from tonumpy.inference.index.bindings import Import, imports_of, words_given
 from tonumpy.inference.index.def_use import def_use_of, def_use_of_module
 from tonumpy.inference.index.frameworks import foreign_root
-from tonumpy.inference.index.lowering import stores_of
 from tonumpy.inference.index.slices import Slice
+from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.inference.knowledge.libraries.rows import is_described
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.evidence import cut_off

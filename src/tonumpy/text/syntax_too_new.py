@@ -1,4 +1,5 @@
-"""Which construct of a newer Python stands at the line at which the parser gave up, if one does."""
+"""From a line at which the parser gave up to the construct of a newer Python that stands there, for the error
+message."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ _CONSTRUCTS = (
 _MOST = 500  # characters that are looked through: the time may grow with their third power
 
 
-def newer_construct(line: str, message: str, running: tuple[int, int]) -> str | None:
+def construct_too_new(line: str, message: str, running: tuple[int, int]) -> str | None:
     """`line` is the whole physical line at which the parser of Python `running` gave up, saying `message`."""
     line = line[:_MOST]
     for construct in _CONSTRUCTS:

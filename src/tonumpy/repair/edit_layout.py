@@ -1,4 +1,5 @@
-"""The text edits that perform a repair where its nodes stand, keeping the layout."""
+"""From a repair to the text edits that perform it where its nodes stand: how a fix is laid out over one line or
+several."""
 
 from __future__ import annotations
 
