@@ -72,3 +72,14 @@ def test_what_is_named_is_there(path: Path) -> None:
 )
 def test_what_is_gone_is_found(words: str) -> None:
     assert dead_references(words) != []
+
+
+# Their docstrings are pages for people.
+OPENED = [path for path in PATHS if path.parts[-2] != "habits" and {"inference", "sinks"} & set(path.parts)]
+
+
+@pytest.mark.parametrize("path", OPENED, ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_a_module_opens_with_one_line(path: Path) -> None:
+    """A whole sentence, for those who read heads alone."""
+    opening = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
+    assert opening.endswith((".", ":"))

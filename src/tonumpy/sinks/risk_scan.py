@@ -1,5 +1,4 @@
-"""From a text to its risky tokens: what may make a tensor require grad, or bring it to an accelerator or to a dtype or
-layout that NumPy lacks.
+"""From a text to its risky tokens: what may bring grad, an accelerator, or a dtype or layout that NumPy lacks.
 
 Not where such things are only mentioned, as in a parameter `device`, nor what names the CPU alone.
 """

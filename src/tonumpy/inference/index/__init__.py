@@ -1,2 +1,1 @@
-"""The index of a repository: files to modules, names, definitions, and their dependencies. No values are computed
-here."""
+"""The index of a repository: files to modules, names, definitions, and their dependencies; no values."""

@@ -1,5 +1,4 @@
-"""Escapes and mutations by syntax: from a function or statement to the names whose objects it changes in place or
-keeps."""
+"""Escapes and mutations by syntax: from a function or statement to the names whose objects it changes or keeps."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Fingerprints: from a module and the read set of another file to what must stay equal for that file's findings to
-hold.
+"""Fingerprints: from a module and the read set of a file to what must stay equal for the file's findings to hold.
 
 A fingerprint is a list, as JSON knows it: the definitions that were read, the text queries, the traits that were asked
 for, whether the tree was used, and a digest of the results. It has no row numbers: a definition is identified by its

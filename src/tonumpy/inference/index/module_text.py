@@ -1,5 +1,4 @@
-"""Text queries on a module, answered without a parse: does a word, a pattern or a write of an attribute occur, and
-where."""
+"""Text queries on a module, answered without a parse: whether and where a word, a pattern or a write occurs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The points-to state of one function: from places to the memory they may refer to, and writes that a later read
-sees."""
+"""The points-to state of one function: from places to the memory they may refer to, and writes seen by later reads."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Calls other than `.numpy()` that share memory on the CPU: NumPy's that make an array of a tensor, and torch's that
-make a tensor of an array. Measured: tests/test_sharing.py tries every function of both."""
+"""From a source to the calls other than `.numpy()` that share memory between an array and a tensor on the CPU.
+
+NumPy's make an array of a tensor, torch's a tensor of an array. Measured: tests/test_sharing.py tries every function of
+both.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The analysis of one file: from its modules to the solver, the budget and the summaries, which ask each other through
-it.
+"""The analysis of one file: its modules, solver, budget and summaries, which ask each other through it.
 
 It lives as long as the check of one file, so that findings do not depend on the checks of other files.
 """

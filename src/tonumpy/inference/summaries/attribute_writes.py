@@ -1,5 +1,4 @@
-"""Summaries of methods that write attributes: from an object, a method and its arguments to the value in
-`self.name`."""
+"""Summaries of methods that write attributes: from an object, a method and arguments to the value in `self.name`."""
 
 from __future__ import annotations
 

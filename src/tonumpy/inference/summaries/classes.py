@@ -1,5 +1,4 @@
-"""From a class of the repository to its methods, its bases (method resolution), and the attributes that methods
-write."""
+"""From a class of the repository to its methods, its bases (method resolution), and the attributes they write."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""From a call of a `functools.singledispatch` function to the variant that is called, by the value of its first
-argument."""
+"""From a call of a `functools.singledispatch` function to the variant called, by the value of its first argument."""
 
 from __future__ import annotations
 

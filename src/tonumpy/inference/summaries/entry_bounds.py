@@ -1,5 +1,4 @@
-"""Pessimistic entries: from a function to entries that over-approximate all callers; if they yield no finding, none
-will."""
+"""From a function to pessimistic entries, which over-approximate all callers; if they yield no finding, none will."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Summaries of functions: from a function and its arguments to the value returned, and to changes of closure
-variables."""
+"""Summaries of functions: from a function and its arguments to the value returned, and to closure variables changed."""
 
 from __future__ import annotations
 

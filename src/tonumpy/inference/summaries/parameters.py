@@ -1,5 +1,4 @@
-"""From a function to the declared values of its parameters (annotations, defaults, names), and to those bound by a
-call."""
+"""From a function to its parameters' declared values (annotations, defaults, names), and to those bound by a call."""
 
 from __future__ import annotations
 

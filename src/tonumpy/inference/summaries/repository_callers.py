@@ -1,5 +1,4 @@
-"""Repository callers: from a function or method to its calls in all files of the repository, found by text search
-first."""
+"""From a function or method to its calls in all files of the repository, found by text search first."""
 
 from __future__ import annotations
 

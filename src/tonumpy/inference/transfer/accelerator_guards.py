@@ -1,5 +1,4 @@
-"""From a condition to whether it means that an accelerator is in use, and what its other branch then shows to be on the
-CPU.
+"""From a condition on accelerators to what its other branch shows to be on the CPU.
 
 `if use_cuda: x = x.cpu()`: where the flag is false, x is on the CPU already, or the call would be needed there, too.
 """

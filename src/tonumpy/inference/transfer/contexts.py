@@ -1,5 +1,4 @@
-"""Transfer functions of context managers and decorators: from one to the value it binds, and to grad mode and
-autocast."""
+"""Transfer functions of context managers and decorators: to the value bound, grad mode and autocast."""
 
 from __future__ import annotations
 

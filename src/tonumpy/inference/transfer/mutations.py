@@ -1,5 +1,4 @@
-"""From a call to the new values of its receiver and arguments, as far as it mutates them: `items.append(x)`,
-`t.detach_()`."""
+"""From a call to the new values of its receiver and arguments, if it mutates them: `items.append(x)`, `t.detach_()`."""
 
 from __future__ import annotations
 

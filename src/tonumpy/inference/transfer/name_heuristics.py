@@ -1,5 +1,4 @@
-"""From a name to what it suggests of a value's risk (`model`, `device`, `loss`). It only ever adds findings, never
-silences."""
+"""From a name to what it suggests of a value's risk (`model`, `device`, `loss`); it adds findings, never silences."""
 
 from __future__ import annotations
 

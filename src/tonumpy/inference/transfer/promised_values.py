@@ -1,5 +1,4 @@
-"""From a word in the `returns` of a library's row (`mapping`, `tuple:2`) to the value it stands for; one function a
-word."""
+"""From a word in the `returns` of a library's row (`mapping`, `tuple:2`) to the value it stands for."""
 
 from __future__ import annotations
 
