@@ -37,6 +37,8 @@ def unless_it_requires_grad(
         return value
     if isinstance(value, Unknown) and any(value in members(argument) for argument in given.values()):
         return value
+    if isinstance(value, Tensor) and value.requires_grad is None and value.param_taint:
+        return value  # it does on one path
     if isinstance(value, (Tensor, Unknown)):
         return value if value.requires_grad is not None else value._replace(requires_grad=False)
     return mapped(value, lambda part: unless_it_requires_grad(part, given, around))

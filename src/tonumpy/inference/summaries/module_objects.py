@@ -127,7 +127,8 @@ class ModuleObjects:
                 value = value._replace(requires_grad=False)
             elif value.requires_grad is False and not isinstance(value, Tensor) and self._may_be_thawed(instance.cls):
                 value = value._replace(requires_grad=None)
-        if value.on_cpu is False:
+        is_sent_by_itself = isinstance(value, Tensor) and not is_held and bool(value.device_taint)
+        if value.on_cpu is False or is_sent_by_itself:
             return value
         if is_module and instance.on_cpu is None:
             lines = only(of_code(instance.evidence), "device")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.habits import default_device
+from tonumpy.inference.index.bindings import OBJECTS
 from tonumpy.inference.lattice.aliases import ChangeOfContainer, after_change, after_part_changed, with_origin
 from tonumpy.inference.lattice.environment import (
     AUTOCAST,
@@ -13,7 +14,7 @@ from tonumpy.inference.lattice.environment import (
     Environment,
 )
 from tonumpy.inference.lattice.evidence import PROVED, Spot
-from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.joins import join, joined_received
 from tonumpy.inference.lattice.origins import begun_at
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -224,6 +225,10 @@ class Frame:
         """Like `change`, also for other names that hold the very same object."""
         self.change_others(before, after, path)
         self.change(path, after)
+        owner, dot, name = path.rpartition(".")
+        holder = self.env.get(owner) if dot and isinstance(after, (Sequence, Mapping)) else None
+        if isinstance(holder, Instance) and owner not in OBJECTS:  # whose methods find it changed, too
+            self.refine(owner, holder._replace(received=joined_received(holder.received, ((name, after),))))
 
     def change_others(self, before: Value, after: Value, path: str | None = None) -> None:
         """Replace the values of names other than `path` that hold the mutated object."""

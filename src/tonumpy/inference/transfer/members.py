@@ -290,7 +290,8 @@ def under_key(frame: Frame, holder: Unknown, item: Unknown, key: Value) -> Value
 def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
     """A view of the tensor, which keeps its grad under no_grad too, or a copy, which does not."""
     grad = tensor.requires_grad if frame.grad_mode or tensor.requires_grad is False else None
-    return tensor._replace(requires_grad=grad, layout=None)
+    taint = tensor.param_taint or bool(tensor.requires_grad)
+    return tensor._replace(requires_grad=grad, layout=None, param_taint=taint)
 
 
 def _is_position(index: Value) -> bool:
