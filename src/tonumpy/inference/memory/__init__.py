@@ -1,2 +1,1 @@
-"""Points-to analysis of arrays and tensors that share memory (TNP201, TNP202): who writes one while the other is
-read."""
+"""Points-to analysis of arrays and tensors in one memory (TNP201, TNP202): who writes one that is read as the other."""
