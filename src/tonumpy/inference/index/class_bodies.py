@@ -266,9 +266,19 @@ def moves_itself(node: ast.ClassDef) -> bool:
     return init is not None and any(isinstance(each, ast.Call) and _is_move(each) for each in walk(init))
 
 
+def moves_parts(node: ast.ClassDef) -> bool:
+    """True if the constructor moves anything: `self.layer.cuda()`, `nn.Linear(2, 2).to(device)`."""
+    init = members_defined(node).methods.get("__init__")
+    calls = (each for each in walk(init) if isinstance(each, ast.Call)) if init is not None else ()
+    return any(isinstance(each.func, ast.Attribute) and _moves(each.func.attr, each) for each in calls)
+
+
 def _is_move(call: ast.Call) -> bool:
     """`self.cuda()`, or `self.to(...)` with anything that may be a device other than the CPU."""
-    method = method_called_on("self", call)
+    return _moves(method_called_on("self", call), call)
+
+
+def _moves(method: str | None, call: ast.Call) -> bool:
     given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "dtype")]
     return method in ACCELERATORS or (method == "to" and any(map(_may_be_device, given)))
 

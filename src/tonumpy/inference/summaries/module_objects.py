@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import parameter_names
-from tonumpy.inference.index.class_bodies import moves_itself, writes_of
+from tonumpy.inference.index.class_bodies import moves_itself, moves_parts, writes_of
 from tonumpy.inference.index.freezing import freezes_itself, grad_left_by_methods, thaws
 from tonumpy.inference.index.torch_words import MOVING
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
@@ -47,6 +47,10 @@ class ModuleObjects:
             return True
         constructors = (self._analysis.classes.members(owner).methods.get("__init__") for owner in ancestors)
         return arguments.has_star and any(each is not None and _may_take_device(each.args) for each in constructors)
+
+    def may_have_moved_parts(self, cls: Class) -> bool:
+        """Whether its constructor may bring a part of an object somewhere: `self.layer.cuda()`."""
+        return any(each.module.derived(moves_parts, each.node) for each in self._analysis.classes.ancestors(cls))
 
     def freezes_itself(self, cls: Class) -> bool:
         """Whether the constructor of the class ends with freezing all parameters: `self.requires_grad_(False)`."""
