@@ -11,6 +11,7 @@ from tonumpy.inference.index.bindings import imports_among, path_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.compiled import compiled_in, may_compile
 from tonumpy.sinks.consumers import EVERY, Consumer, Parameter
+from tonumpy.sinks.sink_calls import imports_within
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.own_sinks import OwnSink
     from tonumpy.text.candidates import Site
-    from tonumpy.text.source import Source
 
 _WITHIN = re.compile(r"^[ \t]+((?:import|from)[ \t]+[^\n(\\;#]*)", re.MULTILINE)  # in a function
 
@@ -70,7 +70,7 @@ class OwnSinks:
 
     def _imported(self) -> Iterator[tuple[str, _Name, bool]]:
         folder = _parts(os.path.dirname(os.path.abspath(self._source.filename)))
-        statements = (*statements_of(self._source.tree.body), *_imports_within(self._source))
+        statements = (*statements_of(self._source.tree.body), *imports_within(self._source.text, _WITHIN))
         for local, imported in imports_among(statements):
             name = tuple(imported.full_name.split("."))
             if not imported.level:
@@ -101,11 +101,3 @@ def _consumer(sink: OwnSink) -> Consumer:
 
 def _parts(path: str) -> list[str]:
     return [part for part in path.split(os.sep) if part]
-
-
-def _imports_within(source: Source) -> Iterator[ast.stmt]:
-    for match in _WITHIN.finditer(source.text):
-        try:
-            yield from ast.parse(match[1].strip()).body
-        except SyntaxError:  # in a text
-            continue

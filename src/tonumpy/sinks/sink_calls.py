@@ -129,7 +129,7 @@ def imported(source: Source) -> Names:
     """What a module imports of consumers, or of modules that hold them, in its own body or in a function."""
     return {
         name: imported.full_name
-        for name, imported in imports_among((*statements_of(source.tree.body), *_imports_within(source.text)))
+        for name, imported in imports_among((*statements_of(source.tree.body), *imports_within(source.text, _WITHIN)))
         if not imported.level and imported.module.partition(".")[0] in CONSUMERS
         if not is_bridged(imported.module, source.text)
     }
@@ -139,9 +139,10 @@ def imported(source: Source) -> Names:
 _WITHIN = re.compile(rf"^[ \t]+((?:import|from)[ \t]+(?:{'|'.join(CONSUMERS)})\b[^\n(\\;#]*)", re.MULTILINE)
 
 
-def _imports_within(text: str) -> list[ast.stmt]:
+def imports_within(text: str, pattern: re.Pattern[str]) -> list[ast.stmt]:
+    """The statements in the first groups of what a pattern finds in a text."""
     found: list[ast.stmt] = []
-    for match in _WITHIN.finditer(text):
+    for match in pattern.finditer(text):
         try:
             found += ast.parse(match[1].strip()).body
         except SyntaxError:  # in a text: `import numpy as np, and so on`

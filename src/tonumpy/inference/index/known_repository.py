@@ -6,6 +6,7 @@ changed since; for any other, all may have.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import islice
 
 from tonumpy.inference.index.lookups import digest_of, settled, stamp_of
@@ -154,8 +155,13 @@ class KnownRepository:
     def _searched(self, search: Search, paths: Iterable[str]) -> Iterator[str]:
         texts: Iterable[tuple[str, bytes]] = ((path, self._text(path)) for path in paths)
         if paths is self._known.files and len(self._texts) == len(self._known.files):
-            texts = self._index.holding(search.name, {path: self._texts[path] for path in paths})
+            texts = self._index.holding(search.name, self._in_order)
         return where_it_stands(search.name, search.pattern, texts)
+
+    @cached_property
+    def _in_order(self) -> dict[str, bytes]:
+        """All texts, once each has been read, in the order of the files."""
+        return {path: self._texts[path] for path in self._known.files}
 
     def _text(self, path: str) -> bytes:
         if path not in self._texts:

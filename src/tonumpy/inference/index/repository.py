@@ -103,13 +103,11 @@ class WordIndex:
             if self._scans <= MAX_SCANS:
                 return texts.items()
             self._paths = {}
+            without_signs = bytes(code if _is_word(chr(code)) else ord(" ") for code in range(256))
             for path, text in texts.items():
-                for word in {*text.translate(_WITHOUT_SIGNS).split()}:
+                for word in {*text.translate(without_signs).split()}:
                     self._paths.setdefault(word, []).append(path)
         return ((path, texts[path]) for path in self._paths.get(name.encode(), ()))
-
-
-_WITHOUT_SIGNS = bytes(code if _is_word(chr(code)) else ord(" ") for code in range(256))
 
 
 class Repository(NamedTuple):

@@ -122,8 +122,11 @@ class AttributeWrites:
         for given in by_key if by_key and not is_constructor else (parameters,):
             frame = Frame(analysis, owner.module, slicer.flow, owner, owner.closure, grad_mode, asked, NO_TARGETS)
             frame.evidence_of_mode = evidence
-            for parameter, value in (*given.items(), (first, itself), *([] if found is None else [(path, found)])):
+            for parameter, value in given.items():
                 frame.bind(parameter, value)
+            frame.bind(first, itself)
+            if found is not None:
+                frame.bind(path, found)
             with analysis.solver.solving(self._constructors, key):
                 execute(frame, writer.body)
                 if stored is None and is_constructor:
