@@ -196,6 +196,8 @@ LIBRARIES: tuple[Library, ...] = (
         Thing("Group", "h5py.File(file, 'w').create_group('a')", _FILE),
         Thing("Dataset", "h5py.File(file, 'w').create_dataset('a', data=v)", _FILE),
     ), trials=(
+        ("h5py.Dataset.__setitem__(..., v)", _STORE),
+        ("h5py.Group.__setitem__('b', v)", _STORE),
         ("h5py.File.create_dataset('a', data=v)", "`**kwds` says no names"),
         ("h5py.File.require_dataset('a', (6,), 'f', data=v)", "`**kwds` says no names"),
     )),
@@ -207,9 +209,13 @@ LIBRARIES: tuple[Library, ...] = (
         ("xarray.Dataset(coords=v)", "a dict of arrays is asked for"),
     )),
     Library("zarr", walks=False, things=(
-        Thing("Group", "zarr.open_group(file, mode='w')", _FILE),
         Thing("Array", "zarr.open_array(file, mode='w', shape=(6,), dtype='f4')", _FILE),
+        Thing("Group", "zarr.open_group(file, mode='w')", _FILE),
+        Thing("open_group", "zarr.open_group(file, mode='w')", _FILE),
     ), trials=(
+        ("zarr.Array.__setitem__(..., v)", _STORE),
+        ("zarr.Group.__setitem__('b', v)", _STORE),
+        ("zarr.open_group.__setitem__('b', v)", _STORE),
         ("zarr.Group.create_array('a', data=v)", "no shape stands beside data"),
         ("zarr.save(file, v)", "what stands behind `*args` is not tried beside a file"),
         ("zarr.save(file, a=v)", "`**kwargs` says no names"),

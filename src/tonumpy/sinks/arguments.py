@@ -129,7 +129,7 @@ def conversion_of(site: Site, function: ast.expr, given: Given, seen: Observatio
     """The conversion of one argument; None if it is no known tensor. It `keeps_value` if the argument is nothing else
     on any path."""
     node, value, of_items, refusal = given
-    facts = _as_refused(facts_of(value), refusal)
+    facts = as_refused(facts_of(value), refusal)
     if facts is None:
         return None
     found = made_of(site, spelt(function), node, facts, seen, evidence_in(value))._replace(of_items=of_items)
@@ -227,16 +227,17 @@ def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
         return consumer_of(receiver.name, call.func.attr)
     if isinstance(receiver, OtherFramework):  # whose own values are none of torch's, but which converts them
         _, _, inside = (path_of(call.func.value) or "").partition(".")
-        return consumer_of(f"{receiver.root}.{inside}".rstrip("."), call.func.attr)
+        found = consumer_of(f"{receiver.root}.{inside}".rstrip("."), call.func.attr)
+        return found or consumer_of(f"{receiver.root}.", call.func.attr)  # a method of an object of its own
     for each in members(receiver):  # `ax = ax or plt.gca()` is whatever it was given, which has this method, too
-        name = _made_by(each)
+        name = made_by(each)
         found = consumer_of(name, call.func.attr) if name else None
         if found is not None:
             return found
     return None
 
 
-def _made_by(value: Value) -> str:
+def made_by(value: Value) -> str:
     """The function or class that gave an object, nothing of objects that no table knows."""
     if isinstance(value, NonTensor):
         return value.what
@@ -289,7 +290,7 @@ def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal) -> Iterator[Given
             yield node, each.element if isinstance(each, Sequence) else each, True, refusal
 
 
-def _as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:
+def as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:
     """What is known of a tensor as far as the function asks for it; where every tensor is refused, it must be one."""
     if facts is None or refusal is EVERY or len(refusal.sorts) == len(EVERY.sorts):
         return facts

@@ -11,7 +11,7 @@ import re
 from tonumpy.findings import SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import methods_of
-from tonumpy.sinks.shapes import Names, consumer_named, is_bridged, may_convert, roots_of
+from tonumpy.sinks.shapes import Names, consumer_named, is_bridged, may_convert, refuses_in, roots_of
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.source import parse
 
@@ -65,7 +65,8 @@ def _calls_spelt(text: str, names: Names) -> Iterator[tuple[Place, int]]:
     methods = {method for root in roots_of(names) for method in methods_of(root)}
     for match in _METHOD.finditer(text) if methods else ():
         if match[1] in methods:
-            yield Place(match.start(), False), _end_of_call(text, match.end())
+            refuses = any(refuses_in(root, match[1]) for root in roots_of(names))
+            yield Place(match.start(), refuses), _end_of_call(text, match.end())
 
 
 def _end_of_call(text: str, start: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 
 from tonumpy.inference.index.bindings import path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -60,10 +61,19 @@ def _consumers_spelt(function: ast.expr, names: Names) -> Iterator[Consumer]:
 
 
 def refuses_every_tensor(call: ast.Call, names: Names) -> bool:
-    """Whether a function that is called by its imported name raises for every tensor at one of its parameters."""
+    """Whether a function that is called by its imported name raises for every tensor at one of its parameters, or a
+    method of such a name does."""
     root, dot, rest = (path_of(handed_over(call) or call.func) or "").partition(".")
     found = consumer_named(names[root] + dot + rest) if root in names else None
-    return found is not None and found.refuses
+    if found is not None or not isinstance(call.func, ast.Attribute):
+        return found is not None and found.refuses
+    return any(refuses_in(library, call.func.attr) for library in roots_of(names))
+
+
+@cache
+def refuses_in(library: str, method: str) -> bool:
+    """Whether the objects of a library, of whatever class, raise for every tensor in a method of this name."""
+    return any(consumer.refuses for consumer in methods_named(library, method))
 
 
 def consumer_named(full: str) -> Consumer | None:

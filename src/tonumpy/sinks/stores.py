@@ -1,7 +1,7 @@
 """From assignments into tables and files, `table["x"] = t` or `file["a"][...] = t`, to the conversions they make.
 
-A column of pandas and a dataset of h5py take a tensor, and raise where NumPy does; measured with pandas 2.3 and 3.0 and
-h5py 3.16.
+What the objects of a library do is in its table, as `__setitem__`. A column of pandas takes a tensor, and raises where
+NumPy does, which was measured by hand with pandas 2.3 and 3.0: what a number or a slice stands for differs.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import re
 
-from tonumpy.inference.lattice.values import NonTensor, evidence_in, is_text, members
+from tonumpy.inference.lattice.values import evidence_in, is_text, members
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.arguments import facts_of, made_of, spelt
+from tonumpy.sinks.arguments import as_refused, facts_of, made_by, made_of, spelt
+from tonumpy.sinks.consumers import EVERY, consumer_of
 from tonumpy.sinks.non_tensor_names import NonTensorNames
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.driver import Observations
+    from tonumpy.sinks.consumers import Refusal
     from tonumpy.sinks.risk_scan import RiskScan
     from tonumpy.text.candidates import OperationSite
     from tonumpy.text.source import Source
 
-_LIBRARIES = ("h5py", "pandas")
+_LIBRARIES = ("h5py", "pandas", "netCDF4", "zarr", "pyvista")
 _STORE = re.compile(r"\][ \t]*=(?!=)")
 
 
@@ -70,18 +72,26 @@ def _judged(site: OperationSite, observed: Observations) -> ImplicitConversion |
     if seen is None or not isinstance(site.statement, ast.Assign) or len(seen.arguments.positional) != 2:
         return None
     key, value = seen.arguments.positional
-    facts = facts_of(value) if _takes(seen.receiver, key) else None
-    if facts is None:
+    refusal = _refusal_of(seen.receiver, key)
+    facts = None if refusal is None else as_refused(facts_of(value), refusal)
+    if refusal is None or facts is None:
         return None
     function = f"{spelt(site.node)} = ..."
     found = made_of(site, function, site.statement.value, facts, seen, evidence_in(value))
-    found = found._replace(keeps_value=facts.is_sole)
-    return found if found.risks or found.without_habits().risks else None
+    found = found._replace(keeps_value=facts.is_sole and not refusal.error, never=refusal.error)
+    return found if found.never or found.risks or found.without_habits().risks else None
 
 
-def _takes(receiver: Value, key: Value) -> bool:
-    roots = {each.what.partition(".")[0] for each in members(receiver) if isinstance(each, NonTensor)}
-    return "h5py" in roots or ("pandas" in roots and is_text(key))
+def _refusal_of(receiver: Value, key: Value) -> Refusal | None:
+    """What an object refuses that is put into it under a key."""
+    for name in filter(None, map(made_by, members(receiver))):
+        if name.partition(".")[0] == "pandas":
+            return EVERY if is_text(key) else None
+        consumer = consumer_of(name, "__setitem__")
+        for parameter in () if consumer is None else consumer.parameters:
+            if parameter.position == 1 and "tensor" in parameter.takes:
+                return parameter.takes["tensor"]
+    return None
 
 
 def _is_stored(node: ast.Subscript) -> bool:
