@@ -34,6 +34,7 @@ class Budget:
 
     def __init__(self) -> None:
         self.cuts = 0
+        self.queries = 0  # that were begun
         self._spent = 0  # by all queries
         self._calls = 0  # that were followed one into the other, at most: by this query,
         self._calls_before = 0  # and by those before it, added up
@@ -46,6 +47,7 @@ class Budget:
 
     def begin_query(self) -> None:
         """Begin another query: nested calls are counted anew."""
+        self.queries += 1
         self._calls_before += self._calls
         self._calls = 0
 

@@ -178,6 +178,7 @@ def _observe_group(
 ) -> Observations:
     scopes = group[0].scopes
     runs = _Runs(analysis, module, group, guards)
+    analysis.refuel(limit)
     try:
         if analysis.looks_everywhere or not may_be_asked(module, scopes):
             return runs.observed(entry, limit)

@@ -35,6 +35,8 @@ class Entries:
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._closures: dict[int, Frame] = {}
+        self._cut_closures: dict[int, Frame] = {}  # those of the query that is being answered, by a limit
+        self._query = 0  # its number
         self._entries: dict[int, Entry] = {}
 
     def frame(
@@ -103,10 +105,23 @@ class Entries:
         return self.surroundings(module, scopes)[0]
 
     def _closure_frame(self, module: Module, scopes: Items[ast.AST], inner: ast.AST) -> Frame:
+        """That of the function around an inner one. One that a limit cuts short is kept for the runs of one query: to
+        run a training loop anew for each costs more than all else about a function in it."""
         known = self._analysis.solver.known(self._closures, id(inner))
-        if known is None:
-            with self._analysis.solver.solving(self._closures, id(inner)):
-                known = self._closures[id(inner)] = self.frame(module, scopes, NO_TARGETS, names_in(inner))
+        if known is not None:
+            return known
+        budget = self._analysis.budget
+        if self._query != budget.queries:
+            self._query = budget.queries
+            self._cut_closures.clear()
+        if id(inner) in self._cut_closures:
+            budget.cut()
+            return self._cut_closures[id(inner)]
+        is_outermost, cuts = self._analysis.solver.is_idle, budget.cuts
+        with self._analysis.solver.solving(self._closures, id(inner)):
+            known = self._closures[id(inner)] = self.frame(module, scopes, NO_TARGETS, names_in(inner))
+        if is_outermost and budget.cuts != cuts:
+            self._cut_closures[id(inner)] = known
         return known
 
     def state(self, module: Module, scopes: Items[ast.AST]) -> Entry:

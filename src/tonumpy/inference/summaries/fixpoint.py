@@ -110,6 +110,11 @@ class FixpointSolver:
         elif self._waiting:
             self._waits_for = min(self._waits_for, self._waiting.get(name, math.inf))
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being worked out."""
+        return not self._queries
+
     def current_answer(self, answers: dict[Any, Any], key: Hashable) -> Value:
         """The current answer of a query that is being solved, noted as used; bottom at first."""
         self.use(answers, key)
