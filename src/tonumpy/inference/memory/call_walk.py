@@ -29,6 +29,7 @@ from tonumpy.inference.memory.regions import (
     selected,
 )
 from tonumpy.inference.memory.sharers import converted_by, shares
+from tonumpy.inference.memory.type_tests import types_shown_by
 from tonumpy.inference.memory.writes import (
     METHODS_OF_ARRAYS,
     clips,
@@ -42,6 +43,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tonumpy.inference.memory.regions import Side
     from tonumpy.inference.memory.writes import EffectOnModels
 
 _KEEPING = frozenset("append appendleft extend insert push".split())
@@ -64,8 +66,7 @@ class CallWalk(ExpressionWalk):
             for argument in arguments_of(call):
                 if argument is not source:
                     self.value(argument)
-            if side == "tensor":
-                self.memory.arrays.update(each.memory[0] for each in references if each.side is None)
+            self.memory.note_converted(references, side)
             converted = (each.converted(call, side) for each in references if shares(call, each))
             return frozenset(each for each in converted if each is not None)
         followed = self.follow(call)
@@ -98,15 +99,15 @@ class CallWalk(ExpressionWalk):
             return None
         self.memory.branch.note(call)
         effects = self.functions.effects(callee, self.depth + 1)
-        values = [Given(value, place_of(node)) for node, value in zip(nodes, self.arguments(call), strict=True)]
+        values = [self.given(node, value) for node, value in zip(nodes, self.arguments(call), strict=True)]
         if isinstance(call.func, ast.Attribute) and callee.owner is not None:
-            values.insert(0, Given(self.refer(call.func.value, writes=True), place_of(call.func.value)))
+            values.insert(0, self.given(call.func.value, self.refer(call.func.value, writes=True)))
         given = given_by(callee, call, values)
 
         def here(references: Iterable[Reference]) -> References:
             return frozenset(known for each in references for known in as_given(each, given, call))
 
-        self.memory.write(here(map(Reference, effects.written)), call.lineno)
+        self.memory.write(here(effects.written), call.lineno)
         known = {each.memory[0] for value in given.values() for each in value.references}
         known |= {each.memory[0] for name in effects.names for each in self.memory.of((name,))}
         for effect in effects.on_models:
@@ -120,6 +121,19 @@ class CallWalk(ExpressionWalk):
                 else:
                     self.memory.hold(target, self.memory.names.get(target, NOTHING) | here(held))
         return here(effects.returned)
+
+    def given(self, node: ast.expr, references: References) -> Given:
+        place = place_of(node)
+        if place is None or not self.memory.is_one_object(place):
+            return Given(references, place)
+        sides = {each: self.memory.side_of(each) for each in references}
+        return Given(references, place, sides)
+
+    def types_shown_by(self, test: ast.expr, holds: bool) -> Iterable[tuple[str, Side]]:
+        """What a test, where it holds or does not, shows of the types of names."""
+        return types_shown_by(
+            test, holds, lambda call: self.functions.callee(call, None) or self.functions.imported(call)
+        )
 
     def shares(self, nodes: Iterable[ast.expr]) -> bool:
         """Whether an array is held that shares memory with some of what a call is given."""

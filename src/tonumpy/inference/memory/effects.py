@@ -11,7 +11,7 @@ import ast
 from tonumpy.inference.index.bindings import given_to, parameter_names, path_of
 from tonumpy.inference.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.inference.lattice.values import Function, ModuleValue
-from tonumpy.inference.memory.regions import Memory, Names, Place, Reference, References, further
+from tonumpy.inference.memory.regions import Names, Place, Reference, References, further
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import SCOPES
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tonumpy.inference.index.module import Module
+    from tonumpy.inference.memory.regions import Side
     from tonumpy.inference.memory.writes import EffectOnModels
     from tonumpy.inference.summaries.module_variables import ModuleNames
 
@@ -34,7 +35,7 @@ class Effects(NamedTuple):
     """
 
     returned: References
-    written: frozenset[Memory]
+    written: References
     bound: Names
     kept: Names
     on_models: frozenset[EffectOnModels]
@@ -56,10 +57,14 @@ class Callee(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a parameter is given; `place` is where that stands, if it is a name or an attribute."""
+    """What a parameter is given; `place` is where that stands, if it is a name or an attribute.
+
+    `sides`: of its references, whether they are to an array or a tensor, where that is known.
+    """
 
     references: References
     place: Place | None
+    sides: Mapping[Reference, Side | None] | None = None
 
 
 def callee_of(call: ast.Call, functions: Mapping[str, ast.FunctionDef], owner: ast.ClassDef | None) -> Callee | None:
@@ -115,9 +120,13 @@ def as_given(reference: Reference, given: Mapping[str, Given], call: ast.Call) -
     """What a reference of the function's is in terms of what it is given; nothing for memory of its own."""
     known = given.get(str(reference.memory[0]))
     for each in known.references if known else ():
+        side = known.sides.get(each) if known and known.sides else None
+        if None not in (side, reference.only) and side != reference.only:
+            continue  # the function does not come there with what it is given
         memory = further(each.memory, reference.memory[1:])
         if reference.conversion is None:
-            yield each._replace(memory=memory, written=None)
+            only = each.only or (reference.only if each.is_whole else None)
+            yield each._replace(memory=memory, written=None, only=only)
         elif reference.side is not None:
             converted = each._replace(memory=memory).converted(reference.conversion, reference.side, call)
             if converted is not None:

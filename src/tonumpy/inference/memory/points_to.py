@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from tonumpy.inference.memory.conditions import Condition
+    from tonumpy.inference.memory.regions import Side
 
 MAX_REFERENCES = 100  # of one place; what may refer to more, as after many loops in a row, is not followed
 
@@ -95,9 +96,11 @@ class PointsToState:
         self.of_tensors: dict[Handed, Overwritten] = {}
         self.of_arrays: dict[Handed, Overwritten] = {}
         # For those who call the function:
-        self.written: set[Memory] = set()
+        self.written: set[Reference] = set()
         self.rebound: set[Place] = set()
         self.arrays: set[Step] = set()  # the names of memory of which a tensor has been made
+        self._sides: dict[Memory, Side | None] = {}  # of what has been converted, None where it is either
+        self._tuples: set[Place] = set()
         self._made: set[str] = set()  # the names of new memory
         self._holders = _Holders()
         self._longest: dict[str, int] = {}  # the steps of the longest place under each name
@@ -131,14 +134,14 @@ class PointsToState:
         first = [each.memory for each in references if each.conversion is None]
         made = [each.memory for each in references if each.conversion is not None]
         writes = [
-            Write(row, each.memory, each.conversion, each.through, each.side, self.branch.shown)
+            Write(row, each.memory, each.conversion, each.through, each.side, self.branch.shown, each.only)
             for each in sorted(references, key=_order)
             if not any(overlap(each.memory, other) for other in (first if each.conversion else made))
             and (each.conversion is None or self._holds(each.conversion))
         ]
         if not writes:
             return
-        self.written.update(write.memory for write in writes)
+        self.written.update(Reference(write.memory, only=write.only) for write in writes)
 
         for write in writes:  # the tensor may not have been bound to a name of its own since
             place = place_of_memory(write.memory)
@@ -162,6 +165,31 @@ class PointsToState:
         """True if the reference is to an array."""
         return reference.side == "array" or (reference.side is None and reference.memory[0] in self.arrays)
 
+    def note_converted(self, references: References, side: Side) -> None:
+        """That a conversion makes this side of them, so that they have been the other."""
+        other: Side = "tensor" if side == "array" else "array"
+        for each in references:
+            if each.side is None:
+                self._sides[each.memory] = other if self._sides.get(each.memory, other) == other else None
+                if side == "tensor":
+                    self.arrays.add(each.memory[0])
+
+    def side_of(self, reference: Reference) -> Side | None:
+        """What it is to, an array or a tensor, where that is known."""
+        narrowed = reference.only if reference.is_whole else None
+        return reference.side or narrowed or self._sides.get(reference.memory)
+
+    def is_one_object(self, place: Place) -> bool:
+        """Whether what a place refers to is what it holds, and not something in it."""
+        return place not in self.containers and place not in self._tuples
+
+    def narrow(self, name: str, side: Side) -> None:
+        """That what it holds is, here, no tensor ("array"), or no array."""
+        place = (name,)
+        if self.is_one_object(place):
+            held = [each for each in self.of(place) if self.side_of(each) in (None, side)]
+            self.hold(place, frozenset([each._replace(only=side) if each.is_whole else each for each in held]))
+
     def shares(self, names: set[Step]) -> bool:
         """Whether an array is held that shares memory with what is under these names."""
         places = set().union(*map(self._holders.of_name, names))
@@ -181,6 +209,10 @@ class PointsToState:
             isinstance(value, ast.Call) and getattr(value.func, "id", None) in _CONTAINERS
         )
         (self.containers.add if is_container else self.containers.discard)(place)
+        if type(value) is ast.Tuple:
+            self._tuples.add(place)
+        elif self._tuples:
+            self._tuples.discard(place)
         self.counters.pop(place[0], None)
         if not references:
             # New memory. What the same code has made before is another's, and nobody's to write any more.

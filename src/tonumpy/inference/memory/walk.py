@@ -55,7 +55,7 @@ class Walk(CallWalk):
         }
         return Effects(
             seen(self.returned),
-            frozenset(memory for memory in self.memory.written if memory[0] in parameters),
+            frozenset(each for each in self.memory.written if each.memory[0] in parameters),
             {place: held for place, held in attributes.items() if place in self.memory.rebound},
             {place: held for place, held in attributes.items() if place not in self.memory.rebound},
             on_models,
@@ -126,7 +126,12 @@ class Walk(CallWalk):
         before, here, ends, shown = self.memory.names, self.memory.branch.shown, [], []
         for number, block in enumerate(blocks):
             self.memory.names, self.is_reached = dict(before), True
-            self.memory.branch.shown = here if test is None else here | shown_by(test, number == 0)
+            if test is not None:
+                self.memory.branch.shown = here | shown_by(test, number == 0)
+                for name, side in self.types_shown_by(test, number == 0):
+                    self.memory.narrow(name, side)
+            else:
+                self.memory.branch.shown = here
             self.block(block)
             if self.is_reached:
                 ends.append(self.memory.names)
