@@ -43,7 +43,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tonumpy.inference.memory.regions import Side
+    from tonumpy.inference.memory.effects import Callee
     from tonumpy.inference.memory.writes import EffectOnModels
 
 _KEEPING = frozenset("append appendleft extend insert push".split())
@@ -66,7 +66,7 @@ class CallWalk(ExpressionWalk):
             for argument in arguments_of(call):
                 if argument is not source:
                     self.value(argument)
-            self.memory.note_converted(references, side)
+            self.memory.sides.note(references, side)
             converted = (each.converted(call, side) for each in references if shares(call, each))
             return frozenset(each for each in converted if each is not None)
         followed = self.follow(call)
@@ -126,14 +126,20 @@ class CallWalk(ExpressionWalk):
         place = place_of(node)
         if place is None or not self.memory.is_one_object(place):
             return Given(references, place)
-        sides = {each: self.memory.side_of(each) for each in references}
+        sides = {each: self.memory.sides.of(each) for each in references}
         return Given(references, place, sides)
 
-    def types_shown_by(self, test: ast.expr, holds: bool) -> Iterable[tuple[str, Side]]:
+    def narrow(self, test: ast.expr, holds: bool) -> None:
         """What a test, where it holds or does not, shows of the types of names."""
-        return types_shown_by(
-            test, holds, lambda call: self.functions.callee(call, None) or self.functions.imported(call)
-        )
+        for name, side in types_shown_by(test, holds, self._callee_of_test):
+            place = (name,)
+            if self.memory.is_one_object(place):
+                held = [each for each in self.memory.of(place) if self.memory.sides.of(each) in (None, side)]
+                narrowed = frozenset([each._replace(only=side) if each.is_whole else each for each in held])
+                self.memory.hold(place, narrowed)
+
+    def _callee_of_test(self, call: ast.Call) -> Callee | None:
+        return self.functions.callee(call, None) or self.functions.imported(call)
 
     def shares(self, nodes: Iterable[ast.expr]) -> bool:
         """Whether an array is held that shares memory with some of what a call is given."""
@@ -167,7 +173,7 @@ class CallWalk(ExpressionWalk):
             self.memory.write(references, call.lineno)
             return references
         if name in METHODS_OF_ARRAYS and place is not None and place not in self.memory.containers:
-            arrays = frozenset(each for each in self.memory.of(place) if self.memory.is_array(each))
+            arrays = frozenset(each for each in self.memory.of(place) if self.memory.sides.is_array(each))
             self.arguments(call)
             self.memory.write(arrays, call.lineno)
             return NOTHING

@@ -85,6 +85,33 @@ class _Holders(dict["Hashable", set[Place]]):
         return self.of(memory[:1], memory[:2], (memory[0], _END[memory[1] >= 0]))
 
 
+class Sides:
+    """What conversions tell of what they are given: that it is an array, or a tensor."""
+
+    def __init__(self) -> None:
+        self._arrays: set[Step] = set()  # the names of memory of which a tensor has been made
+        self._converted: dict[Memory, Side | None] = {}  # None where both have been made of it
+
+    def note(self, references: References, made: Side) -> None:
+        """That a conversion makes this of them, so that they have been the other."""
+        side: Side = "tensor" if made == "array" else "array"
+        for each in references:
+            if each.side is None:
+                known = self._converted.get(each.memory, side)
+                self._converted[each.memory] = side if known == side else None
+                if made == "tensor":
+                    self._arrays.add(each.memory[0])
+
+    def of(self, reference: Reference) -> Side | None:
+        """What it is to, where that is known."""
+        narrowed = reference.only if reference.is_whole else None
+        return reference.side or narrowed or self._converted.get(reference.memory)
+
+    def is_array(self, reference: Reference) -> bool:
+        """True if the reference is to an array, or to something that holds arrays."""
+        return reference.side == "array" or (reference.side is None and reference.memory[0] in self._arrays)
+
+
 class PointsToState:
     """The points-to sets of all places at the current statement; bindings and writes are reported to it in order."""
 
@@ -98,8 +125,7 @@ class PointsToState:
         # For those who call the function:
         self.written: set[Reference] = set()
         self.rebound: set[Place] = set()
-        self.arrays: set[Step] = set()  # the names of memory of which a tensor has been made
-        self._sides: dict[Memory, Side | None] = {}  # of what has been converted, None where it is either
+        self.sides = Sides()
         self._tuples: set[Place] = set()
         self._made: set[str] = set()  # the names of new memory
         self._holders = _Holders()
@@ -161,34 +187,9 @@ class PointsToState:
         places = self._holders.of(conversion)
         return any(each.conversion is conversion for place in places for each in self.names.get(place, NOTHING))
 
-    def is_array(self, reference: Reference) -> bool:
-        """True if the reference is to an array."""
-        return reference.side == "array" or (reference.side is None and reference.memory[0] in self.arrays)
-
-    def note_converted(self, references: References, side: Side) -> None:
-        """That a conversion makes this side of them, so that they have been the other."""
-        other: Side = "tensor" if side == "array" else "array"
-        for each in references:
-            if each.side is None:
-                self._sides[each.memory] = other if self._sides.get(each.memory, other) == other else None
-                if side == "tensor":
-                    self.arrays.add(each.memory[0])
-
-    def side_of(self, reference: Reference) -> Side | None:
-        """What it is to, an array or a tensor, where that is known."""
-        narrowed = reference.only if reference.is_whole else None
-        return reference.side or narrowed or self._sides.get(reference.memory)
-
     def is_one_object(self, place: Place) -> bool:
         """Whether what a place refers to is what it holds, and not something in it."""
         return place not in self.containers and place not in self._tuples
-
-    def narrow(self, name: str, side: Side) -> None:
-        """That what it holds is, here, no tensor ("array"), or no array."""
-        place = (name,)
-        if self.is_one_object(place):
-            held = [each for each in self.of(place) if self.side_of(each) in (None, side)]
-            self.hold(place, frozenset([each._replace(only=side) if each.is_whole else each for each in held]))
 
     def shares(self, names: set[Step]) -> bool:
         """Whether an array is held that shares memory with what is under these names."""

@@ -57,61 +57,75 @@ def _by_own_function(
     callee: Callee, test: ast.Call, holds: bool, callee_of: Callable[[ast.Call], Callee | None], depth: int
 ) -> Iterator[tuple[str, Side]]:
     """`def is_numpy(x): return isinstance(x, np.ndarray)`"""
-    body = [each for each in callee.node.body if not _is_docstring(each)]
-    parameters = parameter_names(callee.node.args)
-    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
-        return
-    if callee.owner is not None or test.keywords or any(isinstance(each, ast.Starred) for each in test.args):
+    parameters, returned = parameter_names(callee.node.args), _returned_by(callee.node)
+    if (
+        returned is None
+        or callee.owner is not None
+        or test.keywords
+        or any(isinstance(each, ast.Starred) for each in test.args)
+    ):
         return
     given = given_to(parameters, test, test.args)
-    for name, side in types_shown_by(body[0].value, holds, callee_of, depth + 1):
+    for name, side in types_shown_by(returned, holds, callee_of, depth + 1):
         argument = given.get(name)
         if isinstance(argument, ast.Name):
             yield argument.id, side
 
 
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+def _returned_by(function: ast.FunctionDef) -> ast.expr | None:
+    """What a function of one statement, and perhaps a docstring, returns."""
+    first, last = function.body[0], function.body[-1]
+    if len(function.body) > 2 or not isinstance(last, ast.Return):
+        return None
+    is_one = first is last or (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant))
+    return last.value if is_one else None
 
 
 def _by_class(test: ast.Compare, holds: bool) -> Iterator[tuple[str, Side]]:
     """`type(x) is np.ndarray`; what is no `torch.Tensor` itself may be a Parameter."""
-    call, classes = test.left, path_of(test.comparators[0])
-    if len(test.ops) > 1 or not isinstance(call, ast.Call) or path_of(call.func) != "type" or len(call.args) != 1:
+    verdict = _VERDICTS.get(type(test.ops[0]))
+    subject, asked = _subject_of_type(test.left), path_of(test.comparators[0])
+    if subject is None or verdict is None or len(test.ops) > 1:
         return
-    if isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
-        holds = not holds
-    elif not isinstance(test.ops[0], (ast.Is, ast.Eq)):
-        return
-    subject = call.args[0]
-    if isinstance(subject, ast.Name):
-        if classes in _OF_ARRAYS:
-            yield subject.id, "array" if holds else "tensor"
-        elif classes in _OF_TENSORS and holds:
-            yield subject.id, "tensor"
+    if asked in _OF_ARRAYS:
+        yield subject, "array" if holds is verdict else "tensor"
+    elif asked in _OF_TENSORS and holds is verdict:
+        yield subject, "tensor"
+
+
+_VERDICTS: dict[type[ast.cmpop], bool] = {ast.Is: True, ast.Eq: True, ast.IsNot: False, ast.NotEq: False}
+
+
+def _subject_of_type(node: ast.expr) -> str | None:
+    """`x` for `type(x)`"""
+    if not isinstance(node, ast.Call) or path_of(node.func) != "type" or len(node.args) != 1:
+        return None
+    return node.args[0].id if isinstance(node.args[0], ast.Name) else None
 
 
 def _by_call(test: ast.Call, holds: bool) -> Side | None:
     name = last_name(test.func)
     if name in _TESTS:
         return _TESTS[name] if holds else _other(_TESTS[name])
-    if len(test.args) != 2 or not isinstance(test.func, ast.Name):
-        return None
-    if name == "hasattr":
-        attribute = test.args[1]
-        is_of_tensors = isinstance(attribute, ast.Constant) and attribute.value in _ATTRIBUTES_OF_TENSORS
+    asked = test.args[1] if len(test.args) == 2 else None
+    if isinstance(asked, ast.Constant):
+        is_of_tensors = name == "hasattr" and asked.value in _ATTRIBUTES_OF_TENSORS
         return None if not is_of_tensors else "tensor" if holds else "array"
-    if name != "isinstance":
+    if name != "isinstance" or asked is None:
         return None
-    asked = test.args[1]
-    classes = [path_of(each) or "" for each in (asked.elts if isinstance(asked, ast.Tuple) else [asked])]
+    return _by_classes(
+        {path_of(each) or "" for each in (asked.elts if isinstance(asked, ast.Tuple) else [asked])}, holds
+    )
+
+
+def _by_classes(classes: set[str], holds: bool) -> Side | None:
+    """An object of one of these, or of none; which classes of other names extend is not known."""
     has_arrays = not _OF_ARRAYS.isdisjoint(classes)
-    if not holds:
-        has_tensors = not _ALL_TENSORS.isdisjoint(classes)
-        return None if has_arrays is has_tensors else "array" if has_tensors else "tensor"
-    has_tensors = not _OF_TENSORS.isdisjoint(classes)
-    is_known = all(each in _OF_ARRAYS or each in _OF_TENSORS or each in _OF_NEITHER for each in classes)
-    return None if has_arrays is has_tensors or not is_known else "array" if has_arrays else "tensor"
+    has_tensors = not (_OF_TENSORS if holds else _ALL_TENSORS).isdisjoint(classes)
+    is_known = not holds or classes <= _OF_ARRAYS | _OF_TENSORS | _OF_NEITHER
+    if has_arrays is has_tensors or not is_known:
+        return None
+    return "array" if has_arrays is holds else "tensor"
 
 
 def _other(side: Side) -> Side:

@@ -126,12 +126,9 @@ class Walk(CallWalk):
         before, here, ends, shown = self.memory.names, self.memory.branch.shown, [], []
         for number, block in enumerate(blocks):
             self.memory.names, self.is_reached = dict(before), True
+            self.memory.branch.shown = here if test is None else here | shown_by(test, number == 0)
             if test is not None:
-                self.memory.branch.shown = here | shown_by(test, number == 0)
-                for name, side in self.types_shown_by(test, number == 0):
-                    self.memory.narrow(name, side)
-            else:
-                self.memory.branch.shown = here
+                self.narrow(test, number == 0)
             self.block(block)
             if self.is_reached:
                 ends.append(self.memory.names)
