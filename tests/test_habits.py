@@ -19,7 +19,7 @@ _OF_KIND = ("dtype-name", "settings-object")
 
 @pytest.mark.parametrize("habit", HABITS)
 def test_the_page_has_its_parts(habit: Habit) -> None:
-    assert re.findall("^#.*", habit.page, re.MULTILINE)[1:] == ["## What it believes", "## Why", "## Example"]
+    assert re.findall("^##.*", habit.page, re.MULTILINE) == ["## What it believes", "## Why", "## Example"]
     assert habit.page.splitlines()[0].endswith(f"({habit.id})")
 
 
@@ -32,12 +32,25 @@ def test_its_example_rests_on_it(habit: Habit, tmp_path: Path) -> None:
     usual = "test_example.py" if "def test_" in example else "example.py"
     usual = "example.ipynb" if example.startswith("{") else usual
     name = str(tmp_path / (said[1] if said else usual))
+    if "# tools/" in example:
+        example, name = _package(example, tmp_path)
     assert check_source(example, name) == []
     if habit.id not in _OF_KIND:
         found = check_source(example, name, confidence="low")
         assert {finding.confidence for finding in found} == {"low"}
         assert habit.id in {ground.id for finding in found for ground in finding.evidence}
     assert check_source(example, name, disable_habits=(habit.id,)) != []
+
+
+def _package(files: str, top: Path) -> tuple[str, str]:
+    """The first of the files that an example shows, and its path in a repository that holds all of them."""
+    (top / "pyproject.toml").touch()
+    found = re.findall(r"^# (\S+\.py)\n(.*?)(?=^# \S+\.py\n|\Z)", files, re.MULTILINE | re.DOTALL)
+    for path, text in found:
+        (top / path).parent.mkdir(exist_ok=True)
+        (top / path).write_text(text)
+    (top / found[0][0]).with_name("__init__.py").touch()
+    return found[0][1], str(top / found[0][0])
 
 
 def _ran(source: str, *outputs: dict[str, object]) -> dict[str, object]:

@@ -47,6 +47,10 @@ def evaluate(model, loader, metric):
 """
 
 
+_SETTINGS = Settings()
+_LOW = Settings(confidence="low")
+
+
 class Package:
     """A repository that is one package, `package`, which can be installed."""
 
@@ -61,10 +65,10 @@ class Package:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    def rows(self, path: str) -> list[int]:
+    def rows(self, path: str, settings: Settings = _SETTINGS) -> list[int]:
         """The rows of a file that are reported, when it is checked alone."""
         file = self.top / path
-        return [each.start.row for each in check(Source(file.read_bytes(), str(file)), Settings(), Project())]
+        return [each.start.row for each in check(Source(file.read_bytes(), str(file)), settings, Project())]
 
 
 @pytest.fixture
@@ -127,11 +131,29 @@ def test_another_function_of_the_name_is_none_of_its_callers(package: Package, o
     assert package.rows("package/plots.py") == []
 
 
-@pytest.mark.parametrize("path", ["tests/test_plots.py", "examples/plots.py", "run.py", "package/tests/use.py"])
+@pytest.mark.parametrize(
+    "path", ["tests/test_plots.py", "examples/plots.py", "docs/plots.py", "package/tests/use.py", "tests/run.py"]
+)
 def test_tests_and_examples_alone_show_nothing(package: Package, path: str) -> None:
     package.write("package/plots.py", PLOT)
     package.write(path, "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
     assert package.rows("package/plots.py") == [4]
+
+
+@pytest.mark.parametrize("path", ["run.py", "tools/plots.py", "scripts/plots.py"])
+@pytest.mark.parametrize("given", ["torch.ones(3).cpu()", "np.ones(3)"])
+def test_scripts_alone_show_what_users_of_a_package_are_likely_to_do(package: Package, path: str, given: str) -> None:
+    use = "import numpy as np\nimport torch\nfrom package.plots import plot\n"
+    package.write("package/plots.py", PLOT)
+    package.write(path, f"{use}plot({given})\n")
+    assert package.rows("package/plots.py") == []
+    assert package.rows("package/plots.py", _LOW) == [4]
+    assert package.rows("package/plots.py", Settings(disable_habits=("callers-in-scripts",))) == [4]
+    package.write("other.py", f"{use}def show(x):\n    plot(x.cuda())\n")
+    assert package.rows("package/plots.py") == [4]
+    package.write("other.py", "")
+    package.write("package/use.py", f"{use}plot({given})\n")
+    assert package.rows("package/plots.py", _LOW) == []
 
 
 @pytest.mark.parametrize(("conversion", "is_asked"), [("x.numpy()", True), ("x.cpu().detach().numpy()", False)])

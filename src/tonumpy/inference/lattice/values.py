@@ -539,8 +539,9 @@ def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
     for part in parts:
         if id(part) not in done:
             done[id(part)] = change(part)
-    changed = tuple(done[id(part)] for part in parts)
-    if all(new is old for new, old in zip(changed, parts, strict=True)):
+    ids = list(map(id, parts))
+    changed = tuple(map(done.__getitem__, ids))
+    if list(map(id, changed)) == ids:
         return value
     if isinstance(value, Sequence):
         return Sequence(None if value.items is None else changed[1:], changed[0], value.fields)

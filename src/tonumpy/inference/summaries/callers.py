@@ -18,7 +18,7 @@ from tonumpy.inference.index.references import (
 )
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.inference.knowledge.scipy_optimizers import is_optimizer
-from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, cut_off, of_made
+from tonumpy.inference.lattice.evidence import PROVED, Spot, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -33,7 +33,6 @@ from tonumpy.inference.lattice.values import (
     join_fact,
     members,
     resting_on,
-    same,
 )
 from tonumpy.inference.summaries.budget import (
     MAX_CALLER_DEPTH,
@@ -55,6 +54,7 @@ from tonumpy.inference.summaries.known_callers import (
     only_what_is_detached,
 )
 from tonumpy.inference.summaries.repository_callers import calls_in_repository
+from tonumpy.inference.summaries.said_of_all import said_of_all
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import qualified_name
@@ -68,11 +68,9 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
-    from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
+    from tonumpy.inference.lattice.evidence import AllEvidence, Basis
     from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
-
-MAX_PLACES = 8  # of calls that are named as evidence
 
 _SWITCHED_OFF = (NONE, Constant(False))
 
@@ -231,18 +229,9 @@ class Callers:
             return answer
 
         entry = self._join(function, found.places, is_meant)
-        if entry is OUT_OF_SIGHT or not found.is_enough(meant):
+        if entry is OUT_OF_SIGHT:
             return None
-        about = _called_at(function.node.name, found.places)
-        of_tensors = about("device") | about("grad")
-        given = {
-            name: resting_on(value, of_tensors)
-            for name, value in entry.arguments.items()
-            # What no call gives is not settled by its default, which is None: it is there for somebody.
-            if not same(value, NONE)
-        }
-        evidence = entry.evidence | about("grad mode") if entry.grad_mode is False else entry.evidence
-        return entry._replace(arguments=given, evidence=evidence)
+        return said_of_all(entry, function.node.name, found.places, found.stand_for(meant), module.disabled_habits)
 
     def _join(
         self,
@@ -377,18 +366,6 @@ def _place_of_calls(group: list[tuple[Module, Reference]]) -> tuple[str, tuple[s
     """Of calls in one scope: the file and the names of the scopes."""
     module, reference = group[0]
     return module.filename, qualified_name(reference.scopes)
-
-
-def _called_at(name: str, places: Items[tuple[Module, Reference]]) -> Callable[[Aspect], AllEvidence]:
-    """What rests on these calls."""
-
-    def about(aspect: Aspect) -> AllEvidence:
-        return frozenset(
-            Evidence(Strength.CALLERS, aspect, name, "called here", caller.filename, each.statement.lineno)
-            for caller, each in places[:MAX_PLACES]
-        )
-
-    return about
 
 
 def _may_be_followed(passed_on: list[Reference]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from enum import Enum
 from functools import cached_property
 
 from tonumpy.inference.index.bindings import imports_of
@@ -62,16 +63,24 @@ _EXAMPLES = frozenset("benchmark benchmarks demo demos doc docs example examples
 _SOMETHING = Unknown(Reason.SYNTAX)
 
 
+class Users(Enum):
+    """Those for whom the callers of a function stand."""
+
+    NOBODY = "only tests, examples or its own module call it"
+    LIKELY_ALL = "only scripts beside the package call it, which others can install"
+    ALL = "what it is a part of calls it, or there are no others"
+
+
 class Calls(NamedTuple):
     """The call sites that may call a function.
 
-    `is_meant` tells, from the value of a site's receiver, whether it has this method. `is_enough` tells whether the
-    modules of the sites stand for all users: tests and examples alone do not.
+    `is_meant` tells, from the value of a site's receiver, whether it has this method. `stand_for` tells for which users
+    the modules of the sites stand.
     """
 
     places: list[tuple[Module, Reference]]
     is_meant: Callable[[Value], bool | None] | None
-    is_enough: Callable[[Iterable[Module]], bool]
+    stand_for: Callable[[Iterable[Module]], Users]
 
 
 def calls_in_repository(analysis: Analysis, module: Module, scopes: Items[ast.AST], function: Function) -> Calls | None:
@@ -95,17 +104,21 @@ def calls_in_repository(analysis: Analysis, module: Module, scopes: Items[ast.AS
 
     is_of_script = module.use.is_script and not is_for_others(module, scopes)
 
-    def is_enough(callers: Iterable[Module]) -> bool:
+    def stand_for(callers: Iterable[Module]) -> Users:
         """What examples give, and its own module, shows too little of what users of a package do."""
         if is_of_script and not others:
-            return True
+            return Users.ALL
         if is_of_script or not repository.is_installable:
-            return any(not is_of_tests(each) and not _is_example_of(each, module) for each in callers)
-        return any(_is_beside(each, module) for each in callers if each is not module)
+            is_used = any(not is_of_tests(each) and not _is_example_of(each, module) for each in callers)
+            return Users.ALL if is_used else Users.NOBODY
+        users = [each for each in callers if each is not module]
+        if any(_is_beside(each, module) for each in users):
+            return Users.ALL
+        return Users.LIKELY_ALL if any(not _is_example_of(each, module) for each in users) else Users.NOBODY
 
-    if not is_enough(other for other, _ in (*own, *others)):
+    if stand_for(other for other, _ in (*own, *others)) is Users.NOBODY:
         return None
-    return Calls([*own, *others], None if owner is None else find.is_meant, is_enough)
+    return Calls([*own, *others], None if owner is None else find.is_meant, stand_for)
 
 
 def is_for_others(module: Module, scopes: Items[ast.AST]) -> bool:
