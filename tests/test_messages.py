@@ -146,6 +146,13 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "Add `.detach()` and `.numpy()`",
         ),
         (
+            'import pandas\nd = {"a": x.cuda(), "b": x.cuda()}\npandas.DataFrame(d)',
+            "TNP104",
+            "`pandas.DataFrame` converts a dict of tensors where each is not on the CPU, so NumPy raises TypeError;"
+            " convert each tensor before it goes into `d`, which line 9 makes",
+            None,
+        ),
+        (
             "with torch.enable_grad():\n    plt.plot(torch.ones(3, requires_grad=True))",
             "TNP104",
             PLOTS + "a tensor that requires grad, so NumPy raises RuntimeError",

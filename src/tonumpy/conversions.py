@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")
     Risk = Literal["requires grad", "learns", "elsewhere", "sent", "layout", "dtype", "bit"]
+    Container = Literal["list", "dict"]
     Mixture = Literal[
         "array first",
         "comparison",
@@ -168,8 +169,8 @@ class ImplicitConversion(NamedTuple):
 
     Or one that is brought together with an array of NumPy: `mixture` says how, and `function` is the code.
 
-    `function` is the call's function as it is written. `of_items`: the argument is a list whose tensors are not in
-    sight one by one. `keeps_value`: the function gives of an array what it gives of a tensor. `is_sent`: it has been
+    `function` is the call's function as it is written. `of_items`: what the argument is, where its tensors are not
+    in sight one by one. `keeps_value`: the function gives of an array what it gives of a tensor. `is_sent`: it has been
     moved to an accelerator, or a device chosen at run time, on one path at least; `param_taint`: it is made of
     parameters on one path at least. `others` are those of the same call that are at risk too. The rest is as above.
 
@@ -194,7 +195,7 @@ class ImplicitConversion(NamedTuple):
     dtype: str | None
     layout: str | None
     bit: str | None
-    of_items: bool
+    of_items: Container | None
     keeps_value: bool
     evidence: AllEvidence = PROVED
     param_taint: bool = False

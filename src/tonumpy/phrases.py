@@ -70,7 +70,8 @@ def argument_at_risk(conversion: ImplicitConversion) -> str:
     """What is given away and what that raises: "a tensor that requires grad, so NumPy raises RuntimeError"."""
     noun, verb = subject(conversion), " that "
     if conversion.of_items:
-        noun, verb = f"a list of {'likely ' if conversion.certainty != 'tensor' else ''}tensors", " where each "
+        likely = "likely " if conversion.certainty != "tensor" else ""
+        noun, verb = f"a {conversion.of_items} of {likely}tensors", " where each "
     if "learns" in conversion.risks:
         may_be_one = isinstance(conversion.argument, ast.Attribute) and not conversion.of_items  # `net.weight`
         made = " that is, or is computed from, a model parameter"

@@ -12,20 +12,22 @@ from tonumpy.sinks.consumers import converting_arguments
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tonumpy.conversions import Container
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.observed.sighting import Held
     from tonumpy.sinks.consumers import Consumer
 
+_CONTAINERS: dict[str, Container] = {"items": "list", "values": "dict"}
 _NO_TENSORS = (ast.Constant, ast.JoinedStr, ast.Lambda, ast.Compare)
 
 
 class Given(NamedTuple):
-    """`of_items`: it is a list or dict whose tensors are not in sight one by one. `is_sure`: it is the tensor itself,
+    """`of_items`: what it is, where its tensors are not in sight one by one. `is_sure`: it is the tensor itself,
     and nothing that has it."""
 
     node: ast.expr
-    of_items: bool
+    of_items: Container | None
     is_sure: bool
 
 
@@ -122,18 +124,18 @@ def _kind_of_parameter(argument: _Argument, held: Held) -> str | None:
 def _within(node: ast.expr, kind: str, named: dict[str, str]) -> Given:
     """The part of a list that is written out, or made by a comprehension, or the argument itself."""
     if kind == "itself":
-        return Given(node, False, True)
+        return Given(node, None, True)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-        return Given(node.elt, False, kind == "items")
+        return Given(node.elt, None, kind == "items")
     if isinstance(node, ast.DictComp):
-        return Given(node.value, False, kind == "values")
+        return Given(node.value, None, kind == "values")
     if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
         parts = node.values if isinstance(node, ast.Dict) else node.elts
         by_name = [part for part in parts if named.get(path_of(part) or "") == "itself"]
         left = by_name or [part for part in parts if _may_hold(part, named)]
         if len(left) == 1 and not isinstance(left[0], ast.Starred):
-            return Given(left[0], False, kind != "" or bool(by_name))
-    return Given(node, kind in ("items", "values"), False)
+            return Given(left[0], None, kind != "" or bool(by_name))
+    return Given(node, _CONTAINERS.get(kind), False)
 
 
 def _may_hold(node: ast.expr, named: dict[str, str]) -> bool:

@@ -155,7 +155,7 @@ def _implicitly(site: Site | OperationSite, node: ast.expr | ast.AugAssign, sigh
         _dtype(sighting),
         _layout(sighting),
         sighting.bit,
-        of_items=False,
+        of_items=None,
         keeps_value=False,
     )
 

@@ -98,7 +98,7 @@ related = of_argument
 def check(conversion: ImplicitConversion) -> str | None:
     if conversion.never:
         cure = "" if conversion.takes_arrays else "; pass `.tolist()` or `.item()`"
-        what = "a list of tensors" if conversion.of_items else "a tensor"
+        what = f"a {conversion.of_items} of tensors" if conversion.of_items else "a tensor"
         when = " when its object is used" if conversion.later else ""
         return f"`{conversion.function}` is passed {what}, which always raises `{conversion.never}`{when}{cure}"
     if not conversion.risks:
@@ -125,7 +125,7 @@ def _place_to_convert(conversion: ImplicitConversion) -> str:
     """Of the tensors of a list: where they are put in, unless something else reads the list and may need tensors."""
     filling = filling_of(conversion.site, conversion.argument)
     if filling is None:
-        return "convert each tensor before it goes into the list"
+        return f"convert each tensor before it goes into the {conversion.of_items}"
     if filling.made_in is not None:
         return f"convert each tensor before it goes into `{filling.name}`, which line {filling.made_in} makes"
     links = "".join(f".{link}()" for link in ("detach", "cpu", *(conversion.links or ()), "numpy"))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from collections.abc import Sequence as Items
 
+    from tonumpy.conversions import Container
     from tonumpy.facts import Certainty, Fact
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.evidence import AllEvidence
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import OperationSite, Site
 
 
-# What a call gives away: the expression, what is known of it or, for a list that is not in sight, of its items.
-Given = tuple[ast.expr, Value, bool, Refusal]
+# What a call gives away: the expression, what is known of it or, for a list or dict that is not in sight, of its items.
+Given = tuple[ast.expr, Value, "Container | None", Refusal]
 
 
 class Facts(NamedTuple):
@@ -82,6 +83,7 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
         at_risk = _at_risk(site, observed, own)
         if at_risk:
             first, *others = at_risk
+            others = [each for each in others if each.argument is not first.argument]  # values of one dict
             used = None if isinstance(site, ReturnSite) else back_in_torch(module, site.call, site.scopes)
             found.append(first._replace(others=tuple(others), back_in_torch=used))
     return found
@@ -163,9 +165,9 @@ def _handed_on(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iter
         for parameter in consumer.parameters:
             if parameter.position in (position, -1):
                 if isinstance(item, Sequence) and "items" in parameter.takes:
-                    yield node, item.element, True, parameter.takes["items"]
+                    yield node, item.element, "list", parameter.takes["items"]
                 elif not isinstance(item, (Sequence, Mapping)) and "tensor" in parameter.takes:
-                    yield node, item, True, parameter.takes["tensor"]
+                    yield node, item, "list", parameter.takes["tensor"]
 
 
 def _consumer_handed_over(arguments: Arguments) -> Consumer | None:
@@ -196,7 +198,7 @@ def made_of(
         facts.dtype,
         facts.layout,
         facts.bit,
-        of_items=False,
+        of_items=None,
         keeps_value=False,
         evidence=evidence | seen.evidence,
         param_taint=facts.param_taint,
@@ -264,30 +266,30 @@ def tensors_in(argument: Argument, value: Value | None) -> Iterator[Given]:
         return
     if not isinstance(value, Sequence):
         if "tensor" in argument.takes:
-            yield node, value, False, argument.takes["tensor"]
+            yield node, value, None, argument.takes["tensor"]
         return
     if "items" not in argument.takes:
         return
     refusal = argument.takes["items"]
     if isinstance(node, (ast.List, ast.Tuple)) and value.items is not None and len(value.items) == len(node.elts):
         for part, item in zip(node.elts, value.items, strict=True):
-            yield part, item, False, refusal
+            yield part, item, None, refusal
     elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-        yield node.elt, value.element, False, refusal
+        yield node.elt, value.element, None, refusal
     else:
-        yield node, value.element, True, refusal
+        yield node, value.element, "list", refusal
 
 
 def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal) -> Iterator[Given]:
     if isinstance(node, ast.Dict):
         for key, part in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant):
-                yield part, value.get(key.value), False, refusal
+                yield part, value.get(key.value), None, refusal
     elif isinstance(node, ast.DictComp):
-        yield node.value, value.other, False, refusal
+        yield node.value, value.other, None, refusal
     else:
         for each in value.values():
-            yield node, each.element if isinstance(each, Sequence) else each, True, refusal
+            yield node, each.element if isinstance(each, Sequence) else each, "dict", refusal
 
 
 def as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:

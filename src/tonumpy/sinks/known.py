@@ -90,7 +90,7 @@ def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
         for item in converted:
             node, value, of_items, _ = item
             conversion = conversion_of(site, called, item, seen)
-            words = f"a list whose items are {told(value)}" if of_items else told(value)
+            words = f"a {of_items} whose items are {told(value)}" if of_items else told(value)
             found.append(Argued(site, node, function, conversion, words, evidence_in(value)))
         if handed_over(site.call) is None:
             found += _others(site, function, consumer, seen, [node for node, *_ in converted])
