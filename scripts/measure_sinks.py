@@ -105,7 +105,7 @@ def measure(library: Library, journal: Path, folder: Path) -> list[Row]:
 def _jobs(library: Library, known: set[str], folder: Path) -> Iterator[Job]:
     for call, _ in library.trials:
         yield call, [], partial(measured_by_hand, library, call), SECONDS
-    for thing in library.things:
+    for thing in (each for each in library.things if each.is_first):
         make = thing_of(library, thing.make)
         name = f"{library.root}.{thing.name}"
         for row in forked(partial(methods_in, make), SECONDS, folder):

@@ -10,11 +10,15 @@ from typing import NamedTuple
 
 
 class Thing(NamedTuple):
-    """An object whose methods are tried: `name` is what makes it for users, `make` what makes it here."""
+    """An object whose methods are tried: `name` is what makes it for users, `make` what makes it here.
+
+    `is_first`: not where it is only for calls by hand, as its class is found; then its methods are no measure for what
+    those of the same name do in other classes."""
 
     name: str
     make: str
     why: str
+    is_first: bool = True
 
 
 class Library(NamedTuple):
@@ -102,6 +106,7 @@ _DECORATED = "what it makes of a function is what is called"
 _STORE = "`x[...] = value`"
 _FIGURE = "a figure takes sizes, and arrays would be such"
 _ARTIST = "its axes make it"
+_PART = "an object holds it"
 _FILE = "it needs a file"
 
 LIBRARIES: tuple[Library, ...] = (
@@ -114,7 +119,12 @@ LIBRARIES: tuple[Library, ...] = (
         ("numpy.put_along_axis(v, i, v, 0)", "indexes are asked for, and an axis"),
         ("numpy.random.choice(v)", "a method of an object that is made at import"),
     )),
-    Library("scipy", modules=SCIPY, walks=False, trials=(
+    Library("scipy", modules=SCIPY, walks=False, things=(
+        Thing("io.netcdf_file", "with_variable(io.netcdf_file(file, 'w'))", "its variables are made by a method"),
+        Thing("variables", "with_variable(io.netcdf_file(file, 'w'))", _PART),
+    ), trials=(
+        ("scipy.io.netcdf_file.__setitem__(..., v)", _STORE),
+        ("scipy.variables.__setitem__(..., v)", _STORE),
         ("scipy.stats.norm.pdf(v)", "a method of an object that is made at import"),
         ("scipy.stats.norm.cdf(v)", "as norm.pdf"),
         ("scipy.stats.norm.logpdf(v)", "as norm.pdf"),
@@ -138,7 +148,7 @@ LIBRARIES: tuple[Library, ...] = (
         Thing("Axes3D", "figure.Figure().add_subplot(projection='3d')", _FIGURE),
         Thing("PolarAxes", "figure.Figure().add_subplot(projection='polar')", _FIGURE),
         Thing("Figure", "figure.Figure()", _FIGURE),
-        Thing("Line2D", "figure.Figure().add_subplot().plot([0, 1])[0]", _ARTIST),
+        Thing("Line2D", "figure.Figure().add_subplot().plot(range(6))[0]", _ARTIST),
         Thing("PathCollection", "figure.Figure().add_subplot().scatter([0, 1], [0, 1])", _ARTIST),
         Thing("AxesImage", "figure.Figure().add_subplot().imshow([[0, 1]])", _ARTIST),
         Thing("Rectangle", "figure.Figure().add_subplot().bar([0], [1])[0]", _ARTIST),
@@ -149,7 +159,20 @@ LIBRARIES: tuple[Library, ...] = (
         ("matplotlib.Axes.set_xticks(v)", "a search would draw thousands of ticks"),
         ("matplotlib.patches.ConnectionPatch(e, e, 'data')", "the names of coordinates are asked for"),
     )),
-    Library("pandas", modules=("pandas.plotting", "pandas.api.types"), walks=False),
+    Library("pandas", modules=("pandas.plotting", "pandas.api.types"), walks=False, things=(
+        Thing("loc", "pandas.DataFrame(m).loc", _PART),
+        Thing("iloc", "pandas.DataFrame(m).iloc", _PART),
+        Thing("at", "pandas.DataFrame(m).at", _PART),
+        Thing("iat", "pandas.DataFrame(m).iat", _PART),
+        Thing("DataFrame", "pandas.DataFrame(m)", "of numbers that fit what is put in", is_first=False),
+    ), trials=(
+        ("pandas.DataFrame.insert(0, 'b', r)", "as many numbers are asked for as there are rows"),
+        ("pandas.DataFrame.assign(b=r)", "`**kwargs` says no names"),
+        ("pandas.loc.__setitem__(0, r)", _STORE),
+        ("pandas.iloc.__setitem__(0, r)", _STORE),
+        ("pandas.at.__setitem__((0, 0), s)", _STORE),
+        ("pandas.iat.__setitem__((0, 0), s)", _STORE),
+    )),
     Library("seaborn", walks=False, only="$", trials=tuple((f"seaborn.{call}", _SLOW) for call in _PLOTS)),
     Library("cv2", "opencv-python-headless", trials=(
         ("cv2.drawContours(u, w, -1, (1, 1, 1))", "contours are a list of arrays of points"),
@@ -195,7 +218,11 @@ LIBRARIES: tuple[Library, ...] = (
         Thing("File", "h5py.File(file, 'w')", _FILE),
         Thing("Group", "h5py.File(file, 'w').create_group('a')", _FILE),
         Thing("Dataset", "h5py.File(file, 'w').create_dataset('a', data=v)", _FILE),
+        Thing("attrs", "h5py.File(file, 'w').attrs", _PART),
     ), trials=(
+        ("h5py.attrs.__setitem__('b', v)", _STORE),
+        ("h5py.attrs.create('b', v)", "the name stands before the value"),
+        ("h5py.attrs.modify('b', v)", "as create"),
         ("h5py.Dataset.__setitem__(..., v)", _STORE),
         ("h5py.Group.__setitem__('b', v)", _STORE),
         ("h5py.File.create_dataset('a', data=v)", "`**kwds` says no names"),
@@ -203,7 +230,10 @@ LIBRARIES: tuple[Library, ...] = (
     )),
     Library("plotly", modules=("plotly.express", "plotly.graph_objects"), walks=False, methods=False, only="$",
             trials=tuple((f"plotly.{call}", _SLOW) for call in _CHARTS)),
-    Library("xarray", walks=False, trials=(
+    Library("xarray", walks=False, things=(
+        Thing("loc", "xarray.DataArray(v, dims='a').loc", _PART),
+    ), trials=(
+        ("xarray.loc.__setitem__(..., v)", _STORE),
         ("xarray.Variable('a', v)", "the names of the dimensions are asked for"),
         ("xarray.DataArray(v, dims='a')", "as Variable"),
         ("xarray.Dataset(coords=v)", "a dict of arrays is asked for"),

@@ -53,7 +53,8 @@ def table_of(
     others: dict[str, list[str]] = {}
     methods: dict[str, dict[str, tuple[list[str], bool]]] = {}
     counts: Counter[str] = Counter(tried=0, accept=0, grad=0, device=0, bfloat16=0, sparse=0, every=0, unfinished=0)
-    things = {f"{library.root}.{thing.name}" for thing in library.things}
+    things = {f"{library.root}.{thing.name}" for thing in library.things if thing.is_first}
+    asked = {call.partition("(")[0] for call, _ in library.trials}
     for row in _merged(rows, counts):
         counts["tried"] += 1
         counts["accept"] += row["accepts"]
@@ -64,14 +65,15 @@ def table_of(
             others[name] = differing
         if "#" in name:
             owner, _, method = name.partition("#")
-            if method not in _SHARED or f"{library.root}.{owner}" in things:
+            full = f"{library.root}.{owner}"
+            if method not in _SHARED or full in things or f"{full}.{method}" in asked:
                 methods.setdefault(method, {})[owner] = (entry, row["accepts"])
         elif entry:
             functions[name] = entry
             for alias in row.get("aliases", ()):
                 functions[alias.removeprefix(f"{library.root}.")] = name
     for method, owners in methods.items():
-        functions.update(of_methods(method, owners, [thing.name for thing in library.things]))
+        functions.update(of_methods(method, owners, [thing.name for thing in library.things if thing.is_first]))
     counts["other"] = len(others)
     return functions, others, dict(counts)
 

@@ -83,7 +83,7 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
             yield from _of_index(operands.key, index)
         if operands.right is None:
             return
-        if dimensions is not None and (isinstance(operands.key, ast.List) or _takes_array(dimensions, index)):
+        if dimensions is not None and (isinstance(operands.key, ast.List) or takes_array(dimensions, index)):
             yield _Mixed("put into array", operands.right, right)
         elif dimensions_of(right) is not None and _is_tensor(left):
             yield _Mixed("put into tensor", operands.left, left)
@@ -121,7 +121,7 @@ def _of_index(node: ast.expr, index: Value) -> Iterator[_Mixed]:
             yield _Mixed("index", part, value)
 
 
-def _takes_array(dimensions: int, index: Value) -> bool:
+def takes_array(dimensions: int, index: Value) -> bool:
     """Whether what is put there is made an array: into a single place of an array goes what `float(tensor)` gives."""
     parts = index.items if isinstance(index, Sequence) and index.items else (index,)
     if any((isinstance(part, NonTensor) and part.what == "slice") or _selects(part) for part in parts):

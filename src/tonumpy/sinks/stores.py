@@ -1,7 +1,7 @@
 """From assignments into tables and files, `table["x"] = t` or `file["a"][...] = t`, to the conversions they make.
 
 What the objects of a library do is in its table, as `__setitem__`. A column of pandas takes a tensor, and raises where
-NumPy does, which was measured by hand with pandas 2.3 and 3.0: what a number or a slice stands for differs.
+NumPy does, which was measured by hand with pandas 2.3, 3.0 and 3.1: what a number or a slice stands for differs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.arguments import as_refused, facts_of, made_by, made_of, spelt
 from tonumpy.sinks.consumers import EVERY, consumer_of
+from tonumpy.sinks.mixtures import takes_array
 from tonumpy.sinks.non_tensor_names import NonTensorNames
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import OperationSite
     from tonumpy.text.source import Source
 
-_LIBRARIES = ("h5py", "pandas", "netCDF4", "zarr", "pyvista")
+_LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista")
+_INDEXERS = frozenset(("pandas.loc", "pandas.iloc", "pandas.at", "pandas.iat"))
 _STORE = re.compile(r"\][ \t]*=(?!=)")
+_INDEXED = re.compile(r"\.(?:i?loc|i?at)[ \t]*\[[^\n]*\Z")
 
 
 def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
@@ -40,7 +43,7 @@ def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
     if not any(library in source.text for library in _LIBRARIES) or not risks.begins:
         return []
     places = (match.start() for match in _STORE.finditer(source.text))
-    rows = {source.position_at(place).row for place in places if risks.is_near(place)}
+    rows = {source.position_at(each).row for each in places if risks.is_near(each) or _is_indexed(source.text, each)}
     scopes: dict[ast.AST, NonTensorNames] = {}
     found = []
     for site in candidates.find_operations(source, sorted(rows), (ast.Subscript,), _is_stored):
@@ -53,6 +56,11 @@ def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
             if not scopes[scope].is_plain(statement.value):
                 found.append(site)
     return found
+
+
+def _is_indexed(text: str, place: int) -> bool:
+    """Whether something is stored by an indexer of pandas, which raises for every tensor, wherever that stands."""
+    return _INDEXED.search(text, text.rfind("\n", 0, place) + 1, place) is not None
 
 
 def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
@@ -85,8 +93,10 @@ def _judged(site: OperationSite, observed: Observations) -> ImplicitConversion |
 def _refusal_of(receiver: Value, key: Value) -> Refusal | None:
     """What an object refuses that is put into it under a key."""
     for name in filter(None, map(made_by, members(receiver))):
-        if name.partition(".")[0] == "pandas":
+        if name.partition(".")[0] == "pandas" and name not in _INDEXERS:
             return EVERY if is_text(key) else None
+        if name.startswith("scipy.") and not takes_array(0, key):
+            return None  # a variable of netCDF is an array of NumPy there
         consumer = consumer_of(name, "__setitem__")
         for parameter in () if consumer is None else consumer.parameters:
             if parameter.position == 1 and "tensor" in parameter.takes:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.summaries.entry import Entry
 
-OBJECTS_OF_LIBRARIES = ("matplotlib.", "h5py.", "pandas.")  # what makes arrays of what its methods are given
+# What makes arrays of what its methods are given.
+OBJECTS_OF_LIBRARIES = ("matplotlib.", "h5py.", "pandas.", "netCDF4.", "zarr.", "xarray.")
 _ANYTHING = Unknown(Reason.PARAMETER, device_taint=DeviceTaint.CHOSEN, param_taint=True)
 _TENSOR = Tensor(device_taint=DeviceTaint.CHOSEN, param_taint=True)
 # What is called may be a method of a model, or of what holds one.

@@ -95,7 +95,10 @@ def value_of_annotation(node: ast.expr | None, resolve: Resolve) -> Value:
 
 
 # Of whose classes no object is or holds a tensor.
-_PLAIN_ROOTS = ("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.", "matplotlib.", "h5py.", "sklearn.")
+_PLAIN_ROOTS = (
+    *("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.", "matplotlib.", "h5py.", "sklearn.", "netCDF4."),
+    *("zarr.", "xarray."),
+)
 
 
 def value_of_class(cls: Value) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import decorator_names, element_path, key_path, names_in, path_of, root_name
+from tonumpy.inference.knowledge.library_objects import makes_its_items
 from tonumpy.inference.knowledge.operands import are_given
 from tonumpy.inference.lattice.aliases import loosened, with_origin, with_unknown_grad
 from tonumpy.inference.lattice.dtypes import is_integral
@@ -18,6 +19,7 @@ from tonumpy.inference.lattice.values import (
     Instance,
     LibraryObject,
     Mapping,
+    NonTensor,
     Nothing,
     Sequence,
     Symbol,
@@ -250,7 +252,7 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     place = None if nested else key_path(path, target.slice)
     value = with_origin(value, place or f"{path}[]")
     after = _stored_at(container, [frame.evaluator.expression(frame, key) for key in reversed(keys)], value, frame)
-    if place is None or is_full(after) or library_values.is_container(container):
+    if place is None or is_full(after) or library_values.is_container(container) or _makes_its_items(container):
         frame.env.forget_keys(path)
     else:
         frame.bind(place, value)
@@ -259,6 +261,12 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
         frame.bind(path, after)
     else:
         frame.change_all(path, container, after)
+
+
+def _makes_its_items(container: Value) -> bool:
+    if not isinstance(container, (NonTensor, Union)):
+        return False  # as most
+    return any(isinstance(each, NonTensor) and makes_its_items(each.what) for each in members(container))
 
 
 def _stored_at(container: Value, keys: list[Value], value: Value, frame: Frame) -> Value:

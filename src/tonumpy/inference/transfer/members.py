@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tonumpy.inference.knowledge import arrays, torch_api
 from tonumpy.inference.knowledge.libraries.rows import integers_of_layers
+from tonumpy.inference.knowledge.library_objects import part_named
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.environment import KEPT_WITHOUT_GRAD
 from tonumpy.inference.lattice.evidence import without
@@ -166,8 +167,9 @@ def resolve(frame: Frame, value: Value) -> Value:
             dimensions = value.receiver.dimensions
             if is_device(value.name) and _holds_settings(value.receiver):
                 return Device(None, device_taint=DeviceTaint.GIVEN)  # `args.device`
-            if value.receiver.what.startswith("matplotlib."):
-                return value.receiver  # `axes.flat`, `fig.axes`
+            part = part_named(value.receiver.what, value.name) if "." in value.receiver.what else None
+            if part is not None:
+                return NonTensor(part)
             return NonTensor("attribute", None if dimensions is None else arrays.of_attribute(dimensions, value.name))
         if isinstance(value.receiver, (Instance, NonTensor)):
             return apply_name_habits(Unknown(Reason.of_attribute(value.name)), value.name, frame)

@@ -84,7 +84,7 @@ _PLAIN_ROOTS = frozenset(
     " ujson orjson toml tomllib tomli omegaconf wandb mlflow comet_ml neptune click typer rich tabulate prettytable"
     " termcolor colorama editdistance Levenshtein sacrebleu rouge_score seqeval sentencepiece tokenizers"
     " tiktoken jieba xgboost lightgbm catboost umap hdbscan optuna mujoco pybullet unittest mock IPython ipywidgets"
-    " mpl_toolkits matplotlib_inline six".split()
+    " mpl_toolkits matplotlib_inline six pyvista".split()
 )
 
 

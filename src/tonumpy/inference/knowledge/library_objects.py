@@ -1,0 +1,28 @@
+"""From an attribute or item of a library's object to what of that library it is: `frame.loc`, `file["x"]`."""
+
+from __future__ import annotations
+
+_PARTS = {
+    "h5py": ("attrs",),
+    "netCDF4": ("variables", "groups"),
+    "pandas": ("loc", "iloc", "at", "iat"),
+    "pyvista": ("point_data", "cell_data", "field_data"),
+    "scipy": ("variables",),
+    "xarray": ("loc",),
+}
+# Whose objects make their own of what is put into them: `frame["x"]` is a column, whatever has been put there.
+_MAKING_ITEMS = ("h5py", "netCDF4", "pandas", "pyvista", "xarray", "zarr")
+
+
+def makes_its_items(what: str) -> bool:
+    """Whether what comes out of an object is not what was put into it, by the name of what made the object."""
+    root, dot, _ = what.partition(".")
+    return bool(dot) and root in _MAKING_ITEMS
+
+
+def part_named(what: str, attribute: str) -> str | None:
+    """The name of what an attribute holds, by that of what made its owner; None if that is no object of the library."""
+    root, dot, _ = what.partition(".")
+    if root == "matplotlib" and dot:
+        return what  # `axes.flat`, `fig.axes`
+    return f"{root}.{attribute}" if dot and attribute in _PARTS.get(root, ()) else None
