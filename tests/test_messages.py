@@ -148,8 +148,10 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             'import pandas\nd = {"a": x.cuda(), "b": x.cuda()}\npandas.DataFrame(d)',
             "TNP104",
-            "`pandas.DataFrame` converts a dict of tensors where each is not on the CPU, so NumPy raises TypeError;"
-            " convert each tensor before it goes into `d`, which line 9 makes",
+            (
+                "`pandas.DataFrame` converts a dict of tensors where each is not on the CPU, so NumPy raises TypeError;"
+                " convert each tensor before it goes into `d`, which line 9 makes"
+            ),
             None,
         ),
         (
