@@ -263,6 +263,31 @@ def many_bases(n: int) -> str:
     return module(bases, f"class D({names}):\n    def g(self, x):\n        return {calls}\n")
 
 
+_ENGINE = """\
+import weakref
+from collections import defaultdict
+
+
+class Engine:
+    def __init__(self):
+        self.handlers: dict[str, list] = defaultdict(list)
+
+    def add(self, name, handler, args):
+        self.handlers[name].append((handler, (weakref.ref(self),) + args, {}))
+
+
+"""
+
+
+def objects_in_their_own_attributes(n: int) -> str:
+    """What an object has received holds that object, with what it had received before."""
+    put = "        for e in self.events:\n            engine.handlers[e].append((self.run, (engine,), {}))\n"
+    start = f"    def start(self, engine: Engine):\n        self.size = engine.size * 2\n{times(n, put)}\n"
+    run = "    def run(self, engine):\n        return torch.stack([self.times.repeat_interleave(self.size)]).numpy()\n"
+    made = "    def __init__(self):\n        self.times = torch.zeros(1)\n\n"
+    return module(_ENGINE, f"class Profiler:\n{made}{start}{run}")
+
+
 CLASSES: dict[str, Shape] = {
     "many bases": many_bases,
     "attributes of a class": attributes_of_a_class,
@@ -272,6 +297,7 @@ CLASSES: dict[str, Shape] = {
     "deep inheritance asked once": deep_inheritance_asked_once,
     "diamonds": diamonds,
     "wide classes": wide_classes,
+    "objects in their own attributes": objects_in_their_own_attributes,
 }
 
 SHAPES = BODIES | MODULES | CLASSES

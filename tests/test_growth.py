@@ -172,6 +172,7 @@ FIRST = {
     "containers in themselves": 3,
     "functions that hand on arrays": 3,
     "results that hold themselves": 3,
+    "objects in their own attributes": 3,
     "tensors of one array": 60,
     "lists in a ring": 25,
     "a tuple in a tuple": 10,
