@@ -299,13 +299,9 @@ class ImplicitConversion(NamedTuple):
         return is_elsewhere or bool(self._lacks) or (self.requires_grad is True and not self.grad_is_proved)
 
 
-def _without_habits(
-    conversion: _Judged, habits: Collection[str] | None, weak: Strength = Strength.HABIT
-) -> _Judged:
+def _without_habits(conversion: _Judged, habits: Collection[str] | None, weak: Strength = Strength.HABIT) -> _Judged:
     doubted = frozenset(
-        each
-        for each in conversion.evidence
-        if each.strength >= weak and (habits is None or each.id in habits)
+        each for each in conversion.evidence if each.strength >= weak and (habits is None or each.id in habits)
     )
     cpu, grad = conversion.on_cpu, conversion.requires_grad
     if cpu and weakest(doubted, "device") >= weak:

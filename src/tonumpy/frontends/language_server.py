@@ -201,9 +201,7 @@ class Server(LanguageServer):
             related_information=self._related(finding, checked, opened) or None,
         )
 
-    def _related(
-        self, finding: Finding, checked: Checked, opened: _Opened
-    ) -> list[types.DiagnosticRelatedInformation]:
+    def _related(self, finding: Finding, checked: Checked, opened: _Opened) -> list[types.DiagnosticRelatedInformation]:
         """The other lines that a finding speaks of, in its document or notebook, for editors that show such."""
         document = self.client_capabilities.text_document
         asked = document.publish_diagnostics if document else None

@@ -48,8 +48,10 @@ def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
     found = []
     for site in candidates.find_operations(source, sorted(rows), (ast.Subscript,), _is_stored):
         scope, statement = site.scopes[-1], site.statement
-        if isinstance(statement, ast.Assign) and statement.targets == [site.node] and may_be_a_tensor(
-            statement.value, {}
+        if (
+            isinstance(statement, ast.Assign)
+            and statement.targets == [site.node]
+            and may_be_a_tensor(statement.value, {})
         ):
             if scope not in scopes:
                 scopes[scope] = NonTensorNames(scope, frozenset())

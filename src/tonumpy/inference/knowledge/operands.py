@@ -93,9 +93,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
 
 
 # See `result_facts`, which is asked about too many values to say where.
-_COMPANY = frozenset(
-    (Evidence(Strength.HABIT, "grad", "company-of-data", "combined with data", "", 0),)
-)
+_COMPANY = frozenset((Evidence(Strength.HABIT, "grad", "company-of-data", "combined with data", "", 0),))
 
 
 def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact, dtype: str | None) -> AllEvidence:

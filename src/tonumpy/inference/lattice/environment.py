@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.joins import join, outlived
 from tonumpy.inference.lattice.values import NOTHING, Value, same
 from tonumpy.inference.lattice.widening import widened
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -104,8 +104,12 @@ class Environment:
         for name in dict.fromkeys(name for branch in branches for name in branch):
             before = self.get(name)
             merged: Value | None = None
+            kept = before
             for branch in branches:
-                value = branch.get(name, before)
+                if name in branch and kept is not None:
+                    kept = outlived(kept, branch[name])
+            for branch in branches:
+                value = branch.get(name, kept)
                 if value is NOTHING and "." in name:
                     merged = NOTHING  # a path that one branch knows nothing of
                     break
@@ -115,6 +119,14 @@ class Environment:
                 merged = NOTHING
             if merged is not None:
                 self.values[name] = widened(merged)
+
+    def replaced_by_rounds(self, end: dict[str, Value], rounds: Sequence[dict[str, Value]]) -> dict[str, Value]:
+        """What holds after a loop, which has mostly been gone through: what its rounds have replaced is gone then."""
+        for changes in rounds:
+            for name, value in changes.items():
+                if name in end and self.get(name) is not None:
+                    end[name] = outlived(end[name], value)
+        return end
 
     def widen(self, name: str, value: Value) -> bool:
         """Join a value that comes round a loop into this layer; return whether that changed anything."""

@@ -71,6 +71,16 @@ def join(first: Value, second: Value) -> Value:
     return Union(tuple(found))
 
 
+def outlived(kept: Value, made: Value) -> Value:
+    """What a path leaves as it was, where another has replaced it by what requires no grad, as a validation loop under
+    no_grad does: that it was made of parameters no longer speaks for what is left."""
+    if not isinstance(kept, (Tensor, Unknown)) or not (kept.param_taint or kept.requires_grad):
+        return kept
+    if not isinstance(made, (Tensor, Unknown)) or not (made.requires_grad is False or made.is_replaced):
+        return kept
+    return kept._replace(param_taint=False, requires_grad=None, is_replaced=True)
+
+
 def join_all(values: Iterable[Value]) -> Value:
     """The join of all of them; NOTHING where there are none."""
     joined: Value = NOTHING
@@ -104,6 +114,7 @@ def _merge_tensors(first: Tensor, second: Tensor) -> Tensor:
         first.origins | second.origins,
         first.evidence | second.evidence,
         have_param_taint((first, second)),
+        first.is_replaced or second.is_replaced,
     )
 
 
@@ -116,6 +127,7 @@ def _merge_unknown(first: Unknown, second: Unknown) -> Unknown:
         first.evidence | second.evidence,
         max(first.device_taint, second.device_taint),
         have_param_taint((first, second)),
+        first.is_replaced or second.is_replaced,
     )
 
 

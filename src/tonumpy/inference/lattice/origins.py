@@ -58,9 +58,7 @@ def _states(value: Tensor | Unknown | LibraryObject | Instance) -> list[tuple[As
     return told
 
 
-def _with_state(
-    evidence: AllEvidence, about: Aspect, state: str, message: str, filename: str, row: int
-) -> AllEvidence:
+def _with_state(evidence: AllEvidence, about: Aspect, state: str, message: str, filename: str, row: int) -> AllEvidence:
     known = [each for each in evidence if each.about == about and each.row]
     if any(each.strength is not Strength.PROOF for each in known):
         return evidence  # which has its own place

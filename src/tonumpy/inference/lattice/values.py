@@ -56,13 +56,14 @@ class Tensor(NamedTuple):
     origins: frozenset[str] = frozenset()  # the names under which tensors were first held that this may be, or view
     evidence: AllEvidence = PROVED  # what its facts rest on
     param_taint: bool = False  # made of parameters on one path at least, while grad mode may have been on
+    is_replaced: bool = False  # on one path, by what requires no grad; what it was before speaks for nothing then
 
 
 class Unknown(NamedTuple):
     """Nothing is known of the kind; what is known of the device and grad of tensors in it, and why it is unknown.
 
     `is_no_tensor`: a test has shown that it is no tensor itself, though it may hold some. `device_taint` and
-    `param_taint` are those of the tensors in it.
+    `param_taint` and `is_replaced` are those of the tensors in it.
     """
 
     reason: Reason
@@ -72,6 +73,7 @@ class Unknown(NamedTuple):
     evidence: AllEvidence = PROVED
     device_taint: DeviceTaint = DeviceTaint.NONE
     param_taint: bool = False
+    is_replaced: bool = False
 
 
 class NonTensor(NamedTuple):

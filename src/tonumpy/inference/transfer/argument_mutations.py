@@ -38,9 +38,7 @@ def filled_argument(
     return None if given is None else _run(analysis, given, arguments, grad_mode).bound.get(given.parameter)
 
 
-def changes_grad_of(
-    analysis: Analysis, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact
-) -> bool:
+def changes_grad_of(analysis: Analysis, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact) -> bool:
     """Whether a function of the repository gives a tensor that it is given a grad in place, or takes it away."""
     given = _changing(analysis, called, arguments, place)
     if given is None:

@@ -192,7 +192,7 @@ def _loop(
         if isinstance(statement, ast.While):
             narrow(frame, statement.test, False)
         if execute(frame, statement.orelse):
-            ends.append(frame.env.changes_since(base))
+            ends.append(base.replaced_by_rounds(frame.env.changes_since(base), (*rounds, *loop.continues)))
     ends.extend({**head.values, **changes} for changes in loop.breaks)
     frame.env = base
     if not ends:

@@ -16,8 +16,18 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Where = Literal[
-        "cpu", "accelerator", "first", "inputs", "self", "both", "parameters", "argument", "given", "default type",
-        "unknown", "chosen"
+        "cpu",
+        "accelerator",
+        "first",
+        "inputs",
+        "self",
+        "both",
+        "parameters",
+        "argument",
+        "given",
+        "default type",
+        "unknown",
+        "chosen",
     ]
     Whether = Literal[
         "never", "first", "inputs", "self", "both", "some of both", "own", "unknown", "asked", "argument", "derived"
