@@ -88,10 +88,14 @@ def package(tmp_path: Path) -> Package:
         "def main():\n    from .plots import plot\n    plot(torch.ones(3))\n",
         "from .plots import plot\nplot(np.ones(3))\n",
         "from .plots import plot\nplot([torch.ones(3)][0])\n",
+        "try:\n    from . import mayavi as m\nexcept ImportError:\n    from . import plots as m\nm.plot(torch.ones(3))\n",
+        "try:\n    import drawing as m\nexcept ImportError:\n    from . import plots as m\nm.plot(torch.ones(3))\n",
+        "from . import mayavi, plots\nm = mayavi if mayavi.is_there() else plots\nm.plot(torch.ones(3))\n",
     ],
 )
 def test_a_function_is_clean_by_its_callers(package: Package, caller: str) -> None:
     package.write("package/plots.py", PLOT)
+    package.write("package/mayavi.py", "def plot(x):\n    pass\n\ndef is_there():\n    return False\n")
     assert package.rows("package/plots.py") == [4]
     package.write("package/use.py", f"import numpy as np\nimport torch\n{caller}")
     assert package.rows("package/plots.py") == []
@@ -105,6 +109,7 @@ def test_a_function_is_clean_by_its_callers(package: Package, caller: str) -> No
         "from .plots import plot\nhooks = [plot]\n",
         "from .plots import plot\nhooks = [plot]\nplot(torch.ones(3))\n",
         "from .plots import plot as draw\ndef show(x):\n    draw(x)\n",
+        "try:\n    import mayavi as m\nexcept ImportError:\n    from . import plots as m\ndef show(x):\n    m.plot(x)\n",
         "from .plots import plot\nplot(\n",  # it cannot be parsed
     ],
 )

@@ -13,6 +13,7 @@ from tonumpy.inference.index.project import is_of_library, path_of_module
 from tonumpy.inference.index.references import class_around, places_that_name, references_to
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.methods import COMMON_METHODS, OF_PYTHON
+from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     BoundMethod,
@@ -285,10 +286,8 @@ class _Search:
         """What a name or an attribute path stands for, if it is something that a module binds."""
         names = self._analysis.names
         if isinstance(node, ast.Attribute):
-            holder = self._value(other, scopes, node.value)
-            if isinstance(holder, ModuleValue):
-                return self._found(names.member_of_module(holder.module, node.attr))
-            return self._found(Symbol(f"{holder.name}.{node.attr}")) if isinstance(holder, Symbol) else _SOMETHING
+            holders = members(self._value(other, scopes, node.value))
+            return join_all(self._member(each, node.attr) for each in holders)
         if not isinstance(node, ast.Name):
             return _SOMETHING
         for scope in reversed(scopes):
@@ -296,6 +295,11 @@ class _Search:
                 imported = _imports_within(scope).get(node.id)
                 return _SOMETHING if imported is None else self._found(names.import_value(other, imported))
         return self._found(names.global_value(other, node.id))
+
+    def _member(self, holder: Value, name: str) -> Value:
+        if isinstance(holder, ModuleValue):
+            return self._found(self._analysis.names.member_of_module(holder.module, name))
+        return self._found(Symbol(f"{holder.name}.{name}")) if isinstance(holder, Symbol) else _SOMETHING
 
     def _found(self, value: Value) -> Value:
         """A name of a module that is not found where Python would look for it: scripts put folders on the path."""
