@@ -1,4 +1,4 @@
-"""From a flag in a test to whether the name has one definition in its scope, so that every test of it agrees."""
+"""From a flag in a test to whether its name has one definition in its scope, or several of one kind: tests agree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,34 @@ def is_fixed_flag(module: Module, scope: ast.AST, name: str, truth: bool) -> boo
         is_own = name in flow.local_names and name not in flow.shared_names
         return is_own and (name, True) in flow.switched and (name, False) in flow.switched
     is_fixed = flow.times_bound[name] == 1 and (name, truth) not in flow.switched
+    is_fixed = is_fixed or name in module.derived(flags_of_several, scope)
     return is_fixed and name not in module.derived(_names_of_objects, scope)
+
+
+def flags_of_several(scope: ast.AST) -> frozenset[str]:
+    """The names that several calls of one function bind beside a value, and nothing else: `x, is_array = made(x)`."""
+    calls: dict[str, set[str]] = {}
+    given: dict[str, set[int]] = {}
+    others: set[str] = set()
+    for node in walk(scope):
+        if isinstance(node, ast.Assign) and _is_of_pair(node):
+            assert isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Call)
+            flag = node.targets[0].elts[1]
+            assert isinstance(flag, ast.Name)
+            calls.setdefault(flag.id, set()).add(ast.dump(node.value.func))
+            given.setdefault(flag.id, set()).add(id(flag))
+    if not calls:
+        return frozenset()
+    for node in walk(scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in given.get(node.id, ()):
+            others.add(node.id)
+    return frozenset(name for name in calls if len(calls[name]) == 1 and len(given[name]) > 1 and name not in others)
+
+
+def _is_of_pair(statement: ast.Assign) -> bool:
+    target = statement.targets[0]
+    is_pair = len(statement.targets) == 1 and isinstance(target, ast.Tuple) and len(target.elts) == 2
+    return is_pair and isinstance(target.elts[1], ast.Name) and isinstance(statement.value, ast.Call)  # type: ignore[attr-defined]
 
 
 def _names_of_objects(scope: ast.AST) -> frozenset[str]:
