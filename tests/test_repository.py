@@ -88,7 +88,7 @@ def package(tmp_path: Path) -> Package:
         "def main():\n    from .plots import plot\n    plot(torch.ones(3))\n",
         "from .plots import plot\nplot(np.ones(3))\n",
         "from .plots import plot\nplot([torch.ones(3)][0])\n",
-        "try:\n    from . import mayavi as m\nexcept ImportError:\n    from . import plots as m\nm.plot(torch.ones(3))\n",
+        "try:\n    from . import mayavi as m\nexcept OSError:\n    from . import plots as m\nm.plot(torch.ones(3))\n",
         "try:\n    import drawing as m\nexcept ImportError:\n    from . import plots as m\nm.plot(torch.ones(3))\n",
         "from . import mayavi, plots\nm = mayavi if mayavi.is_there() else plots\nm.plot(torch.ones(3))\n",
     ],
@@ -109,7 +109,7 @@ def test_a_function_is_clean_by_its_callers(package: Package, caller: str) -> No
         "from .plots import plot\nhooks = [plot]\n",
         "from .plots import plot\nhooks = [plot]\nplot(torch.ones(3))\n",
         "from .plots import plot as draw\ndef show(x):\n    draw(x)\n",
-        "try:\n    import mayavi as m\nexcept ImportError:\n    from . import plots as m\ndef show(x):\n    m.plot(x)\n",
+        "try:\n    import drawing as m\nexcept OSError:\n    from . import plots as m\ndef show(x):\n    m.plot(x)\n",
         "from .plots import plot\nplot(\n",  # it cannot be parsed
     ],
 )
