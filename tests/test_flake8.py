@@ -85,7 +85,7 @@ def test_strict_in_pyproject(folder: Path) -> None:
     assert codes(flake8(folder)) == ["TNP101", "TNP300"]
 
 
-LOW = "import torch\n\n\ndef f(labels):\n    return labels.cpu().numpy(), torch\n"
+LOW = "import torch\n\n\ndef f(labels: torch.Tensor):\n    return labels.cpu().numpy(), torch\n"
 OWN = "import mylib\nimport torch\n\n\ndef f(p):\n    return torch.stack(mylib.load(p)).numpy()\n"
 
 

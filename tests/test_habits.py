@@ -210,7 +210,8 @@ _WITHOUT_GRAD = "    with torch.no_grad():\n        return spread(model, x)\n"
         # But who calls that may be called by others.
         (_PUBLIC.format("_inner(x)") + "def _inner(x):\n    return x\n\n\ndef report(model, x):\n"
          "    return spread(model, x.detach())\n", True),
-        (("import torch\n\n\nclass Plot(torch.nn.Module):\n    def draw(self, x):\n        return x.cpu().numpy()\n\n"
+        (("import torch\n\n\nclass P(torch.nn.Module):\n"
+         "    def draw(self, preds):\n        return preds.cpu().numpy()\n\n"
          "    def show(self, x):\n        return self.draw(x.detach())\n"), True),
     ],
 )  # fmt: skip

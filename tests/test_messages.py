@@ -71,7 +71,7 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "Add `.detach().cpu()`",
         ),
         (
-            "unknown.unsqueeze(0).cpu().numpy()",
+            "unknown.seen.unsqueeze(0).cpu().numpy()",
             "TNP102",
             (
                 "`.cpu()` without `.detach()` before `.numpy()` on a likely tensor that may require grad:"

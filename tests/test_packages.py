@@ -24,8 +24,8 @@ class Evaluator:
     def evaluate(self, scores):
         return self._ranked(scores)
 
-    def _ranked(self, scores):
-        return scores.cpu().numpy()
+    def _ranked(self, logits):
+        return logits.cpu().numpy()
 
 
 def shown(scores):

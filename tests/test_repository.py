@@ -198,7 +198,8 @@ def test_callers_of_callers(package: Package) -> None:
     use = "import torch\nfrom package.plots import plots\n"
     package.write("run.py", use + "def f(net, xs):\n    with torch.no_grad():\n        plots(xs, net.cpu())\n")
     assert package.rows("package/plots.py") == [4]  # where it is nobody says
-    package.write("package/plots.py", (PLOT + more).replace("x.numpy", "x.cpu().numpy"))
+    of_outputs = PLOT.replace("plot(x)", "plot(preds)").replace("x.numpy", "preds.cpu().numpy")
+    package.write("package/plots.py", of_outputs + more)
     assert package.rows("package/plots.py") == []
     package.write("other.py", use + "def f(net, xs):\n    plots(xs, net)\n")
     assert package.rows("package/plots.py") == [4]
@@ -370,8 +371,8 @@ import torch
 from package.base import Base
 
 class Child(Base):
-    def _decode(self, x):
-        return x.cpu().numpy()
+    def _decode(self, logits):
+        return logits.cpu().numpy()
 """
 BASE = """\
 import torch

@@ -36,6 +36,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.copies import brings_back, copies_in
 from tonumpy.inference.summaries.driver import Observations, Outcome, observe
+from tonumpy.inference.transfer.name_heuristics import may_be_trained
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import find_calls
@@ -78,7 +79,10 @@ def infer(
         candidates,
         outcome=lambda group, seen: _outcome(_conversions(module, cpu_only, group, seen), may_concern),
     )
-    found = _conversions(module, cpu_only, candidates, observed)
+    found = [
+        _as_tried(module, each, observed.get(id(candidate.call), _UNREACHED))
+        for candidate, each in zip(candidates, _conversions(module, cpu_only, candidates, observed), strict=True)
+    ]
     torch_tensors = [
         each._replace(trained_in=loses_gradient(module, each.candidate)) for each in found if each is not None
     ]
@@ -233,6 +237,39 @@ def _is_detached(candidate: Candidate) -> bool:
     """`x.detach().numpy()`, `x.grad.numpy()`."""
     words = words_of_chain(candidate.receiver)
     return chain_of(candidate.receiver).detach is not None or "grad" in words
+
+
+def _as_tried(module: Module, conversion: Conversion | None, seen: Observation) -> Conversion | None:
+    """What is converted, once the habit `cpu-alone` has been asked: the last of all, after all callers."""
+    if conversion is None or not conversion.may_raise_by_grad or conversion.requires_grad or conversion.param_taint:
+        return conversion
+    if not _is_told_by_cpu_alone(conversion.candidate, conversion.chain, seen):
+        return conversion
+    where = Spot(module.filename, conversion.candidate.call.lineno, module.disabled_habits)
+    basis = where.habit("cpu-alone", "who brings this to the CPU has run the line, and it did not require grad")
+    grad, evidence = _learnt(None, False, "grad", basis, conversion.evidence)
+    return conversion._replace(requires_grad=grad, evidence=evidence)
+
+
+def _is_told_by_cpu_alone(candidate: Candidate, chain: Chain, seen: Observation) -> bool:
+    """Whether what is brought to the CPU was given from out of sight, or is an item of that, and nothing but what is
+    done to it here says that it is a tensor."""
+    if chain.cpu is None or any(map(may_be_trained, words_of_chain(candidate.receiver))):
+        return False
+    values = dict(seen.links)
+    before = chain.links[: chain.links.index(chain.cpu) + 1]
+    return all(_is_given_and_unknown(values.get(id(link.base), seen.receiver)) for link in before)
+
+
+def _is_given_and_unknown(value: Value) -> bool:
+    """Whether a parameter, or an item of one, or what is made of it alone, is not known to be more; it may be None."""
+    parts = [each for each in members(value) if not isinstance(each, Constant)]
+    return bool(parts) and all(
+        each.is_given and each.certainty == "likely"
+        if isinstance(each, Tensor)
+        else isinstance(each, Unknown) and each.reason in (Reason.PARAMETER, Reason.ITEM_OF_GIVEN)
+        for each in parts
+    )
 
 
 def _learnt(

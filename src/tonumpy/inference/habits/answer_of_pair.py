@@ -16,7 +16,7 @@ import torch
 
 
 def collect(source):
-    return [y.cpu().numpy() for x, y in source]
+    return [y.cpu().numpy() for x, y in source.pairs()]
 ```
 """
 

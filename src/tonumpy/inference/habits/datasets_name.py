@@ -15,7 +15,7 @@ import torch
 
 
 def first(make):
-    for sizes in make.all_datasets:
+    for sizes in make().all_datasets:
         return sizes.cpu().numpy()
 ```
 """

@@ -18,7 +18,7 @@ trained.
 import torch
 
 
-def score(labels):
+def score(labels: torch.Tensor):
     return labels.cpu().numpy()
 ```
 """

@@ -15,7 +15,7 @@ A batch is a model's input: a record, a graph or a dict of tensors from a datase
 import torch
 
 
-def show(batch):
+def show(batch: dict[str, torch.Tensor]):
     return batch["image"].cpu().numpy()
 ```
 """

@@ -30,6 +30,7 @@ _MODELS = frozenset("model net network".split())
 _BEFORE_A_PURPOSE = (["to"], ["for"], ["from"], ["of"])  # `convert_to_network(x)` makes what a network takes
 _LOSSES = re.compile(r"(^|_)(criterion|loss(_(fn|fun|func|function))?)$")
 _OUTPUTS = re.compile(r"(^|_)(outputs?|logits?|preds?|predictions?)$")
+_TRAINED = re.compile(r"(^|_)(weights?|bias(es)?|param(eter)?s?|embeddings?|loss(es)?)$")
 _COUNTS = re.compile(r"^(num|n|is|has)_|(^|_)(size|names?|count|paths?)$")
 
 
@@ -51,6 +52,11 @@ def counts_or_names(name: str) -> bool:
 def is_output(name: str) -> bool:
     """True for names of model outputs: as parameters of `forward` they require grad in training."""
     return _OUTPUTS.search(name) is not None
+
+
+def may_be_trained(name: str) -> bool:
+    """True for names of model outputs, of losses and of parameters."""
+    return is_output(name) or _TRAINED.search(name) is not None
 
 
 def made_by_model(result: Value, function: ast.expr, arguments: Arguments, is_function: Callable[[], bool]) -> Value:
