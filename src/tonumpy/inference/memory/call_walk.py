@@ -164,7 +164,9 @@ class CallWalk(ExpressionWalk):
             )
             return NOTHING
         if name in PARAMETER_METHODS:
-            return selected(self.refer(function.value), (PARAMETERS,))
+            model = self.refer(function.value)
+            self.deep_copies.difference_update(each.memory[0] for each in model)
+            return selected(model, (PARAMETERS,))
         if name in ("items", "values") and not call.args and isinstance(function.value, ast.Call):
             return self.value(function.value)  # `net.state_dict().items()`
         if writes_itself(name) and not written_arguments(call):
@@ -204,9 +206,10 @@ class CallWalk(ExpressionWalk):
     def affect(self, effect: EffectOnModels, call: ast.Call, is_concerned: Callable[[Memory], bool]) -> None:
         self.on_models.add(effect)
         if effect == "parameters":
-            self.memory.write(
-                self.memory.matching(lambda memory: is_parameter(memory) and is_concerned(memory)), call.lineno
-            )
+            trained = self.memory.matching(lambda memory: is_parameter(memory) and is_concerned(memory))
+            if self.deep_copies:
+                trained = frozenset(each for each in trained if each.memory[0] not in self.deep_copies)
+            self.memory.write(trained, call.lineno)
         elif effect == "grads":
             self.memory.write(self.memory.matching(lambda memory: GRAD in memory and is_concerned(memory)), call.lineno)
         else:

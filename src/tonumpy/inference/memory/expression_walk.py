@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.memory.conditions import Condition
     from tonumpy.inference.memory.effects import Callee, Effects
-    from tonumpy.inference.memory.regions import Side
+    from tonumpy.inference.memory.regions import Side, Step
     from tonumpy.inference.memory.writes import EffectOnModels
     from tonumpy.text.candidates import Scope
 
@@ -72,6 +72,7 @@ class ExpressionWalk:
         self.depth = depth
         self.memory = PointsToState(lambda condition: functions.is_fixed(condition, scope, owner))
         self.objects: dict[str, ast.ClassDef] = {}  # the names of objects of classes of the module
+        self.deep_copies: set[Step] = set()  # the memory of what nothing has been given since, so no optimizer has
         self.is_reached = True
         self.left: list[list[Names]] = []  # what holds where the loops around are left or go on
         # For those who call it:
@@ -104,6 +105,8 @@ class ExpressionWalk:
                 self.objects[target.id] = cls
         if place is not None and not (isinstance(target, ast.Subscript) and place[:-1] in self.memory.containers):
             self.memory.bind_place(place, references, (target.lineno, target.col_offset), value)
+            if isinstance(target, ast.Name) and isinstance(value, ast.Call) and last_name(value.func) == "deepcopy":
+                self.deep_copies.update(each.memory[0] for each in self.memory.of(place))
         elif isinstance(target, ast.Subscript):
             self.store(target, references)
 
@@ -246,7 +249,10 @@ class ExpressionWalk:
         raise NotImplementedError
 
     def arguments(self, call: ast.Call) -> list[References]:
-        return [self.value(argument) for argument in arguments_of(call)]
+        given = [self.value(argument) for argument in arguments_of(call)]
+        if self.deep_copies:
+            self.deep_copies.difference_update(each.memory[0] for references in given for each in references)
+        return given
 
 
 def _viewed(references: References, view: str, arguments: Sequence[ast.expr]) -> References:

@@ -116,10 +116,7 @@ class Parameters:
         library = library_values.hook_parameters(self._analysis, function)
         for name, value in library.items():
             if name in found:
-                is_moved = isinstance(value, Unknown) and bool(value.device_taint)
-                found[name] = (
-                    with_evidence(found[name], max_device_taint((value,)), param_taint=False) if is_moved else value
-                )
+                found[name] = _passed_by_library(found[name], value)
         return found
 
     def _data_given(self, function: Function) -> list[str]:
@@ -242,3 +239,11 @@ def _is_literal(node: ast.expr) -> bool:
     if isinstance(node, (ast.Tuple, ast.List)):
         return bool(node.elts) and all(map(_is_literal, node.elts))
     return isinstance(node, ast.Constant) and node.value is not None
+
+
+def _passed_by_library(known: Value, passed: Value) -> Value:
+    """A parameter of a method that a library calls, with what the library passes: a batch, or the module itself."""
+    taint = max_device_taint((passed,))
+    if isinstance(known, Instance):
+        return known._replace(device_taint=max(known.device_taint, taint))
+    return with_evidence(known, taint, param_taint=False) if taint else passed

@@ -133,8 +133,9 @@ def _library(table: dict[str, Any]) -> Library:
     without_grad = {row["class"]: frozenset(row["methods"]) for row in table.get("without_grad", ())}
     hooks: dict[str, list[tuple[int, Promise]]] = {}
     for row in table.get("hook", ()):
-        promise = _promise({"returns": "unknown", **row}, row["method"])
-        hooks.setdefault(row["method"], []).append((row["parameter"], promise))
+        for method in _listed(row["method"]):
+            promise = _promise({"returns": "unknown", **row}, method)
+            hooks.setdefault(method, []).append((row["parameter"], promise))
     fills = {row["name"]: (tuple(row["list"]), tuple(row["with"])) for row in table.get("fill", ())}
     terms = {name: row["class"] for row in table.get("term", ()) for name in row["name"]}
     return Library(promises, attributes, bases, aliases, families, without_grad, hooks, fills, terms)
