@@ -45,6 +45,13 @@ def test_what_raises_in_the_call_itself() -> None:
     assert _texts(np.asarray) == ["a:0 tensor items (v)"]
 
 
+def test_what_raises_for_a_dtype_or_layout_alone() -> None:
+    def logged(a: Any) -> object:  # noqa: ANN401
+        return a.detach().cpu().numpy() if isinstance(a, torch.Tensor) else a
+
+    assert _texts(logged) == ["a:0 tensor=bs (v)"]
+
+
 def test_what_raises_in_what_users_do_next() -> None:
     assert _texts(Kept) == []
     assert _texts(Kept, _converted) == ["value:0 tensor^ items^ (v)"]

@@ -251,7 +251,12 @@ LIBRARIES: tuple[Library, ...] = (
         ("zarr.save(file, a=v)", "`**kwargs` says no names"),
         ("zarr.save_array(file, v)", "as save"),
     )),
-    Library("tensorboardX", walks=False, things=(Thing("SummaryWriter", "tensorboardX.SummaryWriter(file)", _FILE),)),
+    Library("tensorboardX", walks=False, things=(
+        Thing("SummaryWriter", "tensorboardX.SummaryWriter(file)", _FILE),
+    ), trials=(
+        ("tensorboardX.SummaryWriter.add_image('a', p, dataformats='HWC')", "the order of the axes is asked for"),
+        ("tensorboardX.SummaryWriter.add_scalars('a', s)", "a dict of numbers is asked for"),
+    )),
     Library("torch.utils.tensorboard", "tensorboard", things=(
         Thing("SummaryWriter", "SummaryWriter(file)", _FILE),
     )),

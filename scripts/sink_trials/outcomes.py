@@ -40,6 +40,9 @@ _WORDS = {
 _OF_VALUES = ("Boolean value of Tensor", "only one element tensors", "converted to Scalar", "only integer tensors")
 # What is said of a kind of values: it holds of a tensor whatever is in it.
 _OF_KINDS = ("numpy array", "numpy.ndarray", "numba type of", "<class 'torch.Tensor'>")
+# What nothing is converted of, if it is taken: one that converts may have these brought to the CPU, detached, and fail
+# where NumPy lacks the dtype.
+_HARDEST = ("device", "grad", "bfloat16", "sparse")
 LETTERS = {"grad": "g", "device": "d", "bfloat16": "b", "sparse": "s"}
 
 
@@ -154,6 +157,7 @@ class Trier:
 
         if not self.works(call, slot, self._of_equal(given), later):
             return None
+        array = ARRAYS[call.text_at(slot)]
         error = self.error(call, slot, of("plain"), later)
         if error is not None:
             of_value = isinstance(error, (TooLongError, RuntimeError)) or _is_refusal(error, _OF_VALUES)
@@ -161,12 +165,11 @@ class Trier:
             if of_value or any(self.works(call, slot, of(sort), later) for sort in OTHER_DTYPES):
                 return None
             return Outcome("", "", _name_of(error), False, of_kind=is_of_kind(error))
-        hardest = [sort for sort in ("device", "grad") if tensors_of(ARRAYS[call.text_at(slot)], sort)]
-        if all(self.works(call, slot, of(sort), later) for sort in hardest):
+        if all(self.works(call, slot, of(sort), later) for sort in _HARDEST if tensors_of(array, sort)):
             return Outcome("", "", "", True)  # nothing is converted
         refused = untried = ""
         for sort, words in _WORDS.items():
-            tensors = tensors_of(ARRAYS[call.text_at(slot)], sort)
+            tensors = tensors_of(array, sort)
             errors = [self.error(call, slot, of(sort, number), later) for number in range(len(tensors))]
             if not tensors:
                 untried += LETTERS[sort]
