@@ -11,6 +11,7 @@ from tonumpy.inference.knowledge.chains import Chain, chain_of
 from tonumpy.inference.knowledge.scipy_optimizers import OPTIMIZERS
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
+    NONE,
     LibraryObject,
     Mapping,
     NonTensor,
@@ -23,6 +24,7 @@ from tonumpy.inference.lattice.values import (
     evidence_in,
     have_param_taint,
     is_number,
+    max_device_taint,
     members,
 )
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
@@ -318,6 +320,8 @@ def facts_of(value: Value) -> Facts | None:
         value = as_tensor(value)
     tensors = [member for member in members(value) if isinstance(member, Tensor)]
     others = [member for member in members(value) if not isinstance(member, Tensor) and not is_number(member)]
+    if others and (have_param_taint(tensors) or max_device_taint(tensors)):
+        others = [each for each in others if each != NONE]  # what stands there until a hook has put something there
     if len(tensors) != 1:
         return None
     (tensor,) = tensors

@@ -59,13 +59,24 @@ class NonTensorNames:
         for statement in statements_of(scope.body):
             self._collect(statement)
 
+    def _add_lambda(self, argument: ast.expr) -> None:
+        """What it is given may be put anywhere: also `handles.append(layer.register_forward_hook(lambda ...))`."""
+        if isinstance(argument, ast.Call):
+            for each in arguments_of(argument):
+                if isinstance(each, ast.Lambda):
+                    self._add_lambda(each)
+        elif isinstance(argument, ast.Lambda):
+            self._values.update((name, [None]) for name in touched_in(argument.body, {}))
+
     def _collect(self, statement: ast.stmt) -> None:
         for each in stores_of(statement):
             # An array that is changed is one still: `x[0] = t`, `x += t`.
             keeps_array = each.how == "augmented" or isinstance(each.target, ast.Subscript)
             if each.how != "imported" and not (self._wants_arrays and keeps_array):
                 self._values.setdefault(each.root, []).append(each.value)
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            self._add_lambda(statement.value)
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
             given = arguments_of(call)
             changed = root_name(call.func)
@@ -76,8 +87,8 @@ class NonTensorNames:
                 for argument in given:  # what is called for its effect alone may fill what it is given
                     if isinstance(argument, ast.Name):
                         self._values.setdefault(argument.id, []).append(None)
-                    elif isinstance(argument, ast.Lambda):
-                        self._values.update((name, [None]) for name in touched_in(argument.body, {}))
+                    elif isinstance(argument, (ast.Lambda, ast.Call)):
+                        self._add_lambda(argument)
         elif isinstance(statement, FUNCTIONS) and not self._wants_arrays:
             for name in _filled_within(statement):
                 self._values.setdefault(name, []).append(None)

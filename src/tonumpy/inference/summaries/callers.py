@@ -46,6 +46,7 @@ from tonumpy.inference.summaries.closed_world import (
     keeps_callers_known,
 )
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
+from tonumpy.inference.summaries.hook_callers import entry_of_hook
 from tonumpy.inference.summaries.known_callers import (
     given_by_all,
     given_by_key,
@@ -115,6 +116,8 @@ class Callers:
         """The entry joined over all calls of a function; if some calls may be out of sight, only facts that hold for
         all detached arguments are kept."""
         entry = self._of_calls(module, scopes, function)
+        if entry is OUT_OF_SIGHT and module.words.registers_hooks:
+            entry = entry_of_hook(self._analysis, module, scopes, function)
         is_asked = entry is OUT_OF_SIGHT and self._depth == 0
         return self._analysis.indirect_callers.of(module, scopes, function) if is_asked else entry
 

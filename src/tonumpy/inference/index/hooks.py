@@ -1,0 +1,187 @@
+"""The places of a module that register a hook of torch, and whether grad mode is on where the hooked module is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tonumpy.inference.index.bindings import decorator_names, is_false, path_of
+from tonumpy.inference.index.constructions import constructions_of
+from tonumpy.inference.index.references import Reference, places_that_name
+from tonumpy.inference.index.syntax_lowering import stores_of
+from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.candidates import find_calls, first_row, last_row
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Items
+    from typing import Literal
+
+    from tonumpy.inference.index.module import Module
+
+    Mode = Literal["on", "off", "unknown"]
+
+# What torch gives the hook, besides the module.
+# https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook
+HOOKS = {
+    "register_forward_hook": "inputs and output",
+    "register_forward_pre_hook": "inputs",
+    "register_backward_hook": "gradients of inputs and outputs",
+    "register_full_backward_hook": "gradients of inputs and outputs",
+    "register_full_backward_pre_hook": "gradients of outputs",
+    "register_hook": "gradient",
+}
+_REGISTERED = re.compile(rf"\.(?:{'|'.join(HOOKS)})\(")
+# What the module that holds a hooked layer is mostly called.
+_MODELS = frozenset("model net network backbone encoder self".split())
+
+
+class _Block(NamedTuple):
+    """The rows of a block, or function, that sets grad mode."""
+
+    first: int
+    last: int
+    mode: Mode
+
+
+def registered_hook(call: ast.Call) -> ast.expr | None:
+    """The hook that a call registers; None where it registers none."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in HOOKS:
+        return None
+    if call.args:
+        return call.args[0]
+    return next((each.value for each in call.keywords if each.arg == "hook"), None)
+
+
+def hook_registrations(module: Module) -> tuple[Reference, ...]:
+    return module.derived_of(_registrations, "")
+
+
+def _registrations(module: Module, _: str) -> tuple[Reference, ...]:
+    source = module.source
+    rows = sorted({source.position_at(match.start()).row for match in _REGISTERED.finditer(source.text)})
+    # A chain over several lines begins above the row where its last method stands.
+    sites = find_calls(source, rows, lambda call: registered_hook(call) is not None)
+    return tuple(Reference(each.call, each.scopes, each.statement, is_attribute=False) for each in sites)
+
+
+def registered_for(module: Module, scopes: Items[ast.AST]) -> list[tuple[ast.Call, tuple[ast.AST, ...], ast.stmt, int]]:
+    """The registrations of the innermost scope, a function, as a hook: each with its scopes, its statement and how many
+    arguments `functools.partial` gives before torch does."""
+    node = scopes[-1]
+    found = []
+    for place in hook_registrations(module):
+        hook = registered_hook(place.call) if place.call is not None else None
+        before = None if hook is None or node in place.scopes else _stands_for(module, hook, scopes, place.scopes)
+        if before is not None:
+            assert place.call is not None
+            found.append((place.call, place.scopes, place.statement, before))
+    return found
+
+
+def _stands_for(module: Module, hook: ast.expr, scopes: Items[ast.AST], seen_in: Items[ast.AST]) -> int | None:
+    """Whether an expression in some scopes may be the innermost of `scopes`, as a hook: how many arguments it has
+    already."""
+    node, around = scopes[-1], scopes[-2]
+    if not isinstance(node, FUNCTIONS):
+        return 0 if node is hook else None
+    is_method = isinstance(around, ast.ClassDef)
+    if not isinstance(hook, ast.Call):
+        if isinstance(around, ast.ClassDef) and node.name == "__call__":
+            return 0 if last_name(hook) in _names_of_objects(module, around) else None
+        is_seen = isinstance(hook, ast.Attribute) if is_method else isinstance(hook, ast.Name) and around in seen_in
+        return 0 if is_seen and last_name(hook) == node.name else None
+    called = last_name(hook.func)
+    if called == "partial" and hook.args:
+        return len(hook.args) - 1 if last_name(hook.args[0]) == node.name else None
+    makes = isinstance(around, FUNCTIONS) or (is_method and node.name == "__call__")
+    return 0 if makes and called == getattr(around, "name", None) else None
+
+
+def _names_of_objects(module: Module, cls: ast.ClassDef) -> set[str]:
+    made = (each.statement for each in constructions_of(module, cls).calls)
+    stores = (each for statement in made for each in stores_of(statement) if each.rebinds)
+    return {name for each in stores if (name := last_name(each.target)) is not None}
+
+
+def makes_hooks(module: Module, statement: ast.stmt) -> bool:
+    """Whether a statement stands in a function that is called where its result is registered: `hook(keep(name))`."""
+    makers = {
+        last_name(hook.func)
+        for each in hook_registrations(module)
+        if each.call is not None and isinstance(hook := registered_hook(each.call), ast.Call)
+    }
+    places = (each for name in makers if name for each in module.derived_of(_functions_called, name))
+    return any(each.lineno <= statement.lineno <= last_row(each) for each in places)
+
+
+def _functions_called(module: Module, name: str) -> list[ast.stmt]:
+    return [each for each in walk(module.source.tree) if isinstance(each, FUNCTIONS) and each.name == name]
+
+
+def mode_of_runs(module: Module, call: ast.Call) -> Mode:
+    """Grad mode where the module is run on which `call` registers a hook, by the nearest calls of it in sight."""
+    if not module.words.speaks_of_grad_mode:
+        return "on"
+    around = next((each.scopes for each in hook_registrations(module) if each.call is call), (module.tree,))
+    assert isinstance(call.func, ast.Attribute)
+    names = _MODELS.union(*(path.split(".") for path in [path_of(call.func.value)] if path))
+    places = [each for name in sorted(names) for each in places_that_name(module, name)]
+    runs = [each for each in places if each.call is not None and (each.call.args or each.call.keywords)]
+    for depth in range(len(around), 0, -1):
+        near = [each for each in runs if each.scopes[:depth] == around[:depth]]
+        if near:
+            return _joined([_mode_at(module, each) for each in near])
+        handed = [each for each in places if each.passed_to is not None and each.scopes == around]
+        if handed and depth == len(around):
+            return "unknown"  # `run(model, x)`
+    return "unknown"
+
+
+def _joined(modes: Items[Mode]) -> Mode:
+    return modes[0] if len(set(modes)) == 1 else "unknown"
+
+
+def _mode_at(module: Module, run: Reference) -> Mode:
+    blocks = module.derived_of(_blocks, "")
+    own = _mode_in(blocks, run.statement.lineno)
+    function = run.scopes[-1]
+    if own is not None or not isinstance(function, FUNCTIONS):
+        return own or "on"
+    if function.name in ("__call__", "forward"):
+        return "unknown"  # it is called without its name
+    calls = [each for each in places_that_name(module, function.name) if each.call is not None]
+    return "on" if all(_mode_in(blocks, each.statement.lineno) is None for each in calls) else "unknown"
+
+
+def _mode_in(blocks: Items[_Block], row: int) -> Mode | None:
+    around = [each for each in blocks if each.first <= row <= each.last]
+    return min(around, key=lambda each: each.last - each.first).mode if around else None
+
+
+def _blocks(module: Module, _: str) -> list[_Block]:
+    found = [_Block(1, 1 << 30, "unknown")] if module.words.may_leave_grad_mode_off else []
+    for node in walk(module.source.tree):
+        contexts: list[ast.expr] = []
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            contexts = [item.context_expr for item in node.items]
+        elif isinstance(node, FUNCTIONS) and not decorator_names(node).isdisjoint(GRAD_CONTEXTS):
+            contexts = node.decorator_list
+        modes = [mode for each in contexts if (mode := _mode_of(each)) is not None]
+        if modes:
+            assert isinstance(node, ast.stmt)
+            found.append(_Block(first_row(node), last_row(node), modes[-1]))
+    return found
+
+
+def _mode_of(context: ast.expr) -> Mode | None:
+    is_call = isinstance(context, ast.Call)
+    name = last_name(context.func if isinstance(context, ast.Call) else context)
+    mode = GRAD_CONTEXTS.get(name or "")
+    if mode is None:
+        return None
+    if isinstance(context, ast.Call) and context.args:
+        return "off" if name != "inference_mode" and is_false(context.args[0]) else "unknown"
+    return "off" if mode == "off" else "on" if mode == "on" and is_call else "unknown"
