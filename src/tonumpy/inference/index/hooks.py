@@ -5,20 +5,22 @@ from __future__ import annotations
 import ast
 import re
 
-from tonumpy.inference.index.bindings import decorator_names, is_false, path_of
+from tonumpy.inference.index.bindings import is_false, path_of
 from tonumpy.inference.index.constructions import constructions_of
 from tonumpy.inference.index.references import Reference, places_that_name
 from tonumpy.inference.index.syntax_lowering import stores_of
-from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
+from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS, GRAD_SETTERS
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls, first_row, last_row
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from collections.abc import Sequence as Items
     from typing import Literal
 
+    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
 
     Mode = Literal["on", "off", "unknown"]
@@ -37,6 +39,8 @@ _REGISTERED = re.compile(rf"\.(?:{'|'.join(HOOKS)})\(")
 # What the module that holds a hooked layer is mostly called.
 _MODELS = frozenset("model net network backbone encoder self".split())
 
+_MODES: dict[str, Mode] = {"on": "on", "off": "off"}
+
 
 class _Block(NamedTuple):
     """The rows of a block, or function, that sets grad mode."""
@@ -44,6 +48,11 @@ class _Block(NamedTuple):
     first: int
     last: int
     mode: Mode
+
+
+def registers_hooks(module: Module) -> bool:
+    """Whether a module gives torch a function that is called as a module runs, or as gradients are worked out."""
+    return module.text.says("holds", "_hook(")
 
 
 def registered_hook(call: ast.Call) -> ast.expr | None:
@@ -87,17 +96,30 @@ def _stands_for(module: Module, hook: ast.expr, scopes: Items[ast.AST], seen_in:
     node, around = scopes[-1], scopes[-2]
     if not isinstance(node, FUNCTIONS):
         return 0 if node is hook else None
-    is_method = isinstance(around, ast.ClassDef)
-    if not isinstance(hook, ast.Call):
-        if isinstance(around, ast.ClassDef) and node.name == "__call__":
-            return 0 if last_name(hook) in _names_of_objects(module, around) else None
-        is_seen = isinstance(hook, ast.Attribute) if is_method else isinstance(hook, ast.Name) and around in seen_in
-        return 0 if is_seen and last_name(hook) == node.name else None
-    called = last_name(hook.func)
-    if called == "partial" and hook.args:
-        return len(hook.args) - 1 if last_name(hook.args[0]) == node.name else None
-    makes = isinstance(around, FUNCTIONS) or (is_method and node.name == "__call__")
-    return 0 if makes and called == getattr(around, "name", None) else None
+    if isinstance(hook, ast.Call):
+        called = last_name(hook.func)
+        if called == "partial" and hook.args:
+            return len(hook.args) - 1 if last_name(hook.args[0]) == node.name else None
+        return 0 if called is not None and called == _maker_of(node, around) else None
+    return 0 if last_name(hook) in _names_of(module, node, around, hook, seen_in) else None
+
+
+def _maker_of(node: FunctionNode, around: ast.AST) -> str | None:
+    """What gives a function, as a hook, when it is called: the function around it, or the class of its object."""
+    if isinstance(around, FUNCTIONS):
+        return around.name
+    return around.name if isinstance(around, ast.ClassDef) and node.name == "__call__" else None
+
+
+def _names_of(
+    module: Module, node: FunctionNode, around: ast.AST, hook: ast.expr, seen_in: Items[ast.AST]
+) -> Collection[str]:
+    """Those by which a hook that is a name or an attribute may be a function."""
+    if isinstance(around, ast.ClassDef):
+        if node.name == "__call__":
+            return _names_of_objects(module, around)
+        return (node.name,) if isinstance(hook, ast.Attribute) else ()
+    return (node.name,) if isinstance(hook, ast.Name) and around in seen_in else ()
 
 
 def _names_of_objects(module: Module, cls: ast.ClassDef) -> set[str]:
@@ -125,23 +147,38 @@ def mode_of_runs(module: Module, call: ast.Call) -> Mode:
     """Grad mode where the module is run on which `call` registers a hook, by the nearest calls of it in sight."""
     if not module.words.speaks_of_grad_mode:
         return "on"
-    around = next((each.scopes for each in hook_registrations(module) if each.call is call), (module.tree,))
-    assert isinstance(call.func, ast.Attribute)
-    names = _MODELS.union(*(path.split(".") for path in [path_of(call.func.value)] if path))
-    places = [each for name in sorted(names) for each in places_that_name(module, name)]
-    runs = [each for each in places if each.call is not None and (each.call.args or each.call.keywords)]
+    around = _scopes_of(module, call)
+    places = [each for name in sorted(_names_of_hooked(call)) for each in places_that_name(module, name)]
     for depth in range(len(around), 0, -1):
-        near = [each for each in runs if each.scopes[:depth] == around[:depth]]
-        if near:
-            return _joined([_mode_at(module, each) for each in near])
-        handed = [each for each in places if each.passed_to is not None and each.scopes == around]
-        if handed and depth == len(around):
-            return "unknown"  # `run(model, x)`
+        near = [each for each in places if each.scopes[:depth] == around[:depth]]
+        runs = list(filter(_is_run, near))
+        if runs or any(map(_is_handed_on, near)):
+            return _joined([_mode_at(module, each) for each in runs])
     return "unknown"
 
 
+def _is_handed_on(place: Reference) -> bool:
+    """Whether a module is given to somebody who may run it: `run(model, x)`."""
+    return place.passed_to is not None
+
+
+def _scopes_of(module: Module, call: ast.Call) -> tuple[ast.AST, ...]:
+    return next((each.scopes for each in hook_registrations(module) if each.call is call), (module.tree,))
+
+
+def _names_of_hooked(call: ast.Call) -> frozenset[str]:
+    assert isinstance(call.func, ast.Attribute)
+    path = path_of(call.func.value)
+    return _MODELS.union(path.split(".")) if path else _MODELS
+
+
+def _is_run(place: Reference) -> bool:
+    """Whether something is called with what it is to work on."""
+    return place.call is not None and bool(place.call.args or place.call.keywords)
+
+
 def _joined(modes: Items[Mode]) -> Mode:
-    return modes[0] if len(set(modes)) == 1 else "unknown"
+    return next(iter(modes), "unknown") if len(set(modes)) < 2 else "unknown"
 
 
 def _mode_at(module: Module, run: Reference) -> Mode:
@@ -164,24 +201,24 @@ def _mode_in(blocks: Items[_Block], row: int) -> Mode | None:
 def _blocks(module: Module, _: str) -> list[_Block]:
     found = [_Block(1, 1 << 30, "unknown")] if module.words.may_leave_grad_mode_off else []
     for node in walk(module.source.tree):
-        contexts: list[ast.expr] = []
-        if isinstance(node, (ast.With, ast.AsyncWith)):
-            contexts = [item.context_expr for item in node.items]
-        elif isinstance(node, FUNCTIONS) and not decorator_names(node).isdisjoint(GRAD_CONTEXTS):
-            contexts = node.decorator_list
-        modes = [mode for each in contexts if (mode := _mode_of(each)) is not None]
+        modes = [mode for each in _contexts_of(node) if (mode := _mode_of(each)) is not None]
         if modes:
             assert isinstance(node, ast.stmt)
             found.append(_Block(first_row(node), last_row(node), modes[-1]))
     return found
 
 
+def _contexts_of(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return [item.context_expr for item in node.items]
+    return node.decorator_list if isinstance(node, FUNCTIONS) else []
+
+
 def _mode_of(context: ast.expr) -> Mode | None:
-    is_call = isinstance(context, ast.Call)
-    name = last_name(context.func if isinstance(context, ast.Call) else context)
-    mode = GRAD_CONTEXTS.get(name or "")
-    if mode is None:
+    """What a context, or a decorator, makes of grad mode; None where it leaves it."""
+    name = last_name(context.func if isinstance(context, ast.Call) else context) or ""
+    if name not in GRAD_CONTEXTS:
         return None
     if isinstance(context, ast.Call) and context.args:
-        return "off" if name != "inference_mode" and is_false(context.args[0]) else "unknown"
-    return "off" if mode == "off" else "on" if mode == "on" and is_call else "unknown"
+        return "off" if name in GRAD_SETTERS and is_false(context.args[0]) else "unknown"
+    return _MODES.get(GRAD_CONTEXTS[name], "unknown")

@@ -89,10 +89,5 @@ class Words:
         return self._says("create_graph")
 
     @cached_property
-    def registers_hooks(self) -> bool:
-        """Whether it gives torch a function that is called as a module runs, or as gradients are worked out."""
-        return self._says("_hook(")
-
-    @cached_property
     def has_walrus(self) -> bool:
         return ":=" in self._text  # where a comment has one, a little more is looked into

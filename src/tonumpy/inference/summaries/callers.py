@@ -116,7 +116,7 @@ class Callers:
         """The entry joined over all calls of a function; if some calls may be out of sight, only facts that hold for
         all detached arguments are kept."""
         entry = self._of_calls(module, scopes, function)
-        if entry is OUT_OF_SIGHT and module.words.registers_hooks:
+        if entry is OUT_OF_SIGHT:
             entry = entry_of_hook(self._analysis, module, scopes, function)
         is_asked = entry is OUT_OF_SIGHT and self._depth == 0
         return self._analysis.indirect_callers.of(module, scopes, function) if is_asked else entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonumpy.inference.index.bindings import names_in
-from tonumpy.inference.index.hooks import registered_for
+from tonumpy.inference.index.hooks import registered_for, registers_hooks
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import Instance, Unknown
 from tonumpy.inference.summaries.budget import MAX_INDIRECT_CALLERS
@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 
 def entry_of_hook(analysis: Analysis, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
     """The entry of a function joined over its registrations as a hook: what is registered nobody else calls."""
-    if not module.words.registers_hooks:
+    if not registers_hooks(module):
         return OUT_OF_SIGHT
     places = registered_for(module, scopes)
-    entries = [
-        _entered(analysis, function, module, *place) for place in places if len(places) <= MAX_INDIRECT_CALLERS
-    ]
-    found = [each for each in entries if each is not None]
-    if not found or len(found) < len(entries):
+    if not places or len(places) > MAX_INDIRECT_CALLERS:
         return OUT_OF_SIGHT
-    names = found[0].arguments
-    arguments = {name: given_by_all([each.arguments[name] for each in found]) for name in names}
-    modes = {each.grad_mode for each in found}
+    found = [_entered(analysis, function, module, *place) for place in places]
+    entries = [each for each in found if each is not None]
+    return _joined(entries) if len(entries) == len(found) else OUT_OF_SIGHT
+
+
+def _joined(entries: Items[Entry]) -> Entry:
+    names = entries[0].arguments
+    arguments = {name: given_by_all([each.arguments[name] for each in entries]) for name in names}
+    modes = {each.grad_mode for each in entries}
     return Entry(arguments, modes.pop() if len(modes) == 1 else None)
 
 

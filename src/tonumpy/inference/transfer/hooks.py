@@ -52,30 +52,35 @@ def given_to_hook(frame: Frame, call: ast.Call, receiver: Value, registered_in: 
     """What torch gives the hook that `call` registers, and the grad mode it is run in; `registered_in` is that of the
     registration."""
     assert isinstance(call.func, ast.Attribute)
-    module, name = frame.module, call.func.attr
-    part = _where_it_is(module, receiver)
-    if "gradient" in HOOKS[name]:
-        has_graph = module.words.makes_graphs_of_gradients
+    kind = HOOKS[call.func.attr]
+    part = _where_it_is(frame.module, receiver)
+    if "gradient" in kind:
+        has_graph = frame.module.words.makes_graphs_of_gradients
         gradient = part._replace(requires_grad=None if has_graph else False)
-        several = Sequence(None, gradient)
-        arguments = {
-            "gradient": Arguments((gradient,)),
-            "gradients of outputs": Arguments((receiver, several)),
-            "gradients of inputs and outputs": Arguments((receiver, several, several)),
-        }
-        return arguments[HOOKS[name]], None if has_graph else False
-    mode = mode_of_runs(module, call)
+        return _of_backward(kind, receiver, gradient), None if has_graph else False
+    mode = mode_of_runs(frame.module, call)
     inputs, output = _of_forward(part, mode, receiver)
-    if isinstance(receiver, LibraryObject) and isinstance(
-        frame.evaluator.call(frame, receiver, Arguments((Tensor(),))), Tensor
-    ):
-        output = output._replace(certainty="tensor")  # a layer of torch that makes one
-    given: list[Value] = [receiver, inputs, output]
+    given: list[Value] = [receiver, inputs]
     if any(each.arg == "with_kwargs" for each in call.keywords):
-        given.insert(2, Unknown(Reason.PARAMETER, is_no_tensor=True))
-    if HOOKS[name] == "inputs":
-        given.pop()
+        given.append(Unknown(Reason.PARAMETER, is_no_tensor=True))
+    if kind == "inputs and output":
+        given.append(output._replace(certainty="tensor") if _makes_tensor(frame, receiver) else output)
     return Arguments(tuple(given)), {"on": registered_in or None, "off": False, "unknown": None}[mode]
+
+
+def _makes_tensor(frame: Frame, layer: Value) -> bool:
+    """Whether it is a layer of torch's own that gives a tensor."""
+    made = frame.evaluator.call(frame, layer, Arguments((Tensor(),))) if isinstance(layer, LibraryObject) else None
+    return isinstance(made, Tensor)
+
+
+def _of_backward(kind: str, receiver: Value, gradient: Tensor) -> Arguments:
+    several = Sequence(None, gradient)
+    return {
+        "gradient": Arguments((gradient,)),
+        "gradients of outputs": Arguments((receiver, several)),
+        "gradients of inputs and outputs": Arguments((receiver, several, several)),
+    }[kind]
 
 
 def _of_forward(part: Tensor, mode: Mode, receiver: Value) -> tuple[Sequence, Tensor]:

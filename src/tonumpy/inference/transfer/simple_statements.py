@@ -24,7 +24,7 @@ from tonumpy.inference.index.bindings import (
 )
 from tonumpy.inference.index.changes import changes_apart, names_changed
 from tonumpy.inference.index.dict_uses import has_keys
-from tonumpy.inference.index.hooks import makes_hooks, registered_hook
+from tonumpy.inference.index.hooks import makes_hooks, registered_hook, registers_hooks
 from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
@@ -103,7 +103,7 @@ def give_away(frame: Frame, statement: ast.stmt, closures: Closures) -> None:
 
 
 def _hooks_registered_in(frame: Frame, statement: ast.stmt) -> set[int]:
-    if not frame.module.words.registers_hooks or id(statement) not in frame.flow.uses:
+    if not registers_hooks(frame.module) or id(statement) not in frame.flow.uses:
         return set()
     hooks = [each for each in map(registered_hook, frame.flow.uses[id(statement)].calls) if each is not None]
     given = [each for hook in hooks if isinstance(hook, ast.Call) for each in arguments_of(hook)]
@@ -111,7 +111,7 @@ def _hooks_registered_in(frame: Frame, statement: ast.stmt) -> set[int]:
 
 
 def _is_returned_as_hook(frame: Frame, statement: ast.Return) -> bool:
-    return frame.module.words.registers_hooks and makes_hooks(frame.module, statement)
+    return registers_hooks(frame.module) and makes_hooks(frame.module, statement)
 
 
 def _assign(frame: Frame, statement: ast.Assign) -> Continues:
