@@ -219,3 +219,20 @@ def test_a_sum_of_hundreds_of_operands_is_looked_through() -> None:
     total = " + ".join(["x"] * 800)
     text = f"import numpy as np, torch\ndef f(x: torch.Tensor):\n    x = x.cuda()\n    np.median({total})\n"
     assert [finding.code for finding in check_source(text, select=["TNP104"])] == ["TNP104"]
+
+
+def test_each_plot_of_a_long_script_is_followed() -> None:
+    """The statements of a script, or of all cells of a notebook, are one scope: the last ones count as the first."""
+    fit = """\
+import matplotlib.pyplot as plt
+import torch
+
+def fit(x, rate):
+    weights = torch.zeros(x.size(1), 1, requires_grad=True)
+    error = torch.mm(x, weights).sum()
+    error.backward()
+    moved = weights.detach() - rate * weights.grad
+    return moved.requires_grad_()
+"""
+    plots = [f"\npoints = torch.randn({n}, 2)\nweights = fit(points, {n})\nplt.plot(weights)\n" for n in range(1, 200)]
+    assert len(check_source(fit + "".join(plots))) == len(plots)

@@ -99,8 +99,11 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             if link.func.attr in HOOKS:
                 run_registered(frame, link, link.func.attr, receiver, arguments)
             stored = _stored(frame, path, link)
+            forward = _forward_of(frame, link.func.attr) if is_super(link.func.value) else None
             if stored is not None:
                 value = stored
+            elif forward is not None:
+                value = call_value(frame, forward, arguments)
             elif known is not None:
                 value = call_value(frame, known, arguments)
             else:
@@ -308,6 +311,19 @@ def _method_of(frame: Frame, receiver: Value, name: str) -> Value:
         if isinstance(receiver, (Instance, Class, ModuleValue, Symbol))
         else receiver
     )
+
+
+def _forward_of(frame: Frame, name: str) -> BoundMethod | None:
+    """What `super().__call__(x)` runs in a module, where no base of the repository has such a method of its own."""
+    if name != "__call__" or frame.owner is None or not frame.analysis.kinds.is_module(frame.owner):
+        return None
+    classes = frame.analysis.classes
+    if any(classes.method(each, name) for each in classes.ancestors(frame.owner)[1:]):
+        return None
+    itself = frame.lookup(SELF)
+    instance = itself if isinstance(itself, Instance) else Instance(frame.owner)
+    forward = classes.method(instance.cls, "forward")
+    return None if forward is None else BoundMethod(forward, instance)
 
 
 def _super(frame: Frame) -> Value:
