@@ -84,7 +84,8 @@ def observe(
     mentions = Mentions(module)
     queries = _Queries(module, limit)
     for guards, group in _by_function(module, candidates):
-        seen = queries.ask(partial(_observe_group, module, group, guards, limit, outcome, may_be_found=may_be_found))
+        most = _limit_of(group, limit)
+        seen = queries.ask(partial(_observe_group, module, group, guards, most, outcome, may_be_found=may_be_found))
         observed.update(seen)
         if outcome is None or (outcome(group, seen).is_settled and not _are_told_by_own_callers(seen)):
             continue
@@ -92,7 +93,7 @@ def observe(
             module.project.followed.begin_query()
             everywhere = Analysis(module, looks_everywhere=True)
             try:
-                observed.update(_with_repository(group, guards, limit, outcome, seen, everywhere))
+                observed.update(_with_repository(group, guards, most, outcome, seen, everywhere))
             finally:
                 everywhere.close()
     queries.close()
@@ -126,6 +127,14 @@ class _Queries:
         if self._shared is not None:
             self._shared.close()
             self._shared = None
+
+
+def _limit_of(group: Items[_Asked], limit: int) -> int:
+    """The statements of a script or of all cells of a notebook stand in one scope: there `limit` is that of each
+    statement with a candidate, within what a query may spend. A function's candidates share it."""
+    if not isinstance(group[0].scopes[-1], ast.Module):
+        return limit
+    return max(limit, min(limit * len({id(each.statement) for each in group}), MAX_STATEMENTS))
 
 
 def _by_function(module: Module, candidates: Items[_Asked]) -> list[tuple[dict[str, bool], list[_Asked]]]:
