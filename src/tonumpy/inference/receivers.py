@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import Conversion
-from tonumpy.inference.habits import data_package, dataset_name, label_name
+from tonumpy.inference.habits import data_package, dataset_name, label_name, registered_buffer
 from tonumpy.inference.habits.program_on_cpu import CpuOnly
 from tonumpy.inference.index.bindings import parameter_names, words_of_chain
 from tonumpy.inference.index.module_words import names_other_devices
@@ -19,6 +19,7 @@ from tonumpy.inference.lattice.values import (
     Constant,
     DeviceTaint,
     Mapping,
+    Method,
     NonTensor,
     Sequence,
     Symbol,
@@ -80,7 +81,7 @@ def infer(
         outcome=lambda group, seen: _outcome(_conversions(module, cpu_only, group, seen), may_concern),
     )
     found = [
-        _as_tried(module, each, observed.get(id(candidate.call), _UNREACHED))
+        _asked_last(module, each, observed.get(id(candidate.call), _UNREACHED))
         for candidate, each in zip(candidates, _conversions(module, cpu_only, candidates, observed), strict=True)
     ]
     torch_tensors = [
@@ -239,16 +240,31 @@ def _is_detached(candidate: Candidate) -> bool:
     return chain_of(candidate.receiver).detach is not None or "grad" in words
 
 
-def _as_tried(module: Module, conversion: Conversion | None, seen: Observation) -> Conversion | None:
-    """What is converted, once the habit `cpu-alone` has been asked: the last of all, after all callers."""
+def _asked_last(module: Module, conversion: Conversion | None, seen: Observation) -> Conversion | None:
+    """What is converted, once those habits of its grad have been asked that count only where no caller in sight tells
+    better."""
     if conversion is None or not conversion.may_raise_by_grad or conversion.requires_grad or conversion.param_taint:
         return conversion
-    if not _is_told_by_cpu_alone(conversion.candidate, conversion.chain, seen):
-        return conversion
-    where = Spot(module.filename, conversion.candidate.call.lineno, module.disabled_habits)
-    basis = where.habit("cpu-alone", "who brings this to the CPU has run the line, and it did not require grad")
+    candidate = conversion.candidate
+    where = Spot(module.filename, candidate.call.lineno, module.disabled_habits)
+    basis = None
+    if _is_told_by_cpu_alone(candidate, conversion.chain, seen):
+        basis = where.habit("cpu-alone", "who brings this to the CPU has run the line, and it did not require grad")
+    name = _attribute_of_unknown(candidate, conversion.chain, seen)
+    if basis is None and name is not None and registered_buffer.is_meant(name, module):
+        basis = where.habit("registered-buffer", f"`{name}` is registered as a buffer in this repository")
     grad, evidence = _learnt(None, False, "grad", basis, conversion.evidence)
     return conversion._replace(requires_grad=grad, evidence=evidence)
+
+
+def _attribute_of_unknown(candidate: Candidate, chain: Chain, seen: Observation) -> str | None:
+    """The attribute that is converted, or brought to the CPU for that, if the object is unknown."""
+    node = candidate.receiver if chain.cpu is None else chain.cpu.base
+    if not isinstance(node, ast.Attribute):
+        return None
+    values = members(dict(seen.links).get(id(node), seen.receiver))
+    owners = [each.receiver if isinstance(each, Method) else each for each in values]
+    return node.attr if all(isinstance(each, Unknown) for each in owners) else None
 
 
 def _is_told_by_cpu_alone(candidate: Candidate, chain: Chain, seen: Observation) -> bool:
