@@ -49,7 +49,7 @@ def _package(files: str, top: Path) -> tuple[str, str]:
     for path, text in found:
         (top / path).parent.mkdir(exist_ok=True)
         (top / path).write_text(text)
-    (top / found[0][0]).with_name("__init__.py").touch()
+    (top / "package" / "__init__.py").touch()
     return found[0][1], str(top / found[0][0])
 
 

@@ -161,6 +161,49 @@ def test_scripts_alone_show_what_users_of_a_package_are_likely_to_do(package: Pa
     assert package.rows("package/plots.py", _LOW) == []
 
 
+METRIC_OF_FUNCTION = """\
+class Metric:
+    def __init__(self, function, jobs=1):
+        self.function = function
+
+    def add(self, outputs, **others):
+        shown(function=self.function, outputs=outputs, **others)
+
+
+def shown(function, outputs, lengths=None):
+    if lengths is not None:
+        outputs = [each[:length].cpu() for each, length in zip(outputs, lengths)]
+    return [delayed(function)(each) for each in outputs]
+"""
+
+
+@pytest.mark.parametrize(
+    ("metric", "use", "is_silent"),
+    [
+        (METRIC_OF_FUNCTION, "metric = Metric(function=plot)", True),
+        (METRIC_OF_FUNCTION, "metric = Metric(plot, jobs=2)", True),
+        (METRIC_OF_FUNCTION.replace("delayed(function)", "function"), "metric = Metric(plot)", True),
+        (METRIC_OF_FUNCTION.replace("self.function, outputs", "print, outputs"), "metric = Metric(plot)", False),
+        (METRIC_OF_FUNCTION.replace(".cpu()", ""), "metric = Metric(plot)", False),
+        (METRIC_OF_FUNCTION + "\n\ndef add(function, x):\n    function(x)\n", "metric = Metric(plot)", True),
+        (METRIC_OF_FUNCTION.replace("shown(", "self.function(outputs)\n        shown(", 1), "m = Metric(plot)", False),
+        (METRIC_OF_FUNCTION.replace("shown(", "self.function(*outputs)\n        shown(", 1), "m = Metric(plot)", True),
+        (METRIC_OF_FUNCTION, "metric = Metric(function=plot)\n\n\ndef show(x):\n    plot(x)", False),
+        (METRIC_OF_FUNCTION, "metric = Metric(function=plot)\nhooks = [plot]", False),
+        (METRIC_OF_FUNCTION, "metric = Metric(print, jobs=plot)", False),
+        (METRIC_OF_FUNCTION, "import other\nmetric = other.Metric(function=plot)", False),
+    ],
+)
+def test_a_class_that_moves_to_the_cpu_what_it_calls_a_function_with(
+    package: Package, metric: str, use: str, is_silent: bool
+) -> None:
+    package.write("package/metric.py", metric)
+    package.write("recipes/train.py", f"from package.metric import Metric\n{PLOT}\n\n{use}\n")
+    assert package.rows("recipes/train.py") == ([] if is_silent else [5])
+    assert package.rows("recipes/train.py", _LOW) == [5]
+    assert package.rows("recipes/train.py", Settings(disable_habits=("callback-on-cpu",))) == [5]
+
+
 @pytest.mark.parametrize(("conversion", "is_asked"), [("x.numpy()", True), ("x.cpu().detach().numpy()", False)])
 def test_callers_elsewhere_are_asked_only_of_what_can_raise(
     package: Package, conversion: str, *, is_asked: bool, monkeypatch: pytest.MonkeyPatch

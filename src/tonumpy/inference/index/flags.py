@@ -30,22 +30,18 @@ def is_fixed_flag(module: Module, scope: ast.AST, name: str, truth: bool) -> boo
 
 def flags_of_several(scope: ast.AST) -> frozenset[str]:
     """The names that several calls of one function bind beside a value, and nothing else: `x, is_array = made(x)`."""
-    calls: dict[str, set[str]] = {}
-    given: dict[str, set[int]] = {}
-    others: set[str] = set()
-    for node in walk(scope):
-        if isinstance(node, ast.Assign) and _is_of_pair(node):
-            assert isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Call)
-            flag = node.targets[0].elts[1]
-            assert isinstance(flag, ast.Name)
-            calls.setdefault(flag.id, set()).add(ast.dump(node.value.func))
-            given.setdefault(flag.id, set()).add(id(flag))
-    if not calls:
-        return frozenset()
-    for node in walk(scope):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in given.get(node.id, ()):
-            others.add(node.id)
-    return frozenset(name for name in calls if len(calls[name]) == 1 and len(given[name]) > 1 and name not in others)
+    pairs = [node for node in walk(scope) if isinstance(node, ast.Assign) and _is_of_pair(node)]
+    flags = [node.targets[0].elts[1] for node in pairs]  # type: ignore[attr-defined]
+    names = [flag.id for flag in flags]
+    calls = {(name, ast.dump(node.value.func)) for name, node in zip(names, pairs, strict=True)}  # type: ignore[attr-defined]
+    callees = [name for name, _ in calls]
+    others = _bound_elsewhere(scope, frozenset(map(id, flags)))
+    return frozenset(name for name in callees if callees.count(name) == 1 < names.count(name)) - others
+
+
+def _bound_elsewhere(scope: ast.AST, flags: frozenset[int]) -> frozenset[str]:
+    names = (node for node in walk(scope) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return frozenset(node.id for node in names if id(node) not in flags)
 
 
 def _is_of_pair(statement: ast.Assign) -> bool:

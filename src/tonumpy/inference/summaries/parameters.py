@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import collate_function, objective_function, sample_parameter
+from tonumpy.inference.habits import callback_on_cpu, collate_function, objective_function, sample_parameter
 from tonumpy.inference.index.bindings import decorator_names, defaults_of, parameter_names
 from tonumpy.inference.index.dict_uses import has_keys
 from tonumpy.inference.index.module_words import names_other_devices
@@ -34,6 +34,7 @@ from tonumpy.inference.lattice.values import (
     with_facts_of,
 )
 from tonumpy.inference.summaries.dispatch import classes_dispatched_on
+from tonumpy.inference.summaries.handed_to_classes import taker_on_cpu
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import value_of_annotation
 from tonumpy.inference.transfer.expressions import evaluate
@@ -94,18 +95,7 @@ class Parameters:
             found[dispatched] = self.combine_annotation(found[dispatched], promised)
         if first is not None and function.owner is not None:
             found[first] = self._analysis.modules.while_constructed(Instance(function.owner), function.node)
-        samples = next((parameter.arg for parameter in arguments.args if parameter.arg != first), None)
-        if samples is not None and _collates(function):
-            where = frame.at(function.node.lineno)
-            basis = where.habit("collate-function", "a collate function gets items of a dataset")
-            found[samples] = kept_as_data(found[samples], basis)
-        if samples is not None and _is_optimised(function):
-            basis = frame.at(function.node.lineno).habit("objective-function", "its module optimizes it with SciPy")
-            found[samples] = kept_as_data(found[samples], basis)
-        for given in self._data_given(function):
-            where = frame.at(function.node.lineno)
-            basis = where.habit("sample-parameter", f"`{given}` comes from the Dataset that defines this method")
-            found[given] = kept_as_data(found[given], basis)
+        self._take_for_data(function, frame, found, first)
         owner = function.owner if getattr(function.node, "name", "") == "forward" else None
         if owner is not None and self._analysis.kinds.is_module(owner):
             found.update(
@@ -118,6 +108,25 @@ class Parameters:
             if name in found:
                 found[name] = _passed_by_library(found[name], value)
         return found
+
+    def _take_for_data(self, function: Function, frame: Frame, found: dict[str, Value], first: str | None) -> None:
+        """What is given as data, by the habits of those who call such a function."""
+        samples = next((parameter.arg for parameter in function.node.args.args if parameter.arg != first), None)
+        if samples is not None and _collates(function):
+            where = frame.at(function.node.lineno)
+            basis = where.habit("collate-function", "a collate function gets items of a dataset")
+            found[samples] = kept_as_data(found[samples], basis)
+        if samples is not None and _is_optimised(function):
+            basis = frame.at(function.node.lineno).habit("objective-function", "its module optimizes it with SciPy")
+            found[samples] = kept_as_data(found[samples], basis)
+        taker = taker_on_cpu(self._analysis, function)
+        if taker is not None:
+            basis = callback_on_cpu.basis(function.node.name, taker, frame.at(function.node.lineno))  # type: ignore[union-attr]
+            found.update((name, kept_as_data(value, basis)) for name, value in found.items())
+        for given in self._data_given(function):
+            where = frame.at(function.node.lineno)
+            basis = where.habit("sample-parameter", f"`{given}` comes from the Dataset that defines this method")
+            found[given] = kept_as_data(found[given], basis)
 
     def _data_given(self, function: Function) -> list[str]:
         """The parameters of a method of a Dataset that are data: all, where it does a part of the Dataset's own work;
