@@ -28,7 +28,7 @@ from tonumpy.inference.lattice.values import (
     members,
 )
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
-from tonumpy.inference.summaries.driver import Observations, observe
+from tonumpy.inference.summaries.driver import Observations, observe, observe_risks
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
@@ -78,25 +78,36 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
         module,
         sites,
         MAX_STATEMENTS_OF_SINKS,
-        may_be_found=lambda group, seen: any(_at_risk(site, seen, own) for site in group),
+        may_be_found=lambda group, seen: any(at_risk(site, seen, own) for site in group),
     )
+    return _found(module, sites, observed, own)
+
+
+def infer_given_parameters(module: Module, sites: Items[Site]) -> list[ImplicitConversion]:
+    """The same of calls to which a function hands on what callers in other files give it."""
+    return _found(module, sites, observe_risks(module, sites, MAX_STATEMENTS_OF_SINKS), None)
+
+
+def _found(
+    module: Module, sites: Items[Site | ReturnSite], observed: Observations, own: OwnSinks | None
+) -> list[ImplicitConversion]:
     found = []
     for site in sites:
-        at_risk = _at_risk(site, observed, own)
-        if at_risk:
-            first, *others = at_risk
+        risky = at_risk(site, observed, own)
+        if risky:
+            first, *others = risky
             others = [each for each in others if each.argument is not first.argument]  # values of one dict
             used = None if isinstance(site, ReturnSite) else back_in_torch(module, site.call, site.scopes)
             found.append(first._replace(others=tuple(others), back_in_torch=used))
     return found
 
 
-def _at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:
+def at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:
     """The arguments at risk that a call converts; if there are none, those at risk without habits."""
     seen = observed.get(id(site.call))
     conversions = [] if seen is None else list(_conversions(site, seen, own))
-    at_risk = [each for each in conversions if each.never or each.risks]
-    return at_risk or [each for each in conversions if each.without_habits().risks]
+    risky = [each for each in conversions if each.never or each.risks]
+    return risky or [each for each in conversions if each.without_habits().risks]
 
 
 def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | None) -> Iterator[ImplicitConversion]:

@@ -51,26 +51,33 @@ def find_consumers(source: Source, risks: RiskScan | None = None) -> list[Site]:
         is_near = risks.is_near(source.offset(source.node_start(call)))
         return (is_near or refuses_every_tensor(call, names)) and may_convert(call, names)
 
+    others, plain = _OtherLibraries(source, names), PlainValues(source, names)
     sites = find_calls(source, sorted(rows), is_wanted)
-    others = _OtherLibraries(source, names)
-    sites = [site for site in sites if not others.have(site)]
-    imports = _plain_imports(source.tree) if sites else frozenset[str]()
-    scopes: dict[ast.AST, NonTensorNames] = {}
-    return [site for site in sites if not _is_given_plain_values(site, names, imports, scopes)]
+    return [site for site in sites if not others.have(site) and not plain.are_all_given(site)]
 
 
-def _is_given_plain_values(
-    site: Site, names: Names, imports: frozenset[str], scopes: dict[ast.AST, NonTensorNames]
-) -> bool:
-    """Whether no tensor can get into the arguments; `scopes` keeps what is known of the names of each."""
-    scope = site.scopes[-1]
-    if scope not in scopes:
-        scopes[scope] = NonTensorNames(scope, imports)
-    try:
-        return all(map(scopes[scope].is_plain, given_away(site.call, names)))
-    except RecursionError:  # a chain of hundreds of calls
-        note_cut()
-        return False
+class PlainValues:
+    """What no tensor can get into, by the names of each scope of a source."""
+
+    def __init__(self, source: Source, names: Names) -> None:
+        self._source = source
+        self._names = names
+        self._scopes: dict[ast.AST, NonTensorNames] = {}
+
+    @cached_property
+    def _imports(self) -> frozenset[str]:
+        return _plain_imports(self._source.tree)
+
+    def are_all_given(self, site: Site) -> bool:
+        """Whether all that a call gives away is such."""
+        scope = site.scopes[-1]
+        if scope not in self._scopes:
+            self._scopes[scope] = NonTensorNames(scope, self._imports)
+        try:
+            return all(map(self._scopes[scope].is_plain, given_away(site.call, self._names)))
+        except RecursionError:  # a chain of hundreds of calls
+            note_cut()
+            return False
 
 
 class _OtherLibraries:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.references import Reference
 
 _RISK = re.compile(
-    r"Parameter\(|requires_grad\b|\.(?:to|cuda)\(|device=|(?:\b|_)(?:model|net|network|policy|encoder)\(|parameters\(|\.weight\b"
+    r"Parameter\(|requires_grad\b|\.cuda\(|\.to\((?!(?:self\.|torch\.device\()?[\"']?cpu)|device=|(?:\b|_)(?:model|net|network|policy|encoder)\(|parameters\(|\.weight\b"
 )
 _WORD = re.compile(r"\w+")
 _CALLED = re.compile(r"(\w+)\(")
@@ -83,7 +83,8 @@ def may_give_risks(module: Module, place: Reference) -> bool:
     assert isinstance(scope, (ast.Module, *SCOPES))
     text = module.source.text if isinstance(scope, ast.Module) else module.text.of(scope)
     names = {name for each in given for name in names_in(each)}
-    lines = _lines_with(names, text)
+    attributes = {name.partition(".")[2] for name in names if "." in name}  # which any method may write
+    lines = _lines_with(names, text) + _lines_with(attributes, module.source.text)
     made_of = {name for line in lines for name in _made_of(line, names)} - names
     lines += _lines_with(made_of, text)
     lines.append(ast.unparse(place.call))

@@ -55,6 +55,7 @@ from tonumpy.inference.summaries.known_callers import (
     only_what_is_detached,
 )
 from tonumpy.inference.summaries.repository_callers import calls_in_repository
+from tonumpy.inference.summaries.risky_callers import is_method_of
 from tonumpy.inference.summaries.said_of_all import said_of_all
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -138,6 +139,10 @@ class Callers:
         variant = self._of_variant(module, scopes, function)
         if variant is not None:
             return variant
+        if self._analysis.looks_for_risks and module is self._analysis.module and not are_all_in_sight:
+            risks = self._analysis.risky_callers.of(module, scopes, function)
+            if risks.arguments:
+                return risks
         if self._analysis.looks_everywhere and not are_all_in_sight:
             entry = self._in_repository(module, scopes, function)
             if entry is not None:
@@ -155,7 +160,7 @@ class Callers:
             return OUT_OF_SIGHT
         if owner and not are_all_in_sight and not all(is_on_self(each, owner) for each in references):
             return self._of_method(module, function, references)  # what else has a method of this name is not known
-        entry = self._join(function, [(module, each) for each in references])
+        entry = self.join(function, [(module, each) for each in references])
         if are_all_in_sight:
             return entry
         return only_what_is_detached(entry, is_free if owner else is_detached, speaking_for_others(module, scopes))
@@ -168,7 +173,7 @@ class Callers:
             calls = [each for each in calls if may_give_risks(module, each)]
         if not calls or len(calls) > MAX_CALLERS or (not are_all and self._depth > 1):
             return OUT_OF_SIGHT
-        entry = self._join(function, [(module, each) for each in calls])
+        entry = self.join(function, [(module, each) for each in calls])
         if not are_all:
             return only_what_is_detached(entry, is_detached, None)
         # A switch that nobody turns on is there for somebody.
@@ -182,17 +187,13 @@ class Callers:
             objects = [each for each in members(receiver) if isinstance(each, Instance)]
             if function.node.name == "__call__":  # type: ignore[union-attr]
                 objects += [part for each in objects for part in self._kept_in(each, references)]
-            methods = (
-                self._analysis.classes.method(each.cls, function.node.name)  # type: ignore[union-attr]
-                for each in objects
-            )
-            return any(each is not None and each.node is function.node for each in methods)
+            return is_method_of(self._analysis, objects, function)
 
         calls = [each for each in references if each.call is not None and may_give_risks(module, each)]
         if not calls:
             return OUT_OF_SIGHT
         return only_what_is_detached(
-            self._join(function, [(module, each) for each in calls], is_meant), is_detached, None
+            self.join(function, [(module, each) for each in calls], is_meant), is_detached, None
         )
 
     def _kept_in(self, holder: Instance, called: Items[Reference]) -> Iterator[Instance]:
@@ -211,7 +212,7 @@ class Callers:
         calls = [each for each in references if each.call is not None and not each.is_submitted]
         if not calls or len(calls) > MAX_CALLERS:
             return OUT_OF_SIGHT
-        return only_what_is_detached(self._join(function, [(module, each) for each in calls]), is_detached, None)
+        return only_what_is_detached(self.join(function, [(module, each) for each in calls]), is_detached, None)
 
     def _in_repository(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
         """The join of the calls in all files of the repository; None where one may be out of sight."""
@@ -231,12 +232,12 @@ class Callers:
                 meant.append(caller)
             return answer
 
-        entry = self._join(function, found.places, is_meant)
+        entry = self.join(function, found.places, is_meant)
         if entry is OUT_OF_SIGHT:
             return None
         return said_of_all(entry, function.node.name, found.places, found.stand_for(meant), module.disabled_habits)
 
-    def _join(
+    def join(
         self,
         function: Function,
         references: Items[tuple[Module, Reference]],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -15,6 +16,7 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
+    evidence_in,
     have_param_taint,
     held_in,
     mapped,
@@ -107,7 +109,9 @@ def _at_risk(value: Value) -> Value:
     if isinstance(value, (Sequence, Mapping)):
         return mapped(value, _at_risk)
     held = tuple(held_in(value))
-    return Unknown(Reason.PARAMETER, device_taint=max_device_taint(held), param_taint=have_param_taint(held))
+    called = frozenset(each for each in evidence_in(value) if each.strength is Strength.CALLERS)
+    taints = max_device_taint(held), have_param_taint(held)
+    return Unknown(Reason.PARAMETER, evidence=called, device_taint=taints[0], param_taint=taints[1])
 
 
 def is_detached(value: Value) -> bool:

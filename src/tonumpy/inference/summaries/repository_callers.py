@@ -56,6 +56,7 @@ _MODULE = r"from(?<!\wfrom)\b[^\n]{0,400}\b%s\b|" + _IMPORTED
 _ATTRIBUTE = r"\.\s*%s\b"
 _NAMED = r"%s(?<!\w%s)\b"
 _CALLED = r"\.\s*%s\s*\("
+IMPORT = r"(?:import|from)(?<!\wimport)(?<!\wfrom)[ \t]+%s\b"
 _DEFINITION = r"def(?<!\wdef)\s+%s\b"
 _TESTS = frozenset(("test", "tests", "testing", "conftest.py"))
 _EXAMPLES = frozenset("benchmark benchmarks demo demos doc docs example examples tutorial tutorials".split())
@@ -120,6 +121,29 @@ def calls_in_repository(analysis: Analysis, module: Module, scopes: Items[ast.AS
     if stand_for(other for other, _ in (*own, *others)) is Users.NOBODY:
         return None
     return Calls([*own, *others], None if owner is None else find.is_meant, stand_for)
+
+
+def calls_in_other_files(
+    analysis: Analysis, module: Module, scopes: Items[ast.AST], function: Function
+) -> list[tuple[Module, Reference]]:
+    """The call sites of a function, or of what has the name of a method, in other files than tests that import torch;
+    nothing where some cannot be read."""
+    node = function.node
+    repository = module.project.repositories.around(module.folder)
+    if repository is None or not isinstance(node, FUNCTIONS) or node.name.startswith("__") or len(node.name) < MIN_NAME:
+        return []
+    owner = class_around(scopes)
+    find = _Search(analysis, module, repository, function, _with_torch(repository, node.name, owner))
+    found = find.of_function() if owner is None else find.of_method()
+    return [each for each in found or () if not is_of_tests(each[0])]
+
+
+def _with_torch(repository: Searched, name: str, owner: ast.ClassDef | None) -> frozenset[str]:
+    """The files that import torch and may call a function; of many methods of its name, one of a class named there."""
+    paths = frozenset(repository.naming("torch", IMPORT))
+    if owner is not None and len(repository.naming(name, _DEFINITION)) > 1:
+        return paths & frozenset(repository.naming(owner.name))
+    return paths
 
 
 def is_for_others(module: Module, scopes: Items[ast.AST]) -> bool:
@@ -228,9 +252,17 @@ def _folders_of(module: Module) -> list[str]:
 
 
 class _Search:
-    """Searches the files of a repository for calls of one function."""
+    """Searches the files of a repository, or those `among` them, for calls of one function."""
 
-    def __init__(self, analysis: Analysis, module: Module, repository: Searched, function: Function) -> None:
+    def __init__(
+        self,
+        analysis: Analysis,
+        module: Module,
+        repository: Searched,
+        function: Function,
+        among: frozenset[str] | None = None,
+    ) -> None:
+        self._among = among
         self._analysis = analysis
         self._module = module
         self._repository = repository
@@ -243,7 +275,7 @@ class _Search:
 
     def of_function(self) -> list[tuple[Module, Reference]] | None:
         """The places in other files that call a function of a module, or pass it on."""
-        paths = [path for path in self._repository.naming(self._name, _MENTIONS) if path != self._path]
+        paths = self._others_naming(_MENTIONS)
         found: list[tuple[Module, Reference]] = []
         if len(paths) > MAX_CALLER_FILES:
             last = os.path.basename(path_of_module(self._path))
@@ -259,6 +291,10 @@ class _Search:
                 found += [(other, each) for each in places_that_name(other, name) if self._is_this(other, each)]
         # Where nothing is left to be spent, a name that means the function may look as if it meant something else.
         return None if self._analysis.budget.cuts_short() else found
+
+    def _others_naming(self, pattern: str) -> list[str]:
+        paths = self._repository.naming(self._name, pattern)
+        return [each for each in paths if each != self._path and (self._among is None or each in self._among)]
 
     def _module_at(self, path: str) -> Module | None:
         """None where it cannot be parsed, or is one too many: what it does is not known then."""
@@ -322,7 +358,7 @@ class _Search:
 
     def of_method(self) -> list[tuple[Module, Reference]] | None:
         """The places in other files that call a method of this name."""
-        paths = [each for each in self._repository.naming(self._name, _ATTRIBUTE) if each != self._path]
+        paths = self._others_naming(_ATTRIBUTE)
         if len(paths) > MAX_CALLER_FILES:
             return None
         found: list[tuple[Module, Reference]] = []
