@@ -162,7 +162,8 @@ class Instance(NamedTuple):
     `dtype` is what it was cast to as a whole.
     `written` are the attributes that somebody else than its class has assigned: the class does not tell of these.
     `real` is the object itself where `super()` looks at it as one of a base: its methods work on that.
-    `is_moved`: it is no module, and a method of its own called `to` or `cuda` has been called on it.
+    `is_moved`: it is no module, and a method of its own called `to` or `cuda` has been called on it; or a part of it
+    has been moved by others.
     `received`: the attributes into which its methods have put what may raise, called on it in sight, and what that is.
     """
 

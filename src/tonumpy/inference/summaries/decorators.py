@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import Arguments, Function, Unknown
+from tonumpy.inference.lattice.values import Arguments, Class, Function, Instance, Unknown, Value, members
 from tonumpy.inference.transfer import autocast, library_values
 from tonumpy.inference.transfer.contexts import grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
@@ -27,7 +27,7 @@ class Decorators:
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
-        self._made: dict[tuple[int, int], Function | Unknown] = {}
+        self._made: dict[tuple[int, int], Function | Instance | Unknown] = {}
         self._modes: dict[tuple[int, int, Fact], set[Fact]] = {}  # those in which a function is called
         self._modes_asked: dict[int, set[Fact]] = {}  # of functions that are called for this alone, by their nodes
 
@@ -42,7 +42,7 @@ class Decorators:
         if function.is_bare or not function.node.decorator_list:
             return caller_mode
         decorated = self.decorated(function)
-        if isinstance(decorated, Unknown):
+        if not isinstance(decorated, Function):
             return caller_mode
         if decorated.node is function.node:
             return inside(decorated.grad_mode, caller_mode)
@@ -72,8 +72,9 @@ class Decorators:
             if isinstance(decorator, ast.Call) and last_name(decorator.func) == "autocast":
                 autocast.enter(frame, self._analysis.definition_frame(function), decorator)
 
-    def decorated(self, function: Function) -> Function | Unknown:
-        """The value of the function's name: the function, or what decorators of the repository return for it."""
+    def decorated(self, function: Function) -> Function | Instance | Unknown:
+        """The value of the function's name: the function, or what decorators of the repository return for it, be it an
+        object that is called."""
         key = (id(function.node), id(function.closure))
         known = self._made.get(key)
         if known is None:
@@ -84,7 +85,7 @@ class Decorators:
                 del self._made[key]
         return known
 
-    def _decorate(self, function: Function) -> Function | Unknown:
+    def _decorate(self, function: Function) -> Function | Instance | Unknown:
         node = function.node
         assert isinstance(node, FUNCTIONS)
         frame = self._analysis.definition_frame(function)
@@ -97,12 +98,23 @@ class Decorators:
                 made = running_in(mode, made)
                 continue
             maker = evaluate(frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
-            if isinstance(maker, Function):
-                decorate = evaluate(frame, decorator)
-                if isinstance(decorate, Function):
-                    result = self._analysis.functions.call_function(decorate, None, Arguments((made,)), frame.grad_mode)
-                    made = result if isinstance(result, Function) else made
+            if not isinstance(maker, (Function, Class)):
+                continue
+            replaced = self._replaced(frame, evaluate(frame, decorator), made)
+            if isinstance(replaced, Instance):
+                return replaced
+            made = replaced
         return made._replace(is_bare=False) if made.node is node else made
+
+    def _replaced(self, frame: Frame, decorate: Value, function: Function) -> Function | Instance:
+        """What a decorator puts in the place of a function; where that is not known, it stands for the function."""
+        result = frame.evaluator.call(frame, decorate, Arguments((function,)))
+        made = [each for each in members(result) if isinstance(each, Function) or self.called_on(each) is not None]
+        return made[0] if len(made) == 1 and isinstance(made[0], (Function, Instance)) else function
+
+    def called_on(self, value: Value) -> Function | None:
+        """What is called where an object of the repository is."""
+        return self._analysis.classes.method(value.cls, "__call__") if isinstance(value, Instance) else None
 
     def notes_mode(self, function: Function, grad_mode: Fact) -> bool:
         """Whether a bare function is called only to see in which grad mode that is done, which is noted then."""

@@ -76,9 +76,13 @@ class FunctionSummaries:
             decorated = self._analysis.decorators.decorated(function)
             if isinstance(decorated, Unknown):
                 return with_facts(decorated, requires_grad=False) if grad_mode is False else decorated
+            own = () if receiver is None else (receiver,)
+            passed = arguments._replace(positional=(*own, *arguments.positional))
+            if isinstance(decorated, Instance):
+                called = self._analysis.decorators.called_on(decorated)
+                assert called is not None
+                return self.call_function(called, decorated, passed, grad_mode)
             if decorated.node is not function.node:
-                own = () if receiver is None else (receiver,)
-                passed = arguments._replace(positional=(*own, *arguments.positional))
                 return self.call_function(decorated, None, passed, grad_mode)
         given = as_given(arguments)
         key = (id(function.node), self._captured(function), receiver, given, grad_mode, self._analysis.autocast)

@@ -23,7 +23,9 @@ from tonumpy.inference.lattice.values import (
     evidence_in,
     held_in,
     mapped,
+    max_device_taint,
     may_be,
+    members,
     resting_on,
     tensor_facts,
     with_facts,
@@ -61,15 +63,16 @@ def _made_of_data(value: Value, basis: Basis | None) -> Value:
 
 def made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -> Value:
     """What a module makes of its arguments, where nothing else is known of the result: a module on the CPU makes it
-    there of what is there, and a frozen one without grad of what has none."""
+    there of what is there, unless it sends it elsewhere itself, and a frozen one without grad of what has none."""
     if not isinstance(module, Instance) or arguments.has_star:
         return result
     is_frozen = module.requires_grad is False and frame.analysis.kinds.is_module(module.cls)
     if is_frozen and result_facts(arguments.values(), True)[1] is False:
         result = unless_it_requires_grad(result)
-    if module.on_cpu and tensor_facts(result)[0] is None and result_facts(arguments.values(), None, mixes=True)[0]:
-        return with_facts(result, on_cpu=True)
-    return result
+    if not module.on_cpu or tensor_facts(result)[0] is not None or max_device_taint(members(result)):
+        return result
+    is_there = result_facts(arguments.values(), None, mixes=True)[0]
+    return with_facts(result, on_cpu=True) if is_there else result
 
 
 def fresh(reason: Reason, frame: Frame, arguments: Arguments) -> Value:

@@ -7,7 +7,7 @@ import ast
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.grad_contexts import ASKS_FOR_GRAD_MODE
 from tonumpy.inference.knowledge.methods import METHODS_OF_TEXT
-from tonumpy.inference.lattice.values import NONE, Constant, Instance, same
+from tonumpy.inference.lattice.values import NONE, Constant, Function, Instance, same
 from tonumpy.inference.transfer.narrowing import decided_by_class
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
@@ -58,11 +58,18 @@ def _constant_comparison(frame: Frame, test: ast.Compare) -> bool | None:
     is_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
     if not isinstance(operator, (ast.Eq, ast.NotEq)) and not (is_none and isinstance(operator, (ast.Is, ast.IsNot))):
         return None
-    right = _constant_in_sight(frame, test.comparators[0])  # most often a literal, or else no constant at all
-    left = None if right is None else _constant_in_sight(frame, test.left)
-    if left is None or right is None:
+    are_equal = _are_equal(frame, test.left, test.comparators[0])
+    return None if are_equal is None else are_equal is isinstance(operator, (ast.Eq, ast.Is))
+
+
+def _are_equal(frame: Frame, left: ast.expr, right: ast.expr) -> bool | None:
+    expected = _constant_in_sight(frame, right)  # most often a literal, or else no constant at all
+    if expected is None:
         return None
-    return (left == right) is isinstance(operator, (ast.Eq, ast.Is))
+    if expected == NONE and isinstance(left, ast.Name) and isinstance(frame.env.get(left.id), Function):
+        return False
+    found = _constant_in_sight(frame, left)
+    return None if found is None else found == expected
 
 
 def _constant_in_sight(frame: Frame, node: ast.expr) -> Constant | None:

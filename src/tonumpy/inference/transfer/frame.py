@@ -226,9 +226,13 @@ class Frame:
         self.change_others(before, after, path)
         self.change(path, after)
         owner, dot, name = path.rpartition(".")
-        holder = self.env.get(owner) if dot and isinstance(after, (Sequence, Mapping)) else None
-        if isinstance(holder, Instance) and owner not in OBJECTS:  # whose methods find it changed, too
+        holder = self.env.get(owner) if dot else None
+        if not isinstance(holder, Instance) or owner in OBJECTS:
+            return
+        if isinstance(after, (Sequence, Mapping)):  # whose methods find it changed, too
             self.refine(owner, holder._replace(received=joined_received(holder.received, ((name, after),))))
+        elif isinstance(after, (Instance, LibraryObject)) and after.on_cpu is not holder.on_cpu:
+            self.refine(owner, holder._replace(is_moved=True))
 
     def change_others(self, before: Value, after: Value, path: str | None = None) -> None:
         """Replace the values of names other than `path` that hold the mutated object."""

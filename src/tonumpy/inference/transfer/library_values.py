@@ -166,7 +166,7 @@ def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Argument
         return Unknown(Reason.CALL if name == "__call__" else Reason.LIBRARY, None, grad)
     if promise.returns == ("self",):
         return moved(owner, name, arguments)
-    if owner.on_cpu is True and frame.analysis.modules.may_have_moved_parts(owner.cls):
+    if owner.on_cpu is True and (owner.is_moved or frame.analysis.modules.may_have_moved_parts(owner.cls)):
         owner = owner._replace(on_cpu=None)  # `state_dict()` and `parameters()` hold those of all parts
     return keep(frame, promise, owner, arguments)
 

@@ -99,7 +99,8 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         return library_values.known_by_term(frame.module, value, f".{name}") or Method(
             _of_last(frame, value, name), name
         )
-    return NOTHING if isinstance(value, Nothing) else Method(value, name)
+    is_refused = value == NONE and torch_api.tensor_attribute(name) is not None  # nobody reads it: that raises
+    return NOTHING if is_refused or isinstance(value, Nothing) else Method(value, name)
 
 
 def _of_last(frame: Frame, layer: _Layer, name: str) -> _Layer:
