@@ -112,7 +112,9 @@ def consumer_of(library: str, name: str) -> Consumer | None:
     if isinstance(line, str):
         line = known.functions[line]
     if line is None and library not in known.modules:
-        line = known.functions.get(f"{inside}#{name}", known.functions.get(f"*#{name}"))
+        # `gymnasium.spaces.Box` is measured as Box, since no call of the table's own makes one.
+        owners = (inside, inside.rpartition(".")[2], "*")
+        line = next((line for each in owners if (line := known.functions.get(f"{each}#{name}")) is not None), None)
     return _read(tuple(line)) if line else None
 
 
