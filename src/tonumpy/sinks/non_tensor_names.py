@@ -207,13 +207,21 @@ class NonTensorNames:
             if function.id not in _PASSING:
                 return False
         elif isinstance(function, ast.Attribute):
-            if function.attr in GIVE_NO_TENSOR_BY_SPELLING:
+            if _gives_no_tensor(call, function.attr):
                 return True
             if function.attr in _METHODS_OF_TENSORS or not self.is_plain(function.value, inner):
                 return False
         else:
             return False
         return all(self.is_plain(argument, inner) for argument in given)
+
+
+def _gives_no_tensor(call: ast.Call, method: str) -> bool:
+    """By its name. A text is split at nothing or at a text, and not as in `y.split(2, dim=1)`."""
+    if method != "split":
+        return method in GIVE_NO_TENSOR_BY_SPELLING
+    first = next(iter(arguments_of(call)), None)
+    return first is None or (isinstance(first, ast.Constant) and not isinstance(first.value, int))
 
 
 def _filled_within(function: FunctionNode) -> set[str]:

@@ -15,11 +15,13 @@ from tonumpy.text.syntax import SCOPES
 
 if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
+    from tonumpy.text.candidates import Site
 
 # `f(x)`, where `f` stands behind no dot; `fs[0](x)` and `make()(x)`; `self.f(x)`.
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(|[\])]\(|\.(\w+)\(")
 _DEFINED = re.compile(r"\b(?:def|class|import|as)\s+(\w+)")
 _WRITTEN = re.compile(r"\.(\w+)\s*(?::[^=\n]*)?=(?!=)")
+_LAYER = re.compile(r"(?:torch\.)?nn\.[A-Z]\w*\(")
 _NO_VARIABLES = frozenset(dir(builtins)).union(keyword.kwlist)
 
 
@@ -55,8 +57,18 @@ def _indirect_calls(module: Module, _: str) -> IndirectCalls:
     begins = [match.start() for match in _CALLED.finditer(text) if may_be_one(*match.groups())]
     rows = sorted({module.source.position_at(start).row for start in begins})
     sites = find_calls(module.source, rows, is_one)
+    sites = [each for each in sites if not _calls_layer(module, each)]
     calls = tuple(Reference(site.call, site.scopes, site.statement, is_attribute=False) for site in sites)
     return IndirectCalls(calls, frozenset(id(each.scopes[-1]) for each in calls))
+
+
+def _calls_layer(module: Module, site: Site) -> bool:
+    """Whether a variable is called that its scope gives nothing but a layer of torch: `model = nn.Linear(2, 2)`."""
+    function, scope = site.call.func, site.scopes[-1]
+    if not isinstance(function, ast.Name) or isinstance(scope, ast.Module):
+        return False
+    given = re.findall(rf"(?<![\w.]){function.id} *(?::[^=\n]*)?=(?!=) *([^\n]*)", module.text.of(scope))
+    return bool(given) and all(map(_LAYER.match, given))
 
 
 def _imported(module: Module) -> frozenset[str]:

@@ -18,8 +18,9 @@ from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
 from tonumpy.inference.summaries.known_callers import given_by_all, is_detached, only_what_is_detached
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.candidates import spans_any
 from tonumpy.text.names import qualified_name
-from tonumpy.text.syntax import FUNCTIONS
+from tonumpy.text.syntax import FUNCTIONS, SCOPES
 
 if TYPE_CHECKING:
     import ast
@@ -66,7 +67,11 @@ class IndirectCallers:
             by_scope.setdefault(id(each.scopes[-1]), []).append(each)
         self.holders = indirect_calls(module).holders
         try:
-            groups = sorted(by_scope.values(), key=lambda group: qualified_name(group[0].scopes))
+            # Those around the function first: most often it is called where it is kept, and the budget may not last.
+            row = function.node.lineno
+            groups = sorted(
+                by_scope.values(), key=lambda group: (-_near(group[0].scopes, row), qualified_name(group[0].scopes))
+            )
             entries = [entry for group in groups for entry in self._entries_in(module, function, group)]
         finally:
             self.holders = frozenset()
@@ -93,6 +98,11 @@ class IndirectCallers:
         finally:
             entries = watched.pop(id(function.node))
         return entries
+
+
+def _near(scopes: Items[ast.AST], row: int) -> int:
+    """How many of some scopes stand around a row."""
+    return sum(spans_any(each, [row]) for each in scopes if isinstance(each, SCOPES))
 
 
 def _may_give_risks(module: Module, place: Reference) -> bool:
