@@ -248,6 +248,18 @@ def test_callers_of_callers(package: Package) -> None:
     assert package.rows("package/plots.py") == [4]
 
 
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [("torch.ones(3, requires_grad=True)", [4]), ("net(x)", [4]), ("x", [])],
+)
+def test_callers_in_other_files_are_asked_before_cpu_alone(package: Package, given: str, rows: list[int]) -> None:
+    package.write("package/plots.py", PLOT.replace("x.numpy", "x.cpu().numpy"))
+    assert package.rows("package/plots.py") == []
+    body = f"    net = torch.nn.Linear(3, 3)\n    plot({given})\n    plot(torch.zeros(3))\n"
+    package.write("run.py", f"import torch\nfrom package.plots import plot\n\ndef f(x):\n{body}")
+    assert package.rows("package/plots.py") == rows
+
+
 def test_a_file_may_be_named_as_it_lies(package: Package, run_tonumpy: RunTonumpy) -> None:
     package.write("package/plots.py", PLOT)
     package.write("package/use.py", "import torch\nfrom .plots import plot\nplot(torch.ones(3))\n")

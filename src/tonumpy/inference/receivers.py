@@ -270,7 +270,7 @@ def _attribute_of_unknown(candidate: Candidate, chain: Chain, seen: Observation)
 def _is_told_by_cpu_alone(candidate: Candidate, chain: Chain, seen: Observation) -> bool:
     """Whether what is brought to the CPU was given from out of sight, or is an item of that, and nothing but what is
     done to it here says that it is a tensor."""
-    if chain.cpu is None or any(map(may_be_trained, words_of_chain(candidate.receiver))):
+    if chain.cpu is None or seen.may_have_grad or any(map(may_be_trained, words_of_chain(candidate.receiver))):
         return False
     values = dict(seen.links)
     before = chain.links[: chain.links.index(chain.cpu) + 1]

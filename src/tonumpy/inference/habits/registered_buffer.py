@@ -3,7 +3,7 @@
 ## What it believes
 
 An attribute of an unknown object does not require grad if the repository registers a buffer of that name, and no
-parameter of that name.
+parameter of that name. Not if a tensor or a distribution of torch has something of that name (`dist.mean`).
 
 ## Why
 
@@ -32,6 +32,7 @@ from __future__ import annotations
 import os
 import re
 
+from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 EFFECT = "silence"
 APPLIES_TO = ("attribute",)
 
+# What distributions of torch have beside what tensors have.
+_OF_DISTRIBUTIONS = frozenset("concentration df loc logits mode probs rate scale stddev temperature variance".split())
 _REGISTERED = r"\bregister_buffer\(\s*(?:name\s*=\s*)?[\"']%s[\"']"
 _TRAINED = (
     r"\bregister_parameter\(\s*(?:name\s*=\s*)?[\"']%s[\"']"
@@ -49,6 +52,8 @@ _TRAINED = (
 
 def is_meant(name: str, module: Module) -> bool:
     """Whether the module, or its repository, registers a buffer of this name and no parameter."""
+    if name in _OF_DISTRIBUTIONS or torch_api.is_of_tensors(name):
+        return False
     return _stands(name, module, _REGISTERED) and not _stands(name, module, _TRAINED)
 
 

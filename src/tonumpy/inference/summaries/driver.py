@@ -18,6 +18,7 @@ from tonumpy.inference.lattice.values import (
     evidence_in,
     have_param_taint,
     left_open,
+    members,
     tensor_facts,
 )
 from tonumpy.inference.summaries.analysis import Analysis
@@ -348,7 +349,17 @@ def _with_repository(
         is_told = key not in seen or _are_told_by_own_callers({key: seen[key]})
         if is_settled or (is_told and have_param_taint((more[key].receiver,))):
             found[key] = more[key]
+        elif key in seen and _may_have_grad(more[key].receiver) and more[key].grad_mode is not False:
+            found[key] = seen[key]._replace(may_have_grad=True)
     return found
+
+
+def _may_have_grad(value: Value) -> bool:
+    """Whether what callers give is surely a tensor, and nothing shows that it requires no grad."""
+    if have_param_taint((value,)):
+        return True
+    tensors = (each for each in members(value) if isinstance(each, Tensor) and each.certainty == "tensor")
+    return any(each.requires_grad is not False for each in tensors)
 
 
 def _may_be_settled_elsewhere(

@@ -24,6 +24,7 @@ class Observation(NamedTuple):
     grad_mode: Fact
     autocast: Value = NOTHING
     evidence: AllEvidence = PROVED  # what it rests on that grad mode is off
+    may_have_grad: bool = False  # by what some caller in another file gives
 
 
 class Targets(NamedTuple):
