@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tonumpy import check_source
+from tonumpy.sinks import stores
 from tonumpy.sinks.consumers import Refusal, _read, consumer_of, converting_arguments
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.risk_scan import RiskScan
@@ -40,6 +41,12 @@ def test_each_table_is_of_a_library_that_a_file_is_parsed_for() -> None:
     tables = {path.stem for path in TABLES.glob("*.json") if json.loads(path.read_text("utf-8"))["functions"]}
     assert tables - {*CONSUMERS} == {"math", "random"}, "what many import, and few give tensors to"
     assert {*CONSUMERS} - tables == {"mpl_toolkits"}, "a part of matplotlib"
+
+
+def test_what_is_stored_is_looked_at_for_each_library_whose_table_speaks_of_it() -> None:
+    tables = {path.stem: json.loads(path.read_text("utf-8"))["functions"] for path in TABLES.glob("*.json")}
+    with_stores = {name for name, rows in tables.items() if any(row.endswith("#__setitem__") for row in rows)}
+    assert with_stores - {*stores.LIBRARIES} == {"scipy"}, "whose netcdf_file is looked for"
 
 
 def test_only_the_tables_of_what_is_imported_are_read() -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import OperationSite
     from tonumpy.text.source import Source
 
-_LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista")
+LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista")
 _INDEXERS = frozenset(("pandas.loc", "pandas.iloc", "pandas.at", "pandas.iat"))
 _STORE = re.compile(r"\][ \t]*=(?!=)")
 _INDEXED = re.compile(r"\.(?:i?loc|i?at)[ \t]*\[[^\n]*\Z")
@@ -40,7 +40,7 @@ _INDEXED = re.compile(r"\.(?:i?loc|i?at)[ \t]*\[[^\n]*\Z")
 
 def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
     """The assignments that may put a tensor into a table or file, where something may go wrong."""
-    if not any(library in source.text for library in _LIBRARIES) or not risks.begins:
+    if not any(library in source.text for library in LIBRARIES) or not risks.begins:
         return []
     places = (match.start() for match in _STORE.finditer(source.text))
     rows = {source.position_at(each).row for each in places if risks.is_near(each) or _is_indexed(source.text, each)}
