@@ -151,8 +151,11 @@ class ExpressionWalk:
                 if not writes:
                     self.memory.note(base, node.lineno)
                 return NOTHING
-            is_container = place_of(node.value) in self.memory.containers
-            return taken_out(base, steps) if is_container else selected(base, steps)
+            if place_of(node.value) in self.memory.containers:
+                return taken_out(base, steps)
+            is_key = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+            arrays = frozenset(each for each in base if each.conversion is not None) if is_key else NOTHING
+            return arrays | selected(base - arrays, steps)  # `kept[0]["x"]`: an array out of a dict, no part of one
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VIEWS_AND_COPIES:
             viewed, arguments = node.func.value, node.args
             if place_of(viewed) in LIBRARIES and arguments:  # `torch.squeeze(x)`

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import OBJECTS, root_name
+from tonumpy.inference.index.bindings import OBJECTS, bound_names, parameters_of, root_name
 from tonumpy.inference.index.references import references_to
+from tonumpy.inference.knowledge.methods import COMMON_METHODS, OF_ARRAYS_ALONE, OF_PYTHON
+from tonumpy.inference.knowledge.torch_api import is_of_tensors
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     DeviceTaint,
@@ -48,15 +50,40 @@ def is_object_of_library(value: Value) -> bool:
 
 
 def has_pessimistic_entries(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether a pessimistic entry over-approximates all callers in the module. False if the module defines a method
-    that the function calls: what it returns depends on the object."""
+    """Whether a pessimistic entry over-approximates all callers in the module.
+
+    False if what is made there depends on the object that a caller gives: by a method that the module or, by its name,
+    another of the repository defines, or by an item that is called, as a model out of a dict is.
+    """
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
     if not references_to(module, scopes):
         return False  # these cost nothing
-    text = module.source.text
-    called = (each.func for each in walk(node) if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute))
-    return not any(root_name(each) not in OBJECTS and f"def {each.attr}(" in text for each in called)
+    text, given, items = module.source.text, parameters_of(node).difference(OBJECTS), _items_bound(node)
+    dropped = {id(each.value) for each in walk(node) if isinstance(each, ast.Expr)}
+    for each in walk(node):
+        called = each.func if isinstance(each, ast.Call) else None
+        if isinstance(called, ast.Name) and called.id in items:
+            return False
+        if not isinstance(called, ast.Attribute):
+            continue
+        if root_name(called) not in OBJECTS and f"def {called.attr}(" in text:
+            return False
+        of_parameter = isinstance(called.value, ast.Name) and called.value.id in given
+        if of_parameter and id(each) not in dropped and _is_of_own_class(called.attr):
+            return False
+    return True
+
+
+def _items_bound(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The variables of its loops and comprehensions."""
+    loops = (ast.For, ast.AsyncFor, ast.comprehension)
+    return {name for each in walk(node) if isinstance(each, loops) for name in bound_names(each.target)}
+
+
+def _is_of_own_class(method: str) -> bool:
+    """Whether only a class of a repository has such a method, by its name."""
+    return not is_of_tensors(method) and method not in OF_PYTHON | COMMON_METHODS | OF_ARRAYS_ALONE
 
 
 def pessimistic_entries(module: Module, scopes: Items[ast.AST], alone: Entry) -> Iterator[Entry]:
