@@ -10,6 +10,7 @@ from tonumpy.inference.index.dict_uses import has_keys
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.index.references import is_called_on_others, is_called_on_self_alone
 from tonumpy.inference.index.slices import Slicer
+from tonumpy.inference.lattice.beliefs import left_on_cpu, without_grad
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -122,7 +123,7 @@ class Parameters:
         taker = taker_on_cpu(self._analysis, function)
         if taker is not None:
             basis = callback_on_cpu.basis(function.node.name, taker, frame.at(function.node.lineno))  # type: ignore[union-attr]
-            found.update((name, kept_as_data(value, basis)) for name, value in found.items())
+            found.update((name, without_grad(left_on_cpu(value, basis), basis)) for name, value in found.items())
         for given in self._data_given(function):
             where = frame.at(function.node.lineno)
             basis = where.habit("sample-parameter", f"`{given}` comes from the Dataset that defines this method")
