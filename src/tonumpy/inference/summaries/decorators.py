@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.bindings import arguments_of, parameter_names
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import Arguments, Class, Function, Instance, Unknown, Value, members
+from tonumpy.inference.lattice.values import (
+    Arguments,
+    BoundMethod,
+    Class,
+    Function,
+    Instance,
+    Unknown,
+    Value,
+    members,
+)
 from tonumpy.inference.transfer import autocast, library_values
 from tonumpy.inference.transfer.contexts import grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.grad_modes import inside, running_in
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import FUNCTIONS
+from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
@@ -28,6 +38,7 @@ class Decorators:
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._made: dict[tuple[int, int], Function | Instance | Unknown] = {}
+        self._kept: set[int] = set()  # the nodes of those that a decorator keeps as it is given them
         self._modes: dict[tuple[int, int, Fact], set[Fact]] = {}  # those in which a function is called
         self._modes_asked: dict[int, set[Fact]] = {}  # of functions that are called for this alone, by their nodes
 
@@ -45,8 +56,10 @@ class Decorators:
         if not isinstance(decorated, Function):
             return caller_mode
         if decorated.node is function.node:
-            return inside(decorated.grad_mode, caller_mode)
-        return self._mode_behind(decorated, function, caller_mode)
+            mode = inside(decorated.grad_mode, caller_mode)
+        else:
+            mode = self._mode_behind(decorated, function, caller_mode)
+        return None if mode is False and id(function.node) in self._kept else mode
 
     def _mode_behind(self, decorated: Function, function: Function, caller_mode: Fact) -> Fact:
         """The one in which what a decorator put in a function's place calls the function."""
@@ -97,6 +110,8 @@ class Decorators:
             if mode != "unchanged":
                 made = running_in(mode, made)
                 continue
+            if made == function._replace(is_bare=True) and self._keeps(frame, decorator):
+                self._kept.add(id(node))
             maker = evaluate(frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
             if not isinstance(maker, (Function, Class)):
                 continue
@@ -116,9 +131,45 @@ class Decorators:
         """What is called where an object of the repository is."""
         return self._analysis.classes.method(value.cls, "__call__") if isinstance(value, Instance) else None
 
+    def _keeps(self, frame: Frame, decorator: ast.expr) -> bool:
+        """Whether a decorator of the repository keeps the function, so that others may call it past what it returns."""
+        value = evaluate(frame, decorator)
+        function = value.function if isinstance(value, BoundMethod) else value
+        if not isinstance(function, Function) or not isinstance(function.node, FUNCTIONS):
+            return False
+        parameters = parameter_names(function.node.args)[isinstance(value, BoundMethod) :]
+        return bool(parameters) and any(_is_kept_by(each, parameters[0]) for each in statements_of(function.node.body))
+
     def notes_mode(self, function: Function, grad_mode: Fact) -> bool:
         """Whether a bare function is called only to see in which grad mode that is done, which is noted then."""
         if id(function.node) not in self._modes_asked:
             return False
         self._modes_asked[id(function.node)].add(grad_mode)
         return True
+
+
+_KEEPING = frozenset("append add insert register setdefault update extend".split())
+
+
+def _is_kept_by(statement: ast.stmt, name: str) -> bool:
+    """`HANDLERS[key] = function`, `wrapper.raw = function`, `HANDLERS.append((key, function))`"""
+    if isinstance(statement, ast.Assign):
+        return any(map(_keeps_what_it_gets, statement.targets)) and _holds(statement.value, name)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or last_name(call.func) not in _KEEPING:
+        return False
+    return any(_holds(each, name) for each in arguments_of(call))
+
+
+def _keeps_what_it_gets(target: ast.expr) -> bool:
+    """Under `__wrapped__` functools.wraps keeps every function."""
+    return isinstance(target, (ast.Subscript, ast.Attribute)) and last_name(target) != "__wrapped__"
+
+
+def _holds(node: ast.expr, name: str) -> bool:
+    """Whether a value is what has this name, or a tuple or dict with it."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return any(_holds(each, name) for each in node.elts)
+    if isinstance(node, ast.Dict):
+        return any(_holds(each, name) for each in node.values)
+    return isinstance(node, ast.Name) and node.id == name

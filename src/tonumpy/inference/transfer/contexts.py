@@ -95,6 +95,10 @@ def grad_mode_of_context(frame: Frame, node: ast.expr) -> str:
     if isinstance(node, ast.IfExp):
         modes = {grad_mode_of_context(frame, node.body), grad_mode_of_context(frame, node.orelse)}
         return modes.pop() if len(modes) == 1 else "unknown"
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.IfExp):  # `(inference_mode if new else no_grad)()`
+        chosen = (ast.Call(each, node.args, node.keywords) for each in (node.func.body, node.func.orelse))
+        modes = {grad_mode_of_context(frame, each) for each in chosen}
+        return modes.pop() if len(modes) == 1 else "unknown"
     function = node.func if isinstance(node, ast.Call) else node
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return "unchanged"
