@@ -86,7 +86,7 @@ SHELVES = {
     "habits": "What rests on a habit",
     "reveal": "What is known, one construct of the language a file",
 }
-_SAID = re.compile(r'(?:# (?:options|python): .*\n)*(?:"""(.+?)(?:"""|\n\n)|((?:# .*\n)+))', re.DOTALL)
+_SAID = re.compile(r'(?:# (?:options|python): [^\n]*\n)*(?:"""(.+?)(?:"""|\n\n)|((?:# [^\n]*\n)+))', re.DOTALL)
 _NAMES_SHOWN = 6
 _SENTENCE = re.compile(r".+?[.?!](?= [A-Z`]|$)")
 
