@@ -110,8 +110,7 @@ class Decorators:
             if mode != "unchanged":
                 made = running_in(mode, made)
                 continue
-            if made == function._replace(is_bare=True) and self._keeps(frame, decorator):
-                self._kept.add(id(node))
+            self._note_kept(frame, decorator, function, made)
             maker = evaluate(frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
             if not isinstance(maker, (Function, Class)):
                 continue
@@ -130,6 +129,11 @@ class Decorators:
     def called_on(self, value: Value) -> Function | None:
         """What is called where an object of the repository is."""
         return self._analysis.classes.method(value.cls, "__call__") if isinstance(value, Instance) else None
+
+    def _note_kept(self, frame: Frame, decorator: ast.expr, function: Function, made: Function) -> None:
+        """That a decorator keeps a function as it is, where it is given that."""
+        if made == function._replace(is_bare=True) and self._keeps(frame, decorator):
+            self._kept.add(id(function.node))
 
     def _keeps(self, frame: Frame, decorator: ast.expr) -> bool:
         """Whether a decorator of the repository keeps the function, so that others may call it past what it returns."""
