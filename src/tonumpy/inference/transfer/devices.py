@@ -116,16 +116,21 @@ def sent_to(receiver: Tensor | Unknown, arguments: Arguments, grad_mode: Fact) -
             return there if dtype else there._replace(dtype=None, requires_grad=unless_ruled_out)
         if dtype_of(value) is not None:
             dtype, keeps_dtype = dtype_of(value), False
-        elif isinstance(value, NonTensor) and value.what == "dtype":
+        elif _may_be_dtype(value, of_integers=is_integral(tensor.dtype)):
             keeps_dtype = False
-        elif isinstance(value, (Unknown, Union)) and not is_integral(tensor.dtype):
-            keeps_dtype = False  # it may be a dtype
     cpu = device_after_to(tensor.on_cpu, arguments)
     if tensor.evidence and device_after_to(None, arguments) is not None:
         receiver = tensor = tensor._replace(evidence=without(tensor.evidence, "device"))  # whatever it was before
     if not keeps_dtype and dtype is None:
         return tensor._replace(on_cpu=cpu, dtype=None, requires_grad=unless_ruled_out)
     return moved(receiver, cpu, dtype, grad_mode)
+
+
+def _may_be_dtype(value: Value, *, of_integers: bool) -> bool:
+    """Whether what is none in sight may be a dtype (of integers: hardly ever); `device or "cuda"` is not."""
+    if isinstance(value, Union):
+        return not of_integers and not all(isinstance(part, (Device, Constant)) for part in value.members)
+    return (isinstance(value, Unknown) and not of_integers) or (isinstance(value, NonTensor) and value.what == "dtype")
 
 
 def is_of_no_tensor(arguments: Arguments) -> bool:

@@ -15,6 +15,7 @@ from tonumpy.inference.lattice.values import (
     LibraryObject,
     Tensor,
     dtype_of,
+    members,
 )
 from tonumpy.inference.transfer.devices import device_after_to, sent_there
 from tonumpy.inference.transfer.torch_operators import grad_asked_for
@@ -40,7 +41,8 @@ def _cast(owner: _Movable, name: str, arguments: Arguments) -> _Movable:
     dtypes = [dtype for dtype in map(dtype_of, given) if dtype is not None]
     if dtypes:
         return owner._replace(dtype=dtypes[0])
-    is_device = all(isinstance(value, (Device, Constant)) for value in given) and not arguments.has_star
+    parts = [part for value in given for part in members(value)]
+    is_device = all(isinstance(part, (Device, Constant)) for part in parts) and not arguments.has_star
     return owner if is_device else owner._replace(dtype=None)
 
 
