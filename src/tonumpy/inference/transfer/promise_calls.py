@@ -28,7 +28,7 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
-from tonumpy.inference.transfer.owners import made_of, sent_with
+from tonumpy.inference.transfer.owners import made_of, of_one_parameter, sent_with
 from tonumpy.inference.transfer.promised_values import Promised, value_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> Value:
     """The value that a promise describes, for these arguments."""
+    owner = of_one_parameter(promise, owner)
     cpu = device_of(promise, owner, arguments)
     if promise.device == "default type":
         cpu = None if frame.module.words.speaks_of_variables else True
