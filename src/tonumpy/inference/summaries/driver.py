@@ -7,6 +7,7 @@ from functools import partial
 
 from tonumpy.inference.habits import callers_in_module, collate_function
 from tonumpy.inference.index.bindings import names_read
+from tonumpy.inference.index.constructions import may_give_risks
 from tonumpy.inference.index.flags import is_fixed_flag
 from tonumpy.inference.index.references import class_around, is_nested, references_to
 from tonumpy.inference.lattice.evidence import PROVED, cut_off, of_cuts
@@ -27,6 +28,7 @@ from tonumpy.inference.summaries.callers import optimistic_entry
 from tonumpy.inference.summaries.closed_world import all_callers_are_known, are_all_modules, may_be_asked
 from tonumpy.inference.summaries.entry_bounds import has_pessimistic_entries, pessimistic_entries
 from tonumpy.inference.summaries.repository_callers import Mentions
+from tonumpy.inference.transfer.habit_heuristics import LOADER
 from tonumpy.inference.transfer.targets import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.recursion import note_cut
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
 
 
 Observations = dict[int, Observation]  # by the id of the call
+# What says that the items of a dataset or loader are data.
+_DATA = frozenset(("content-of-dataset", f"{LOADER}.__iter__"))
 
 
 class Outcome(NamedTuple):
@@ -268,9 +272,11 @@ def _observe_group(
             declared = analysis.entries.declared(module, scopes)
             alone = runs.observed(declared, limit)
             shown = outcome(group, alone)
-            if shown.is_settled:
+            is_doubted = _is_taken_for_data(alone) and _is_given_risks(module, scopes)
+            if shown.is_settled and not is_doubted:
                 return runs.proved(alone, limit)
-            if not all_callers_are_known(module, scopes) and not module.words.may_leave_grad_mode_off:
+            is_open = is_doubted or module.words.may_leave_grad_mode_off
+            if not is_open and not all_callers_are_known(module, scopes):
                 best = outcome(group, runs.observed(optimistic_entry(module, declared), limit))
                 if best.conversions == shown.conversions:
                     return runs.proved(alone, limit)
@@ -392,6 +398,20 @@ def _are_told_by_own_callers(seen: Observations) -> bool:
     """Whether the callers in its module speak for those in other files, of some candidate."""
     grounds = (ground for each in seen.values() for ground in each.evidence | evidence_in(each.receiver))
     return any(ground.id == callers_in_module.ID for ground in grounds)
+
+
+def _is_taken_for_data(seen: Observations) -> bool:
+    """Whether something is safe as an item of a dataset or loader; what these were made of, callers may know better."""
+    grounds = (ground for each in seen.values() for ground in evidence_in(each.receiver))
+    return any(ground.id in _DATA for ground in grounds)
+
+
+def _is_given_risks(module: Module, scopes: Items[Scope]) -> bool:
+    """Whether a call of the function in its module may, by its text, give it what raises."""
+    if not isinstance(scopes[-1], FUNCTIONS):
+        return False
+    calls = [each for each in references_to(module, scopes)[:MAX_CALLERS] if each.call is not None]
+    return any(may_give_risks(module, each) for each in calls)
 
 
 def _has_no_grad(seen: Observation) -> bool:

@@ -206,6 +206,7 @@ def kept_as_data(value: Value, basis: Basis | None) -> Value:
         return taken_for_data(value, basis)
     if isinstance(value, Unknown):
         is_obscure = value.on_cpu is None and value.requires_grad is not True and was_given(value)
+        is_obscure = is_obscure and not value.device_taint and not value.param_taint
         if not is_obscure or basis is None:
             return value
         return believed(value._replace(reason=Reason.DATASET_PART), basis, on_cpu=True, requires_grad=False)

@@ -6,7 +6,7 @@ from tonumpy.inference.knowledge.libraries.rows import is_module
 from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
-from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.reasons import ITEMS, Reason
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -254,6 +254,8 @@ def _collate(item: Value, unknown: Unknown, grad_mode: Fact, place: str = "<batc
         return Mapping(entries, item.other if is_whole else _collate(item.other, unknown, grad_mode, f"{place}[]"))
     if isinstance(item, Union):
         return join_all(_collate(member, unknown, grad_mode, place) for member in item.members)
+    if isinstance(item, Unknown) and item.param_taint and item.reason in ITEMS:
+        return item._replace(on_cpu=None if item.device_taint else True)  # callers know better what they have given
     return unknown
 
 
