@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.habits import settings_object
+from tonumpy.inference.index.attributes_in_text import may_write_any
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names
 from tonumpy.inference.index.class_bodies import tellers_of
 from tonumpy.inference.index.torch_words import MOVING
@@ -32,6 +33,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     is_number,
     mapped,
+    may_be,
     unsent,
 )
 from tonumpy.inference.lattice.values import members as members_of_union
@@ -153,7 +155,8 @@ class Attributes:
 
     def _work_out(self, instance: Instance, name: str, key: tuple[object, ...]) -> Value:
         is_held = self._analysis.modules.is_held(instance.cls, name)
-        value = self._analysis.modules.as_held(instance, self._join_of_writes(instance, name, key), is_held=is_held)
+        written = self._with_any(instance.cls, name, self._join_of_writes(instance, name, key))
+        value = self._analysis.modules.as_held(instance, written, is_held=is_held)
         if value not in _PLACEHOLDERS:
             return value
         # Somebody else gives it what it is there for.
@@ -164,6 +167,14 @@ class Attributes:
         if not self._others_write(instance.cls, name):
             return value
         return Sequence(None, given) if isinstance(value, Sequence) else Mapping((), given)
+
+    def _with_any(self, cls: Class, name: str, value: Value) -> Value:
+        """An attribute that holds tensors, with what a method may put there by a name that is not constant."""
+        if not may_be(value, Tensor):
+            return value
+        owners = self._analysis.classes.ancestors(cls)
+        is_written = any(may_write_any(owner.module.text.of(owner.node)) for owner in owners)
+        return join(value, Unknown(Reason.of_attribute(name))) if is_written else value
 
     def _others_write(self, cls: Class, name: str) -> bool:
         """Whether it is written, in the module of the class or in the one that is looked at, by more than its class."""
