@@ -5,11 +5,9 @@ No risk has to be near them: the text that speaks of devices and gradients may b
 
 from __future__ import annotations
 
-import os
-
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.bindings import names_in, parameters_of
-from tonumpy.inference.summaries.repository_callers import IMPORT
+from tonumpy.inference.summaries.risky_callers import is_torch_beside
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.shapes import given_away, may_convert
@@ -33,7 +31,7 @@ def find_given_parameters(module: Module) -> list[Site]:
     """
     source = module.source
     places = [] if module.use.is_test else places_spelt(source.text)
-    if not places or not _is_torch_beside(module):
+    if not places or not is_torch_beside(module):
         return []
     try:
         names = imported(source)
@@ -44,11 +42,6 @@ def find_given_parameters(module: Module) -> list[Site]:
     sites = [site for site in sites if _is_of_parameters(site, names) and not is_shown_to_raise(site)]
     plain = PlainValues(source, names)
     return [site for site in sites if not plain.are_all_given(site)]
-
-
-def _is_torch_beside(module: Module) -> bool:
-    repository = module.project.repositories.around(module.folder)
-    return repository is not None and repository.names_beside(os.path.abspath(module.filename), "torch", IMPORT)
 
 
 def _is_of_parameters(site: Site, names: Names) -> bool:

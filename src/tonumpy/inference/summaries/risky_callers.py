@@ -5,13 +5,15 @@ Who else calls it does not matter then. Only calls are evaluated that may give s
 
 from __future__ import annotations
 
+import os
+
 from tonumpy.inference.index.constructions import may_give_risks
 from tonumpy.inference.index.references import class_around
 from tonumpy.inference.lattice.values import Function, Instance, members, resting_on
 from tonumpy.inference.summaries.budget import MAX_CALLERS
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
-from tonumpy.inference.summaries.known_callers import is_detached, only_what_is_detached
-from tonumpy.inference.summaries.repository_callers import calls_in_other_files
+from tonumpy.inference.summaries.known_callers import is_detached, only_what_is_detached, with_tensors_given
+from tonumpy.inference.summaries.repository_callers import IMPORT, calls_in_other_files
 from tonumpy.inference.summaries.said_of_all import called_at
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS
@@ -43,7 +45,7 @@ class RiskyCallers:
             return OUT_OF_SIGHT
         is_of_module = class_around(scopes) is None
         joined = self._analysis.callers.join(function, calls, None if is_of_module else is_meant)
-        risks = only_what_is_detached(joined, is_detached, None)
+        risks = with_tensors_given(only_what_is_detached(joined, is_detached, None), joined)
         about = called_at(function.node.name, calls)  # type: ignore[union-attr]
         evidence = about("kind") | about("device") | about("grad")
         return risks._replace(arguments={name: resting_on(each, evidence) for name, each in risks.arguments.items()})
@@ -61,3 +63,9 @@ def is_method_of(analysis: Analysis, objects: Iterable[Instance], function: Func
     name = function.node.name  # type: ignore[union-attr]
     methods = (analysis.classes.method(each.cls, name) for each in objects)
     return any(each is not None and each.node is function.node for each in methods)
+
+
+def is_torch_beside(module: Module) -> bool:
+    """Whether another file of its repository imports torch."""
+    repository = module.project.repositories.around(module.folder)
+    return repository is not None and repository.names_beside(os.path.abspath(module.filename), "torch", IMPORT)
