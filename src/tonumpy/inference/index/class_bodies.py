@@ -303,3 +303,16 @@ def is_super_init(statement: ast.Expr) -> bool:
     assert isinstance(call, ast.Call)
     function = call.func
     return isinstance(function, ast.Attribute) and function.attr == "__init__" and is_super(function.value)
+
+
+def constructor_called(statement: ast.Expr) -> tuple[str | None, bool] | None:
+    """The class named in a statement that runs the constructor of another class of the object, and whether it is that
+    of the class after it: `super(Base, self).__init__(...)`, `Base.__init__(self, ...)`; no name for `super()`."""
+    call = statement.value
+    function = call.func if isinstance(call, ast.Call) else None
+    if not isinstance(call, ast.Call) or not isinstance(function, ast.Attribute) or function.attr != "__init__":
+        return None
+    if is_super(function.value):
+        assert isinstance(function.value, ast.Call)
+        return (last_name(function.value.args[0]) if function.value.args else None), True
+    return (last_name(function.value), False) if call.args else None

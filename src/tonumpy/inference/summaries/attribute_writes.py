@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import FunctionNode, names_in, parameter_names
-from tonumpy.inference.index.class_bodies import is_super_init, owner_name
+from tonumpy.inference.index.class_bodies import constructor_called, is_super_init, owner_name
 from tonumpy.inference.index.constructors import stored_parameters
 from tonumpy.inference.index.slices import Slice, Slicer
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
@@ -135,27 +135,43 @@ class AttributeWrites:
         return resting_on(left, of_made(evidence)) if tensor_facts(left)[1] is False else left
 
     def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:
-        """What the `__init__` of one of the object's classes is given, passed on by `super().__init__(...)`."""
-        arguments = instance.arguments
-        for cls in self._analysis.classes.ancestors(instance.cls):
-            init = self._analysis.classes.members(cls).methods.get("__init__")
-            if cls == owner or arguments is None:
+        """What the `__init__` of one of the object's classes is given, passed on by `super().__init__(...)`, or by
+        `Base.__init__(self, ...)`."""
+        given: dict[Class, Arguments | None] = {}
+        for cls, init in self._constructors_of(instance):
+            arguments = given.get(cls) if given else instance.arguments
+            if cls == owner:
                 return arguments
-            if init is not None:
-                arguments = self._passed_to_super(instance, cls, init, arguments)
+            given.setdefault(cls, arguments)
+            if arguments is not None:
+                for base, call in self._passed_on(instance, cls, init):
+                    is_one = base not in given
+                    given[base] = self._passed_in(instance, cls, init, arguments, call) if is_one else None
         return None
 
-    def _passed_to_super(
-        self, instance: Instance, cls: Class, init: FunctionNode, arguments: Arguments
+    def _constructors_of(self, instance: Instance) -> list[tuple[Class, FunctionNode]]:
+        """Those of the object's classes, in the order in which `super()` finds them."""
+        classes = self._analysis.classes
+        found = ((cls, classes.members(cls).methods.get("__init__")) for cls in classes.ancestors(instance.cls))
+        return [(cls, init) for cls, init in found if init is not None]
+
+    def _passed_on(self, instance: Instance, cls: Class, init: FunctionNode) -> list[tuple[Class, ast.Expr]]:
+        """The statements in a constructor that run that of another of the object's classes, with this class."""
+        owners = [each for each, _ in self._constructors_of(instance)]
+        owners = owners[owners.index(cls) :]
+        found = []
+        for statement in init.body:
+            called = constructor_called(statement) if isinstance(statement, ast.Expr) else None
+            base = None if called is None else _found_by(owners, *called)
+            if base is not None and isinstance(statement, ast.Expr):
+                found.append((base, statement))
+        return found
+
+    def _passed_in(
+        self, instance: Instance, cls: Class, init: FunctionNode, arguments: Arguments, statement: ast.Expr
     ) -> Arguments | None:
-        found = [
-            (statement, statement.value)
-            for statement in init.body
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and is_super_init(statement)
-        ]
-        if len(found) != 1:
-            return None
-        ((statement, call),) = found
+        call = statement.value
+        assert isinstance(call, ast.Call)
         analysis = self._analysis
         slicer = cls.module.derived(Slicer, init)
         targets = Targets(frozenset((id(call),)), frozenset((id(statement),)))
@@ -166,7 +182,20 @@ class AttributeWrites:
             frame.bind(parameter, value)
         execute(frame, init.body)
         seen = frame.observations.get(id(call))
-        return None if seen is None or seen.arguments.has_star else seen.arguments
+        if seen is None or seen.arguments.has_star:
+            return None
+        return (
+            seen.arguments
+            if is_super_init(statement)
+            else seen.arguments._replace(positional=seen.arguments.positional[1:])
+        )
+
+
+def _found_by(owners: list[Class], name: str | None, is_after: bool) -> Class | None:
+    """The class of this name, the first of them where there is none, or the one after it."""
+    named = (place for place, each in enumerate(owners) if name is None or each.node.name == name)
+    place = next(named, len(owners)) + is_after
+    return owners[place] if 0 < place < len(owners) else None
 
 
 def _left_in(frame: Frame, path: str, *, is_constructor: bool) -> Value:
