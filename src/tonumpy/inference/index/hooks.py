@@ -119,7 +119,16 @@ def _names_of(
         if node.name == "__call__":
             return _names_of_objects(module, around)
         return (node.name,) if isinstance(hook, ast.Attribute) else ()
-    return (node.name,) if isinstance(hook, ast.Name) and around in seen_in else ()
+    is_seen = isinstance(hook, ast.Name) and around in seen_in
+    return (node.name,) if is_seen and _is_named_alone(module, node, around) else ()
+
+
+def _is_named_alone(module: Module, node: FunctionNode, around: ast.AST) -> bool:
+    """Whether no other function in the same scope has its name; if one has, the name may be that one's."""
+    others = (each for each in module.derived_of(_functions_called, node.name) if each is not node)
+    if isinstance(around, ast.stmt):
+        return not any(first_row(around) <= each.lineno <= last_row(around) for each in others)
+    return not any(each in module.tree.body for each in others)
 
 
 def _names_of_objects(module: Module, cls: ast.ClassDef) -> set[str]:
