@@ -25,10 +25,11 @@ OPTIONS = ["check", "--isolated", "--quiet", "--exit-zero", "--select=TNP1,TNP2,
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Enough files for a pool of processes."""
-    folder = tmp_path_factory.mktemp("determinism")
+    """Enough files for a pool of processes, in a folder that nothing else is in: where no repository is, callers are
+    looked for in all that is below the folder at hand."""
+    folder = tmp_path_factory.mktemp("determinism") / "files"
     for name in FOLDERS:
-        (folder / name).mkdir()
+        (folder / name).mkdir(parents=True)
         paths = [path for path in sorted((FOLDER / name).rglob("*.*")) if path.suffix in (".py", ".ipynb")]
         paths = [path for path in paths if ".fixed." not in path.name]
         paths = [path for path in paths if "# python:" not in path.read_text("utf-8")[:200]]
