@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.habits import settings_object
-from tonumpy.inference.index.attributes_in_text import may_write_any
+from tonumpy.inference.index.attributes_in_text import WORDS_OF_ANY, may_write_any
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names
 from tonumpy.inference.index.class_bodies import tellers_of
 from tonumpy.inference.index.torch_words import MOVING
@@ -173,7 +173,12 @@ class Attributes:
         if not may_be(value, Tensor):
             return value
         owners = self._analysis.classes.ancestors(cls)
-        is_written = any(may_write_any(owner.module.text.of(owner.node)) for owner in owners)
+        is_written = any(
+            # Only then is the class looked into, and what changes in it looked at again.
+            any(owner.module.text.says("holds", word) for word in WORDS_OF_ANY)
+            and may_write_any(owner.module.text.of(owner.node))
+            for owner in owners
+        )
         return join(value, Unknown(Reason.of_attribute(name))) if is_written else value
 
     def _others_write(self, cls: Class, name: str) -> bool:
