@@ -297,14 +297,6 @@ def method_called_on(owner: str, node: ast.AST) -> str | None:
     return node.func.attr if is_name(node.func.value, owner) else None
 
 
-def is_super_init(statement: ast.Expr) -> bool:
-    """`super().__init__(...)`"""
-    call = statement.value
-    assert isinstance(call, ast.Call)
-    function = call.func
-    return isinstance(function, ast.Attribute) and function.attr == "__init__" and is_super(function.value)
-
-
 def constructor_called(statement: ast.Expr) -> tuple[str | None, bool] | None:
     """The class named in a statement that runs the constructor of another class of the object, and whether it is that
     of the class after it: `super(Base, self).__init__(...)`, `Base.__init__(self, ...)`; no name for `super()`."""

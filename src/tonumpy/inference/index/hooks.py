@@ -125,7 +125,7 @@ def _names_of(
 
 def _is_named_alone(module: Module, node: FunctionNode, around: ast.AST) -> bool:
     """Whether no other function in the same scope has its name; if one has, the name may be that one's."""
-    others = (each for each in module.derived_of(_functions_called, node.name) if each is not node)
+    others = (each for each in module.derived_of(_functions_named, node.name) if each is not node)
     if isinstance(around, ast.stmt):
         return not any(first_row(around) <= each.lineno <= last_row(around) for each in others)
     return not any(each in module.tree.body for each in others)
@@ -144,11 +144,11 @@ def makes_hooks(module: Module, statement: ast.stmt) -> bool:
         for each in hook_registrations(module)
         if each.call is not None and isinstance(hook := registered_hook(each.call), ast.Call)
     }
-    places = (each for name in makers if name for each in module.derived_of(_functions_called, name))
+    places = (each for name in makers if name for each in module.derived_of(_functions_named, name))
     return any(each.lineno <= statement.lineno <= last_row(each) for each in places)
 
 
-def _functions_called(module: Module, name: str) -> list[ast.stmt]:
+def _functions_named(module: Module, name: str) -> list[ast.stmt]:
     return [each for each in walk(module.source.tree) if isinstance(each, FUNCTIONS) and each.name == name]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import bound_names, names_in, parameter_names
+from tonumpy.inference.index.class_bodies import members_defined
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS, walk
 
@@ -44,14 +45,14 @@ def _calls_in(scope: FunctionNode) -> list[ast.Call]:
 
 
 def _kept(made: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    """The attributes that the constructor gives its parameters, and these."""
-    for method in made.body:
-        if isinstance(method, FUNCTIONS) and method.name == "__init__":
-            parameters = parameter_names(method.args)
-            for statement in method.body:
-                value = statement.value if isinstance(statement, ast.Assign) else None
-                if isinstance(value, ast.Name) and value.id in parameters:
-                    yield from ((_of_self(target), value.id) for target in statement.targets)  # type: ignore[attr-defined]
+    """The attributes that the constructor gives its parameters, and these; whatever else it does with them, unlike
+    `stored_parameters`."""
+    init = members_defined(made).methods.get("__init__")
+    parameters = parameter_names(init.args) if init is not None else []
+    for statement in init.body if init is not None else ():
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        if isinstance(statement, ast.Assign) and isinstance(value, ast.Name) and value.id in parameters:
+            yield from ((_of_self(target), value.id) for target in statement.targets)
 
 
 def _of_self(node: ast.expr) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import FunctionNode, names_in, parameter_names
-from tonumpy.inference.index.class_bodies import constructor_called, is_super_init, owner_name
+from tonumpy.inference.index.bindings import FunctionNode, is_super, names_in, parameter_names
+from tonumpy.inference.index.class_bodies import constructor_called, owner_name
 from tonumpy.inference.index.constructors import stored_parameters
 from tonumpy.inference.index.slices import Slice, Slicer
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
@@ -184,11 +184,9 @@ class AttributeWrites:
         seen = frame.observations.get(id(call))
         if seen is None or seen.arguments.has_star:
             return None
-        return (
-            seen.arguments
-            if is_super_init(statement)
-            else seen.arguments._replace(positional=seen.arguments.positional[1:])
-        )
+        assert isinstance(call.func, ast.Attribute)
+        has_self = not is_super(call.func.value)  # `Base.__init__(self, x)`
+        return seen.arguments._replace(positional=seen.arguments.positional[has_self:])
 
 
 def _found_by(owners: list[Class], name: str | None, is_after: bool) -> Class | None:
