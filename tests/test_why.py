@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import RunTonumpy
+from test_diff_base import commit
 
 from tonumpy import check_source
 from tonumpy.config import Settings
@@ -42,6 +45,7 @@ def test_why_not(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
         "m.py:5:25: `labels.cpu()`\n"
         "  TNP102 (low confidence): `.cpu()` without `.detach()` before `.numpy()` on a likely tensor that may require"
         " grad: can raise RuntimeError\n"
+        "    not reported: only medium confidence and above is reported; `--confidence low` reports it\n"
         "  kind: likely torch tensor, by how it is used\n"
         "    code, m.py:5: true from this line on\n"
         "        5 | return labels.cpu().numpy()\n"
@@ -52,6 +56,79 @@ def test_why_not(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
         "        4 | def score(labels):\n"
         "  grad mode: unknown (may be on)\n"
     )
+
+
+SILENCED = """\
+import torch
+
+
+def f(x: torch.Tensor, labels):
+    a = x.numpy()  # noqa: TNP101
+    b = x.cpu().numpy()
+    c = labels.numpy()
+    return a, b, c
+"""
+
+WAYS_TO_SILENCE = {
+    "noqa": (5, "", [], "a `# noqa` comment suppresses it"),
+    "confidence": (7, "", [], "only medium confidence and above is reported; `--confidence low` reports it"),
+    "baseline": (6, 'baseline = "old.json"', [], "old.json has it"),
+    "per-file-ignores": (
+        *(6, 'per-file-ignores = {"m.py" = ["TNP1"]}', []),
+        "per-file-ignores ignores TNP102 in this file",
+    ),
+    "ignore": (6, 'ignore = ["TNP10"]', [], "ignore = ['TNP10'] turns TNP102 off"),
+    "select": (6, "", ["--select", "TNP105"], "select = ['TNP105'] leaves TNP102 out"),
+    "exclude": (
+        *(6, 'exclude = ["m*"]', []),
+        "the file is excluded by `m*`; only a path that is named is checked all the same",
+    ),
+    "diff-base": (6, "", ["--diff-base", "HEAD"], "its line is not changed since the commit of --diff-base"),
+}
+
+
+@pytest.fixture(scope="module")
+def silenced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one commit and a baseline beside it."""
+    folder = tmp_path_factory.mktemp("silenced")
+    (folder / "m.py").write_text(SILENCED)
+    entry = {"path": "m.py", "code": "TNP102", "line": "b = x.cpu().numpy()", "confidence": "medium", "count": 1}
+    (folder / "old.json").write_text(json.dumps({"version": 1, "findings": [entry]}))
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    commit(folder)
+    return folder
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is missing")
+@pytest.mark.parametrize("way", WAYS_TO_SILENCE)
+def test_what_silences_a_line_is_said_beside_what_would_be(
+    run_tonumpy: RunTonumpy, silenced: Path, tmp_path: Path, way: str
+) -> None:
+    row, setting, options, told = WAYS_TO_SILENCE[way]
+    shutil.copytree(silenced, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "pyproject.toml").write_text(f"[tool.tonumpy]\n{setting}\n")
+    said = run_tonumpy("why", f"m.py:{row}", *options).out.splitlines()
+    assert [line.split()[0] for line in said if line.startswith("  TNP")] == ["TNP102" if row == 6 else "TNP101"]
+    assert [line for line in said if "not reported" in line] == [f"    not reported: {told}"]
+    unsilenced = [line for line in said if "not reported" not in line]
+    (tmp_path / "pyproject.toml").unlink()
+    (tmp_path / "m.py").write_text(SILENCED.replace("  # noqa: TNP101", ""))
+    others = ["--confidence", "low"] if way == "confidence" else []
+    assert run_tonumpy("why", f"m.py:{row}", *others).out.splitlines() == [
+        line.replace("  # noqa: TNP101", "") for line in unsilenced
+    ]
+
+
+def test_a_silenced_line_of_a_notebook(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+        for source in ("import torch\n", "x: torch.Tensor = get()\nx.numpy()  # noqa\nx.cpu().numpy()\n")
+    ]
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\nper-file-ignores = {"*.ipynb" = ["TNP102"]}\n')
+    assert "    not reported: a `# noqa` comment suppresses it\n" in run_tonumpy("why", "n.ipynb:cell 2:2").out
+    told = "    not reported: per-file-ignores ignores TNP102 in this file\n"
+    assert told in run_tonumpy("why", "n.ipynb:cell 2:3").out
 
 
 def test_a_column_chooses_one_of_several(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:

@@ -177,13 +177,17 @@ class Answer(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """One conversion: where it stands, what is converted, the findings there, and the facts behind them."""
+    """One conversion: where it stands, what is converted, the findings there, and the facts behind them.
+
+    `silences` are for each finding what keeps it out of a report, nothing where it is reported; they may be missing.
+    """
 
     start: Position
     subject: str
     findings: tuple[Finding, ...]
     answers: tuple[Answer, ...]
     cell: int | None = None
+    silences: tuple[tuple[str, ...], ...] = ()
 
 
 class SourceError(Exception):

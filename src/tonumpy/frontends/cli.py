@@ -269,6 +269,7 @@ def _say(text: str) -> int:
 
 
 def _why(arguments: argparse.Namespace) -> int:
+    from tonumpy.frontends.silences import Silences, without_silences  # saves start-up
     from tonumpy.inference.index.project import Project  # saves start-up
     from tonumpy.report.parts.evidence_lines import explanation  # saves start-up
     from tonumpy.text.sources import source_of  # saves start-up
@@ -276,11 +277,16 @@ def _why(arguments: argparse.Namespace) -> int:
 
     filename, row, column = read_place(arguments.place)
     filename, cell = read_cell(filename)
-    settings = configuration_of(arguments).settings_of(filename)
+    configuration = configuration_of(arguments)
+    settings = without_silences(configuration.settings_of(filename))
     try:
-        source = source_of(read(filename), filename)
+        data = read(filename)
+        source = source_of(data, filename)
         asked = source.row_of(cell, row)
-        found = source.explained(explain(source, settings, Project(), asked))
+        explained = explain(source, settings, Project(), asked)
+        with _diff_base(arguments) as base:
+            explained = Silences(data, source, configuration, Project(), base).told(explained)
+        found = source.explained(explained)
         nearest = "" if found else nearest_conversions(source, settings, Project(), asked)
         streams.write_errors(source.skipped)
     except ValueError as error:

@@ -168,9 +168,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--statistics", action="store_true", help="show only the number of findings per code")
     parser.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     parser.add_argument("--watch", action="store_true", help="check again whenever a file changes")
-    parser.add_argument(
-        "--diff-base", metavar="REV", help="report only findings on lines changed since the branch has left REV (git)"
-    )
+    parser.add_argument("--diff-base", metavar="REV", help=_DIFF_BASE)
     parser.add_argument("--add-noqa", action="store_true", help="add a `# noqa` comment to every finding")
     parser.add_argument("--show-files", action="store_true", help="list the files to check, and exit")
     parser.add_argument("--show-settings", action="store_true", help="show the settings of each file, and exit")
@@ -227,6 +225,7 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "place", metavar="FILE:ROW[:COLUMN]", help="the place of the conversion; in a notebook FILE:cell N:ROW"
     )
+    parser.add_argument("--diff-base", metavar="REV", help=_DIFF_BASE)
     _add_selection(parser)
     _add_configuration(parser)
     _add_colour(parser)
@@ -270,6 +269,7 @@ _COMMANDS = {
 _CONFIDENCE = "minimum confidence to report (default: medium)"
 _UNSAFE = "also apply unsafe fixes, such as those on values of unknown type"
 
+_DIFF_BASE = "report only findings on lines changed since the branch has left REV (git)"
 _OBSERVED = "use this record of `tonumpy rehearse --observations FILE` as evidence"
 _UNSAFE_SEEN = "with --fix also repair where the function may give of an array something else than of a tensor"
 

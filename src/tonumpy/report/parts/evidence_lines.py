@@ -61,8 +61,10 @@ def explanation(filename: str, explained: Explanation, *, colour: bool) -> str:
     lines = f"{BOLD}{visible(heading)}{PLAIN}\n"
     if not explained.findings:
         lines += "  not reported\n"
-    for finding in explained.findings:
+    untold: tuple[tuple[str, ...], ...] = ((),) * len(explained.findings)
+    for finding, silences in zip(explained.findings, explained.silences or untold, strict=True):
         lines += f"  {RED}{finding.code}{PLAIN} ({finding.confidence} confidence): {visible(finding.message)}\n"
+        lines += "".join(f"    not reported: {visible(each)}\n" for each in silences)
     for answer in explained.answers:
         lines += f"  {CYAN}{answer.about}{PLAIN}: {visible(answer.text)}\n"
         lines += "".join(f"{DIM}{line}{PLAIN}\n" for line in lines_of(answer.grounds, "    ").splitlines())

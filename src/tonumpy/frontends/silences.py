@@ -1,0 +1,110 @@
+"""What keeps a finding out of a report: the settings, a `# noqa` comment, the baseline, a commit to compare with."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from tonumpy.findings import CONFIDENCES
+from tonumpy.frontends import baseline
+from tonumpy.globs import excludes
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.pipeline import check
+from tonumpy.report import Report
+from tonumpy.rules import all_rules
+from tonumpy.text.noqa import suppress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tonumpy.config import Configuration, Settings
+    from tonumpy.findings import Explanation, Finding
+    from tonumpy.frontends.diff_base import DiffBase
+    from tonumpy.inference.index.project import Project
+    from tonumpy.rules import Rule
+    from tonumpy.text.source import Source
+
+
+def without_silences(settings: Settings) -> Settings:
+    """Settings that judge what these leave out as well: the rules on by default and those that are selected."""
+    selected = (*(settings.select or ()), *settings.extend_select)
+    unsilenced = type(settings)()
+    return settings._replace(select=unsilenced.select, extend_select=selected, ignore=(), ignored_here=(), preview=True)
+
+
+class Silences:
+    """Tells of one file, of which `data` are the bytes, what silences its findings; `base` is that of `--diff-base`."""
+
+    def __init__(
+        self, data: bytes, source: Source, configuration: Configuration, project: Project, base: DiffBase | None
+    ) -> None:
+        self._data = data
+        self._source = source
+        self._configuration = configuration
+        self._settings = configuration.settings_of(source.filename)
+        self._project = project
+        self._base = base
+        self._rules = {rule.code: rule for rule in all_rules()}
+
+    def told(self, explanations: Iterable[Explanation]) -> list[Explanation]:
+        """The explanations with what silences each of their findings."""
+        return [
+            each._replace(silences=tuple(tuple(self._of(finding)) for finding in each.findings))
+            for each in explanations
+        ]
+
+    def _of(self, finding: Finding) -> Iterator[str]:
+        """In the order in which a run asks for them; nothing where the finding is reported."""
+        settings, rule = self._settings, self._rules.get(finding.code)
+        covering = [each.pattern for each in settings.exclude if excludes([each], finding.filename)]
+        if covering:
+            yield f"the file is excluded by `{covering[0]}`; only a path that is named is checked all the same"
+        if rule is not None and not settings.selects(rule):
+            yield self._not_selected(rule)
+        if CONFIDENCES.index(finding.confidence) > CONFIDENCES.index(settings.confidence):
+            asked = f"`--confidence {finding.confidence}`"
+            yield f"only {settings.confidence} confidence and above is reported; {asked} reports it"
+        if not suppress(self._source, [finding]):
+            yield "a `# noqa` comment suppresses it"
+        place = _place(*self._source.placed([finding]))
+        if place in self._in_baseline:
+            yield f"{settings.baseline} has it"
+        if place in self._unchanged:
+            yield "its line is not changed since the commit of --diff-base"
+
+    def _not_selected(self, rule: Rule) -> str:
+        settings = self._settings
+        if rule.is_preview and not settings.preview:
+            return "it is a preview rule; `--preview` reports it"
+        if settings._replace(ignored_here=()).selects(rule):
+            return f"per-file-ignores ignores {rule.code} in this file"
+        if settings._replace(ignored_here=(), ignore=()).selects(rule):
+            return f"ignore = {list(settings.ignore)} turns {rule.code} off"
+        return f"select = {list(settings.select or ())} leaves {rule.code} out"
+
+    @cached_property
+    def _report(self) -> Report:
+        """What a run reports of the file before it looks at the baseline and the commit."""
+        found = suppress(self._source, check(self._source, self._settings, self._project))
+        return Report(self._source.placed(found), [], read=lambda _: self._data)
+
+    @cached_property
+    def _in_baseline(self) -> frozenset[tuple[object, ...]]:
+        path, file = self._settings.baseline, self._source.filename
+        if path is None:
+            return frozenset()
+        scope = baseline.Scope([file], [file], self._configuration.settings_of)
+        return _places(self._report.findings) - _places(baseline.without(path, self._report, scope).report.findings)
+
+    @cached_property
+    def _unchanged(self) -> frozenset[tuple[object, ...]]:
+        if self._base is None:
+            return frozenset()
+        return _places(self._report.findings) - _places(self._base.only_new(self._report)[0].findings)
+
+
+def _places(findings: Iterable[Finding]) -> frozenset[tuple[object, ...]]:
+    return frozenset(map(_place, findings))
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    return finding.code, finding.place
