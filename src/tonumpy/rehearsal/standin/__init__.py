@@ -16,6 +16,7 @@ from tonumpy.rehearsal.standin import (
     autocast,
     compilers,
     device_module,
+    device_numbers,
     factories,
     guards,
     moves,
@@ -65,6 +66,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[
         autocast.patch(patches, device)
         device_module.patch(patches, names)
         factories.patch(patches, names)
+        device_numbers.patch(patches, names)
         compilers.patch(patches, names)
         torchscript.patch(patches, names.kind, names.inner)
         sparse.patch(patches, names.device, names.inner)

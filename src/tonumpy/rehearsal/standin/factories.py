@@ -10,7 +10,6 @@ import torch.utils._device
 
 from tonumpy.rehearsal.standin import torchscript
 from tonumpy.rehearsal.standin.falling_back import falling_back
-from tonumpy.rehearsal.standin.memory import INNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,13 +40,11 @@ def patch(patches: Patches, names: Names) -> None:
 
 
 def _factory(function: Callable[..., Any], names: Names, pinned: _Pinned) -> Callable[..., Any]:
-    kind = names.kind
+    inner = names.inner
 
     def factory(*args: Any, **kwargs: Any) -> Any:
         if "device" in kwargs:
-            device = kwargs["device"]
-            if device is not None and (device if isinstance(device, str) else str(device)).startswith(kind):
-                kwargs["device"] = INNER
+            kwargs["device"] = inner(kwargs["device"])
         if kwargs.pop("pin_memory", False):
             return pinned.note(function(*args, **kwargs))
         return function(*args, **kwargs)

@@ -6,6 +6,7 @@ says and sees the name that it was promised.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -52,8 +53,15 @@ class Names:
             value = torch.device(value)
         if isinstance(value, torch.device):
             return INNER if value.type == self.kind else value
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            torch.device(self.kind, int(value))  # torch's own error of one below 0
             return INNER
+        return value
+
+    def in_words(self, value: Any) -> Any:
+        """An argument that may say a device, a number as what it stands for."""
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            return torch.device(self.kind, int(value))
         return value
 
     def in_text(self, text: str) -> str:

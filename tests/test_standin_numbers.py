@@ -1,0 +1,122 @@
+"""Numbers that stand for devices: what torch takes them for with a device, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("torch")
+
+from standin_runs import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NUMBERS = """
+    import copy, io, pickle
+    import numpy as np
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pack_sequence
+
+    x = torch.ones(2)
+    net = lambda: nn.Linear(2, 2)
+    first = lambda module: next(module.parameters())
+    file = io.BytesIO()
+    torch.save({"x": x}, file)
+
+    def loaded(place):
+        file.seek(0)
+        return torch.load(file, map_location=place)["x"]
+
+    def default():
+        torch.set_default_device(0)
+        try:
+            return torch.ones(2)
+        finally:
+            torch.set_default_device(None)
+
+    def within(context):
+        with context:
+            return torch.ones(2) if isinstance(context, torch.device) else torch.ones(2, device="cuda")
+
+    made = {
+        "to": [x.to(0), x.to(device=0), x.to(0, torch.float64), x.to(np.int64(0)), x.to(torch.cuda.current_device())],
+        "cuda": [x.cuda(0), x.cuda(device=0), x.untyped_storage().cuda(0), pack_sequence([x]).cuda(0).data],
+        "factories": [getattr(torch, name)(2, device=0) for name in "zeros ones empty rand randn arange eye".split()],
+        "data": [torch.tensor([1], device=0), torch.as_tensor([1], device=0), torch.asarray([1], device=0)],
+        "like": [torch.empty_like(x, device=0), torch.zeros_like(x, device=0), torch.full_like(x, 1, device=0)],
+        "new": [x.new_zeros(2, device=0), x.new_tensor([1], device=0), x.new_full((2,), 1, device=0)],
+        "more": [torch.fft.fftfreq(4, device=0), torch.signal.windows.hann(4, device=0)],
+        "normal": [torch.normal(0, 1, (2,), device=0)],
+        "sparse": [torch.sparse_coo_tensor([[0]], [1.0], (2,), device=0)],
+        "modules": [first(net().to(0)), first(net().to(device=0)), first(net().cuda(0))],
+        "made there": [first(nn.Linear(2, 2, device=0)), first(nn.Linear(2, 2, device="meta").to_empty(device=0))],
+        "packed": [pack_sequence([x]).to(0).data],
+        "parallel": [nn.DataParallel(net().to(0), device_ids=[0], output_device=0)(x.to(0))],
+        "loaded": [loaded(torch.device(0)), loaded({"cpu": "cuda:0"}), loaded(lambda storage, place: storage.cuda(0))],
+        "default": [default(), within(torch.device(0)), within(torch.cuda.device(0))],
+        "generators": [torch.Generator(device=0), torch.Generator(0)],
+        "streams": [torch.cuda.Stream(0), torch.Stream(0), torch.Event(0)],
+    }
+    for name, each in made.items():
+        print(name, {str(one.device) for one in each})
+    there = torch.device(0)
+    print(there, type(there) is torch.device, isinstance(there, torch.device), there == torch.device("cuda", 0))
+    print(copy.deepcopy(there), pickle.loads(pickle.dumps(there)), torch.device(np.int32(0)), x.to(True).dtype)
+    for wrong in ("torch.device(-1)", "x.to(-1)", "loaded(0)", "torch.autocast(0)", "torch.device()"):
+        try:
+            eval(wrong)
+            print("no error")
+        except Exception as error:
+            print(type(error).__name__, str(error).splitlines()[0][:40])
+"""
+NUMBERS_SAY = """\
+to {'cuda:0'}
+cuda {'cuda:0'}
+factories {'cuda:0'}
+data {'cuda:0'}
+like {'cuda:0'}
+new {'cuda:0'}
+more {'cuda:0'}
+normal {'cuda:0'}
+sparse {'cuda:0'}
+modules {'cuda:0'}
+made there {'cuda:0'}
+packed {'cuda:0'}
+parallel {'cuda:0'}
+loaded {'cuda:0'}
+default {'cuda:0'}
+generators {'cuda:0'}
+streams {'cuda:0'}
+cuda:0 True True True
+cuda:0 cuda:0 cuda:0 torch.bool
+RuntimeError Device index must not be negative
+RuntimeError Device index must not be negative
+TypeError 'int' object is not callable
+ValueError Expected `device_type` of type `str`, go
+TypeError device() received an invalid combination
+"""
+
+
+def test_a_number_stands_for_a_device(tmp_path: Path) -> None:
+    done = run(NUMBERS, tmp_path)
+    assert (done.code, done.output) == (0, NUMBERS_SAY), done.errors
+
+
+def test_torch_is_as_it_was_afterwards() -> None:
+    import torch
+
+    from tonumpy.rehearsal.standin import device_numbers
+    from tonumpy.rehearsal.standin.names import Names
+    from tonumpy.rehearsal.standin.patches import Patches
+
+    before = vars(torch.device)["__new__"]
+    patches = Patches()
+    device_numbers.patch(patches, Names("cuda"))
+    assert str(torch.device(0)) == "cuda:0"
+    patches.restore()
+    assert vars(torch.device)["__new__"] is before
+    with pytest.raises(RuntimeError):
+        torch.device(0)
