@@ -18,7 +18,6 @@ from tonumpy.text.prefilter import (
     may_hold_comments,
     may_hold_consumers,
     may_hold_mixtures,
-    may_hold_parameters,
     may_hold_risks,
     may_hold_sharers,
 )
@@ -143,7 +142,6 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
     if may_hold_candidates(data):
         return True
     consumers, sharers, comments = may_hold_consumers(data), may_hold_sharers(data), may_hold_comments(data)
-    consumers = consumers or may_hold_parameters(data)
     mixtures = consumers or may_hold_mixtures(data)
     consumers = consumers or (may_hold_risks(data) and bool(settings().sinks))
     if not consumers and not mixtures and not sharers and not comments:

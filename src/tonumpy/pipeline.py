@@ -26,7 +26,6 @@ from tonumpy.text.prefilter import (
     may_hold_comments,
     may_hold_consumers,
     may_hold_mixtures,
-    may_hold_parameters,
     may_hold_risks,
     may_hold_sharers,
 )
@@ -189,17 +188,13 @@ def _implicit(module: Module, rules: list[Rule], settings: Settings) -> list[Jud
     of_operations = [rule for rule in rules if "operations" in rule.judges]
     hold_consumers = bool(of_arguments or of_operations) and may_hold_consumers(source.text)
     hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_risks(source.text))
-    hold_parameters = bool(of_arguments) and may_hold_parameters(source.text)
-    if not hold_parameters and not hold_consumers and not (of_operations and may_hold_mixtures(source.text)):
+    if not hold_consumers and not (of_operations and may_hold_mixtures(source.text)):
         return []
     from tonumpy.sinks.risk_scan import RiskScan  # only for files that may hold such: start-up
 
     found, risks = list[Judgement](), RiskScan(source)
     if of_arguments and hold_consumers:
         found += _judgements(_arguments(module, risks), of_arguments, source, settings)
-    if hold_parameters:
-        known = {id(each.conversion.site.call) for each in found if isinstance(each.conversion, ImplicitConversion)}
-        found += _judgements(_given_elsewhere(module, known), of_arguments, source, settings)
     if of_operations:
         found += _judgements(_operations(module, risks), of_operations, source, settings)
     return found
@@ -272,14 +267,6 @@ def _arguments(module: Module, risks: RiskScan) -> list[ImplicitConversion]:
     stores = [site for site in find_stores(module.source, risks) if not is_shown_to_raise(site)]
     given = infer_implicit(module, sites) if sites else []
     return [*given, *infer_stores(module, stores)] if stores else given
-
-
-def _given_elsewhere(module: Module, known: set[int]) -> list[ImplicitConversion]:
-    from tonumpy.sinks.arguments import infer_given_parameters  # only for files that may hold such calls: start-up
-    from tonumpy.sinks.parameter_sinks import find_given_parameters  # the same: start-up
-
-    sites = [site for site in find_given_parameters(module) if id(site.call) not in known]
-    return infer_given_parameters(module, sites) if sites else []
 
 
 def _operations(module: Module, risks: RiskScan) -> list[ImplicitConversion]:

@@ -36,9 +36,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.copies import brings_back, copies_in
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS
-from tonumpy.inference.summaries.driver import Observations, Outcome, observe, observe_risks
-from tonumpy.inference.summaries.risky_callers import is_torch_beside
+from tonumpy.inference.summaries.driver import Observations, Outcome, observe
 from tonumpy.inference.transfer.name_heuristics import may_be_trained
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -80,9 +78,8 @@ def infer(
     observed = observe(
         module,
         candidates,
-        outcome=lambda group, seen: _outcome(module, seen, _conversions(module, cpu_only, group, seen), may_concern),
+        outcome=lambda group, seen: _outcome(_conversions(module, cpu_only, group, seen), may_concern),
     )
-    observed = _with_given_risks(module, cpu_only, candidates, observed)
     found = [
         _asked_last(module, each, observed.get(id(candidate.call), _UNREACHED))
         for candidate, each in zip(candidates, _conversions(module, cpu_only, candidates, observed), strict=True)
@@ -99,39 +96,13 @@ def _conversions(
     return [_conversion(module, cpu_only, each, observed.get(id(each.call), _UNREACHED)) for each in candidates]
 
 
-def _with_given_risks(
-    module: Module, cpu_only: CpuOnly, candidates: Items[Candidate], observed: Observations
-) -> Observations:
-    """The observations; where a function in a file that names no torch converts what it is given, and nothing here says
-    what that is, those of what calls in other files give it that may raise."""
-    if not _is_told_by_callers_alone(module, observed):
-        return observed
-    found = _conversions(module, cpu_only, candidates, observed)
-    open_ones = [
-        each
-        for each, conversion in zip(candidates, found, strict=True)
-        if conversion is None and id(each.call) in observed and may_be(observed[id(each.call)].receiver, Unknown)
-    ]
-    return {**observed, **observe_risks(module, open_ones, MAX_STATEMENTS)}
-
-
-def _is_told_by_callers_alone(module: Module, seen: Observations) -> bool:
-    """Whether something that is converted is unknown, and only those who call may tell that torch is spoken here."""
-    if module.frameworks.speaks_of_torch or module.frameworks.has_rivals or module.use.is_test:
-        return False
-    return any(may_be(each.receiver, Unknown) for each in seen.values()) and is_torch_beside(module)
-
-
 def _outcome(
-    module: Module,
-    seen: Observations,
     found: list[Conversion | None],
     may_concern: Callable[[list[Candidate]], bool],
 ) -> Outcome:
     cannot_raise = all(each is None or (each.grad_is_proved and each.device_is_proved) for each in found)
     concerned = [each.candidate for each in found if each is not None]
-    is_settled = cannot_raise and not may_concern(concerned) and not _is_told_by_callers_alone(module, seen)
-    return Outcome(found, is_settled)
+    return Outcome(found, cannot_raise and not may_concern(concerned))
 
 
 def _with_sharing(module: Module, sharing: Callable[[], Sharing], conversions: list[Conversion]) -> list[Conversion]:

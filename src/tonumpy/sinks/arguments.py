@@ -28,7 +28,7 @@ from tonumpy.inference.lattice.values import (
     members,
 )
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
-from tonumpy.inference.summaries.driver import Observations, observe, observe_risks
+from tonumpy.inference.summaries.driver import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
@@ -81,11 +81,6 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
         may_be_found=lambda group, seen: any(at_risk(site, seen, own) for site in group),
     )
     return _found(module, sites, observed, own)
-
-
-def infer_given_parameters(module: Module, sites: Items[Site]) -> list[ImplicitConversion]:
-    """The same of calls to which a function hands on what callers in other files give it."""
-    return _found(module, sites, observe_risks(module, sites, MAX_STATEMENTS_OF_SINKS), None)
 
 
 def _found(

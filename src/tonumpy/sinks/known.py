@@ -22,12 +22,11 @@ from tonumpy.inference.lattice.values import (
     members,
 )
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
-from tonumpy.inference.summaries.driver import Observations, observe, observe_risks
+from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.sinks.arguments import at_risk, conversion_of, converted_at, spelt, value_given
+from tonumpy.sinks.arguments import conversion_of, converted_at, spelt, value_given
 from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
-from tonumpy.sinks.parameter_sinks import find_given_parameters
 from tonumpy.sinks.shapes import given_away
 from tonumpy.sinks.sink_calls import imported
 from tonumpy.text.candidates import find_calls, handed_over, is_in_row
@@ -70,7 +69,6 @@ def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
     """The arguments that the sinks of `sites` convert, with what is known of each, in order."""
     observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS)
     own = OwnSinks(module) if has_own_sinks(module) else None
-    observed.update(_given_elsewhere(module, [site for site in sites if not at_risk(site, observed, own)]))
     names = imported(module.source)
     found = []
     for site in sites:
@@ -97,13 +95,6 @@ def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
         if handed_over(site.call) is None:
             found += _others(site, function, consumer, seen, [node for node, *_ in converted])
     return found
-
-
-def _given_elsewhere(module: Module, sites: list[Site]) -> Observations:
-    """What is known of those calls that are given what other files hand to a function, as a check looks at them."""
-    calls = {id(site.call) for site in sites}
-    found = [site for site in find_given_parameters(module) if id(site.call) in calls] if calls else []
-    return observe_risks(module, found, MAX_STATEMENTS_OF_SINKS)
 
 
 def _spelt_as_given(call: ast.Call, names: Names) -> list[ast.expr]:

@@ -52,16 +52,6 @@ def may_hold_consumers(text: str | bytes) -> bool:
     return "torch" in text and _imports_consumer(text) and any(map(text.__contains__, RISKY_WORDS))
 
 
-def may_hold_parameters(text: str | bytes) -> bool:
-    """Whether a sink may be given what a function is given, be it by another file: that may be the one to name torch.
-
-    Not in a notebook, which no file imports.
-    """
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
-    return "def " in text and not text.startswith("{") and _imports_consumer(text)
-
-
 def may_hold_risks(text: str | bytes) -> bool:
     """Whether something may be said of where a tensor is, or whether it requires grad."""
     if isinstance(text, bytes):

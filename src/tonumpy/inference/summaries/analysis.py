@@ -23,7 +23,6 @@ from tonumpy.inference.summaries.module_objects import ModuleObjects
 from tonumpy.inference.summaries.module_variables import ModuleNames
 from tonumpy.inference.summaries.parameters import Parameters
 from tonumpy.inference.summaries.pytest_fixtures import GivenByPytest
-from tonumpy.inference.summaries.risky_callers import RiskyCallers
 from tonumpy.inference.transfer.evaluator import EVALUATOR
 from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.own_promises import OwnPromises
@@ -41,10 +40,9 @@ _NOTHING_ASKED = Slice(frozenset())
 class Analysis:
     """Evaluates function bodies on demand, each at most once for the same arguments."""
 
-    def __init__(self, module: Module, *, looks_everywhere: bool = False, looks_for_risks: bool = False) -> None:
+    def __init__(self, module: Module, *, looks_everywhere: bool = False) -> None:
         self.module = module  # the one that is looked at
         self.looks_everywhere = looks_everywhere  # for callers, in all files of the repository
-        self.looks_for_risks = looks_for_risks  # there, given by any caller, whoever else there is
         self.disabled_habits = module.disabled_habits
         self.tells_origins = module.tells_origins
         self.evaluator = EVALUATOR
@@ -61,7 +59,6 @@ class Analysis:
         self.entries = Entries(self)
         self.callers = Callers(self)
         self.indirect_callers = IndirectCallers(self)
-        self.risky_callers = RiskyCallers(self)
         self.given_by_pytest = GivenByPytest(self)
         self.classes = Classes(self)
         self.kinds = ClassKinds(self)

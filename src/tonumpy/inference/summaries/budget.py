@@ -22,7 +22,6 @@ MAX_CALLERS = 24  # of one function in its module; more are not looked at
 MAX_CALLERS_IN_REPOSITORY = 48
 MAX_INDIRECT_CALLERS = 24  # in a module, of what stands for a function
 MAX_CALLER_DEPTH, MAX_CALLER_DEPTH_IN_REPOSITORY = 4, 2  # callers of callers
-MAX_LEVELS_TO_OTHER_FILES = 2  # of callers of a sink's function in its module, up to one that others call
 MAX_CALLER_FILES = 24  # that may call a function; what more do is not looked at
 
 

@@ -55,7 +55,6 @@ from tonumpy.inference.summaries.known_callers import (
     only_what_is_detached,
 )
 from tonumpy.inference.summaries.repository_callers import calls_in_repository
-from tonumpy.inference.summaries.risky_callers import is_method_of
 from tonumpy.inference.summaries.said_of_all import said_of_all
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -139,10 +138,6 @@ class Callers:
         variant = self._of_variant(module, scopes, function)
         if variant is not None:
             return variant
-        if self._analysis.looks_for_risks and module is self._analysis.module and not are_all_in_sight:
-            risks = self._analysis.risky_callers.of(module, scopes, function)
-            if risks.arguments:
-                return risks
         if self._analysis.looks_everywhere and not are_all_in_sight:
             entry = self._in_repository(module, scopes, function)
             if entry is not None:
@@ -187,7 +182,9 @@ class Callers:
             objects = [each for each in members(receiver) if isinstance(each, Instance)]
             if function.node.name == "__call__":  # type: ignore[union-attr]
                 objects += [part for each in objects for part in self._kept_in(each, references)]
-            return is_method_of(self._analysis, objects, function)
+            name = function.node.name  # type: ignore[union-attr]
+            methods = (self._analysis.classes.method(each.cls, name) for each in objects)
+            return any(each is not None and each.node is function.node for each in methods)
 
         calls = [each for each in references if each.call is not None and may_give_risks(module, each)]
         if not calls:

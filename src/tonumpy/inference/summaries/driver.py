@@ -9,7 +9,7 @@ from tonumpy.inference.habits import callers_in_module, collate_function
 from tonumpy.inference.index.bindings import names_read
 from tonumpy.inference.index.constructions import may_give_risks
 from tonumpy.inference.index.flags import is_fixed_flag
-from tonumpy.inference.index.references import class_around, is_nested, references_to
+from tonumpy.inference.index.references import class_around, references_to
 from tonumpy.inference.lattice.evidence import PROVED, cut_off, of_cuts
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -23,7 +23,7 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.summaries.analysis import Analysis
-from tonumpy.inference.summaries.budget import MAX_CALLERS, MAX_LEVELS_TO_OTHER_FILES, MAX_STATEMENTS
+from tonumpy.inference.summaries.budget import MAX_CALLERS, MAX_STATEMENTS
 from tonumpy.inference.summaries.callers import optimistic_entry
 from tonumpy.inference.summaries.closed_world import all_callers_are_known, are_all_modules, may_be_asked
 from tonumpy.inference.summaries.entry_bounds import has_pessimistic_entries, pessimistic_entries
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
     from typing import Protocol, TypeVar
 
-    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.lattice.values import Value
@@ -105,69 +104,6 @@ def observe(
                 everywhere.close()
     queries.close()
     return observed
-
-
-def observe_risks(module: Module, candidates: Items[_Asked], limit: int) -> Observations:
-    """The observation of each candidate whose function is given, by calls in any file of the repository, what may
-    raise: that is all that is asked of these, so that what else is in sight counts for less than in `observe`."""
-    observed: Observations = {}
-    risky = _GivenRisks(module, limit)
-    for guards, group in _by_function(module, candidates):
-        if risky.reach(group[0].scopes):
-            module.project.followed.begin_query()
-            analysis = Analysis(module, looks_for_risks=True)
-            observed.update(_observe_group(module, group, guards, limit, None, analysis))
-            analysis.close()
-    return observed
-
-
-class _GivenRisks:
-    """The functions of a module that calls in other files give what may raise: few, so that hardly any that hold a
-    candidate have to be evaluated."""
-
-    def __init__(self, module: Module, limit: int) -> None:
-        self._module = module
-        self._limit = limit
-        self._mentions = Mentions(module)
-        self._given: dict[int, bool] = {}
-        self._known: dict[tuple[int, int], bool] = {}  # of a function, and the levels above it
-
-    def reach(self, scopes: Items[ast.AST], levels: int = MAX_LEVELS_TO_OTHER_FILES) -> bool:
-        """Whether the innermost scope is such a function, or is called by one in the module."""
-        node = scopes[-1]
-        if not isinstance(node, FUNCTIONS):
-            return False
-        if levels == MAX_LEVELS_TO_OTHER_FILES and not self._mentions.may_show(scopes):
-            return False  # nor may a function above
-        key = id(node), levels
-        if key not in self._known:
-            self._known[key] = self._holds(scopes, node) or (levels > 0 and self._is_below(scopes, levels - 1))
-        return self._known[key]
-
-    def _is_below(self, scopes: Items[ast.AST], levels: int) -> bool:
-        """Whether one that calls it in the module is such a function, or is called by one."""
-        above = {id(each.scopes[-1]): each.scopes for each in references_to(self._module, scopes)[:MAX_CALLERS]}
-        return any(self.reach(each, levels) for each in above.values())
-
-    def _holds(self, scopes: Items[ast.AST], node: FunctionNode | ast.Lambda) -> bool:
-        """Of the function alone; nobody else knows one within a function, or a private one."""
-        if isinstance(node, ast.Lambda) or is_nested(scopes) or node.name.startswith("_"):
-            return False
-        if id(node) not in self._given:
-            self._given[id(node)] = self._is_given(scopes)
-        return self._given[id(node)]
-
-    def _is_given(self, scopes: Items[ast.AST]) -> bool:
-        self._module.project.followed.begin_query()
-        analysis = Analysis(self._module, looks_for_risks=True)
-        analysis.refuel(self._limit)
-        try:
-            return analysis.risky_callers.give_any(self._module, scopes)
-        except RecursionError:
-            note_cut()
-            return False
-        finally:
-            analysis.close()
 
 
 class _Queries:

@@ -9,11 +9,9 @@ from tonumpy.inference.lattice.values import (
     NOTHING,
     BoundMethod,
     Constant,
-    DeviceTaint,
     Function,
     Mapping,
     NonTensor,
-    Nothing,
     Sequence,
     Tensor,
     Unknown,
@@ -113,29 +111,6 @@ def _at_risk(value: Value) -> Value:
     held = tuple(held_in(value))
     taints = max_device_taint(held), have_param_taint(held)
     return Unknown(Reason.PARAMETER, evidence=_by_calls(value), device_taint=taints[0], param_taint=taints[1])
-
-
-def with_tensors_given(risks: Entry, given: Entry) -> Entry:
-    """The arguments at risk; what is a tensor where it is given is one still, of which nothing else is known. One that
-    is on an accelerator there is at risk, too."""
-    arguments = {name: _of_kind(risks.arguments.get(name, NOTHING), each) for name, each in given.arguments.items()}
-    return risks._replace(arguments={name: each for name, each in arguments.items() if each is not NOTHING})
-
-
-def _of_kind(risk: Value, given: Value) -> Value:
-    if isinstance(given, (Sequence, Mapping)):
-        return mapped(given, lambda part: _of_kind(_at_risk(part), part)) if may_raise((given,)) else risk
-    tensors = [each for each in members(given) if _is_tensor_at_risk(each)]
-    if not tensors or not isinstance(risk, (Unknown, Nothing)):
-        return risk
-    is_elsewhere = any(tensor_facts(each)[0] is False for each in tensors)
-    taint = max(max_device_taint(tensors), DeviceTaint.CHOSEN if is_elsewhere else DeviceTaint.NONE)
-    evidence = _by_calls(given)
-    return Tensor(certainty="likely", device_taint=taint, param_taint=have_param_taint(tensors), evidence=evidence)
-
-
-def _is_tensor_at_risk(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.certainty != "possible" and may_raise((value,))
 
 
 def _by_calls(value: Value) -> AllEvidence:

@@ -123,29 +123,6 @@ def calls_in_repository(analysis: Analysis, module: Module, scopes: Items[ast.AS
     return Calls([*own, *others], None if owner is None else find.is_meant, stand_for)
 
 
-def calls_in_other_files(
-    analysis: Analysis, module: Module, scopes: Items[ast.AST], function: Function
-) -> list[tuple[Module, Reference]]:
-    """The call sites of a function, or of what has the name of a method, in other files than tests that import torch;
-    nothing where some cannot be read."""
-    node = function.node
-    repository = module.project.repositories.around(module.folder)
-    if repository is None or not isinstance(node, FUNCTIONS) or node.name.startswith("__") or len(node.name) < MIN_NAME:
-        return []
-    owner = class_around(scopes)
-    find = _Search(analysis, module, repository, function, _with_torch(repository, node.name, owner))
-    found = find.of_function() if owner is None else find.of_method()
-    return [each for each in found or () if not is_of_tests(each[0])]
-
-
-def _with_torch(repository: Searched, name: str, owner: ast.ClassDef | None) -> frozenset[str]:
-    """The files that import torch and may call a function; of many methods of its name, one of a class named there."""
-    paths = frozenset(repository.naming("torch", IMPORT))
-    if owner is not None and len(repository.naming(name, _DEFINITION)) > 1:
-        return paths & frozenset(repository.naming(owner.name))
-    return paths
-
-
 def is_for_others(module: Module, scopes: Items[ast.AST]) -> bool:
     """True if the function is part of an interface, whatever its module does as a script: `__all__` lists it or its
     class, or its class is in a package."""

@@ -32,7 +32,7 @@ def said_of_all(
     """None where those for whom the callers stand are too few to say anything."""
     if users is Users.NOBODY or (users is Users.LIKELY_ALL and callers_in_scripts.ID in disabled_habits):
         return None
-    about = called_at(name, places) if users is Users.ALL else _called_by_scripts_at(name, places)
+    about = _called_at(name, places) if users is Users.ALL else _called_by_scripts_at(name, places)
     of_tensors = about("device") | about("grad")
     given = {
         name: resting_on(value if users is Users.ALL else _open_to_tensors(value), of_tensors)
@@ -44,7 +44,7 @@ def said_of_all(
     return entry._replace(arguments=given, evidence=evidence)
 
 
-def called_at(name: str, places: Sequence[Place]) -> About:
+def _called_at(name: str, places: Sequence[Place]) -> About:
     """What rests on these calls."""
 
     def about(aspect: Aspect) -> AllEvidence:
