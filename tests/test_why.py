@@ -131,6 +131,27 @@ def test_a_silenced_line_of_a_notebook(run_tonumpy: RunTonumpy, tmp_path: Path) 
     assert told in run_tonumpy("why", "n.ipynb:cell 2:3").out
 
 
+def test_evidence_of_another_file_is_placed_as_seen_from_here(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    (tmp_path / "nets.py").write_text("import torch\n\n\ndef make():\n    return torch.zeros(3).cuda()\n")
+    (tmp_path / "use.py").write_text("from nets import make\n\nprint(make().numpy())\n")
+    said = run_tonumpy("why", "use.py:3").out
+    assert "nets.py:5: true from this line on" in said
+    assert str(tmp_path) not in said
+    evidence = run_tonumpy("check", "--show-evidence").out
+    assert "high confidence" in evidence and str(tmp_path) not in evidence
+
+
+def test_no_habit_speaks_for_the_cpu_beside_a_device(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    module = "import torch\n\na = torch.ones(3, device='cuda')\nb = torch.ones(3)\nprint((a + b).numpy())\n"
+    (tmp_path / "m.py").write_text(module)
+    for said in (run_tonumpy("why", "m.py:5").out, run_tonumpy("check", "--show-evidence").out):
+        assert "not on the CPU" in said
+        assert "habit" not in said
+    (tmp_path / "m.py").write_text(module.replace("a + b", "b"))
+    assert "habit default-device" in run_tonumpy("why", "m.py:5").out
+
+
 def test_a_column_chooses_one_of_several(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text("import torch\n\n\ndef f(x, y):\n    return x.numpy(), y.numpy()\n")
     assert run_tonumpy("why", "m.py:5").out.count("kind:") == 2

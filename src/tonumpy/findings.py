@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -86,8 +88,16 @@ class Ground(NamedTuple):
 
     @property
     def place(self) -> str:
-        """`file:row`, with the cell between where it is one."""
-        return ":".join([self.filename, *([] if self.cell is None else [f"cell {self.cell}"]), str(self.row)])
+        """`file:row`, with the cell between where it is one; the file as seen from the current folder."""
+        cell = [] if self.cell is None else [f"cell {self.cell}"]
+        return ":".join([_seen_from_here(self.filename), *cell, str(self.row)])
+
+
+def _seen_from_here(filename: str) -> str:
+    try:
+        return os.path.relpath(filename) if os.path.isabs(filename) else filename
+    except ValueError:  # on another drive
+        return filename
 
 
 class Cell(NamedTuple):

@@ -381,7 +381,9 @@ def _judgements(
 
 
 def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...]:
-    """What the facts about a conversion rest on, the weakest first."""
+    """What the facts about a conversion rest on, the weakest first; no habit, which says that all is well, where the
+    code shows that it is not."""
+    ill = {"device": conversion.on_cpu is False, "grad": conversion.requires_grad is True}
     open_ones = [
         *(["device"] if conversion.on_cpu is not True else []),
         *(["grad"] if conversion.requires_grad is not False else []),
@@ -390,6 +392,7 @@ def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...
         each
         for each in conversion.evidence
         if (each.strength is not Strength.BUDGET or each.about in open_ones)
+        and (each.strength is not Strength.HABIT or not ill.get(each.about, False))
         and (each.about != "dtype" or conversion.dtype is not None)
     )
     pieces = sorted(told, key=lambda each: (-each.strength, each[1:]))
