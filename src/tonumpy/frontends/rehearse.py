@@ -120,7 +120,9 @@ def _run(arguments: argparse.Namespace) -> Ended:
     """What the program prints goes to standard error where the report takes standard output."""
     output = sys.stderr if arguments.output_file is None else sys.stdout
     try:
-        return run_program(arguments.program, arguments.device, stop=arguments.stop, output=output)
+        return run_program(
+            arguments.program, arguments.device, stop=arguments.stop, devices=arguments.devices, output=output
+        )
     except CannotRunError as error:
         raise ConfigError(str(error)) from error
 

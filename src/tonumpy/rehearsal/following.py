@@ -31,7 +31,8 @@ def rehearsing(text: str) -> Iterator[Recorder]:
     paths = [path for path in (former["PYTHONPATH"] or "").split(os.pathsep) if path not in ("", _CHILD)]
     os.environ["PYTHONPATH"] = os.pathsep.join([_CHILD, *paths])
     try:
-        with pretend(order.device, recorder, stop=order.stop) as recorder.before_end, watching(recorder):
+        pretended = pretend(order.device, recorder, stop=order.stop, devices=order.devices)
+        with pretended as recorder.before_end, watching(recorder):
             yield recorder
     finally:
         for name, value in former.items():

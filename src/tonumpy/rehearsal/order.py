@@ -1,4 +1,5 @@
-"""What a process is told of a rehearsal: where it writes, which device it pretends, whether it stops at the first."""
+"""What a process is told of a rehearsal: where it writes, which device it pretends, whether it stops at the first,
+and how many such devices there are."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ class Order(NamedTuple):
     folder: str
     device: str
     stop: bool
+    devices: int = 1
 
     def as_text(self) -> str:
         return json.dumps(self)

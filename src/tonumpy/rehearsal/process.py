@@ -36,13 +36,13 @@ class Ended(NamedTuple):
     code: int
 
 
-def run_program(words: Sequence[str], device: str, *, stop: bool, output: TextIO) -> Ended:
+def run_program(words: Sequence[str], device: str, *, stop: bool, devices: int, output: TextIO) -> Ended:
     """`words` are SCRIPT ARG..., or -m MODULE ARG...; what the program prints goes to `output`.
 
     Ctrl-C ends the program, which hears of it as well as we do, and not the report.
     """
     with tempfile.TemporaryDirectory(prefix="tonumpy-rehearsal-", ignore_cleanup_errors=True) as folder:
-        order = Order(folder, device, stop).as_text()
+        order = Order(folder, device, stop, devices).as_text()
         # The interpreter's own options, as -W error, hold for the program, too.
         options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         command = [sys.executable, *options, os.path.join(_HERE, "program.py"), _ROOT, order, *words]

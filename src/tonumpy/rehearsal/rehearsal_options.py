@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
 DEVICES = ("cuda", "mps", "xpu", "npu")
+MOST_DEVICES = 64
 _EPILOG = """\
 This runs the program, with your own torch, in a process of its own. `--` may be left out:
   tonumpy rehearse -- train.py --epochs 1
@@ -31,6 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", choices=DEVICES, default="cuda", help="what the stand-in accelerator is called (default: cuda)"
     )
+    parser.add_argument(
+        "--devices", type=_number, default=1, metavar="N", help="how many there are of it, as of GPUs (default: 1)"
+    )
     parser.add_argument("--stop", action="store_true", help="raise at the first refused conversion, as hardware does")
     parser.add_argument("--fix", action="store_true", help="repair what was seen to fail, and run the program again")
     parser.add_argument("--diff", action="store_true", help="with --fix: write nothing, show what would change")
@@ -41,6 +46,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--observations", metavar="FILE", help="add what was seen to this record, for `tonumpy check --observed FILE`"
     )
     parser.add_argument("--unreached", action="store_true", help="list the conversions that did not run")
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_DEVICES:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_DEVICES} is wanted, not {text!r}")
+    return int(text)
 
 
 def program_at(words: Sequence[str], parser: argparse.ArgumentParser) -> int:

@@ -45,8 +45,10 @@ _KEYS = {"cuda": "CUDA", "mps": "MPS", "xpu": "XPU", "npu": "PrivateUse1"}
 
 
 @contextmanager
-def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[Callable[[], None]]:
-    """Let torch behave as with one device of this name, and tell `observer` of each conversion to NumPy.
+def pretend(
+    device: str, observer: Observer, *, stop: bool = False, devices: int = 1
+) -> Iterator[Callable[[], None]]:
+    """Let torch behave as with `devices` of this name, and tell `observer` of each conversion to NumPy.
 
     A refused conversion gives the array that the repaired code would give; with `stop` it raises as on real hardware.
     What is yielded tells of what only the end of a program decides; the end of the `with` does so, too.
@@ -58,7 +60,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False) -> Iterator[
         if device == "npu":
             torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
         guards.set_guards(patches, device)
-        names = Names(device)
+        names = Names(device, devices)
         names.patch(patches)
         names.patch_types(patches)
         moves.patch(patches)

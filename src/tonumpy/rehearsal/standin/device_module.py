@@ -128,7 +128,7 @@ def answers(names: Names) -> dict[str, Any]:
     for group, value in ((_NOTHING, None), (_ZERO, 0), (_TRUE, True), (_FALSE, False)):
         found.update({name: _constant(name, value) for name in group})
     values: dict[str, Any] = {
-        "device_count": 1,
+        "device_count": names.count,
         "get_device_name": "Stand-in",
         "get_name": "Stand-in",
         "get_device_capability": (8, 0),
@@ -240,7 +240,7 @@ def _patch_accelerator(patches: Patches, names: Names, found: dict[str, Any]) ->
     kind = torch.device(names.kind)
     of_its_own: dict[str, Any] = {
         "is_available": _constant("is_available", True),
-        "device_count": _constant("device_count", 1),
+        "device_count": _constant("device_count", names.count),
         "current_accelerator": _constant("current_accelerator", kind),
         "current_device_index": _constant("current_device_index", 0),
         "current_device_idx": _constant("current_device_idx", 0),

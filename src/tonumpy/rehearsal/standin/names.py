@@ -39,10 +39,11 @@ _DTYPES = {name: dtype for dtype, name in _TYPES.items()}
 
 
 class Names:
-    """Both names of the device."""
+    """Both names of the device; `count`: how many there are of it."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, count: int = 1) -> None:
         self.kind = kind
+        self.count = count
         self.device = torch.device(kind, 0)
 
     def inner(self, value: Any) -> Any:
