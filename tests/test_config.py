@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy import check_paths
+from tonumpy.boundary.foreign import FOREIGN_FOLDERS
 from tonumpy.config import Choices, ConfigError, Configuration, FileIgnores, Settings, combine, read_table
-from tonumpy.globs import USUAL_FOLDERS, Exclude
+from tonumpy.globs import Exclude
 from tonumpy.own_sinks import OwnSink
 from tonumpy.promises import OwnPromise
 from tonumpy.rules import all_rules
@@ -409,8 +410,8 @@ def test_of_every_key_it_is_said_whether_it_counts_under_flake8() -> None:
 
 def test_the_folders_that_are_skipped_are_described() -> None:
     page = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text("utf-8")
-    (line,) = re.findall(r"^- \*\*Elsewhere\*\* these folders are skipped: (.*)\.$", page, flags=re.MULTILINE)
-    assert set(re.findall(r"`([^`]+)`", line)) == USUAL_FOLDERS
+    (line,) = re.findall(r"^- \*\*Never\*\*.* these folders: (.*)\.$", page, flags=re.MULTILINE)
+    assert set(re.findall(r"`([^`]+)`", line)) == FOREIGN_FOLDERS
 
 
 def test_every_key_is_shown(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
 from tonumpy.config import Configuration, read_choices
 from tonumpy.findings import LINKS, STYLES, SourceError
-from tonumpy.globs import excludes
+from tonumpy.frontends.files import is_left_out
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import fix
@@ -69,8 +69,8 @@ class FixNumpyConversionsCommand(CodemodCommand):
             raise SkipFile("LibCST does not give this file back byte for byte; `tonumpy fix` does")
         source = Source.from_text(tree.code, filename or "<stdin>")
         settings = self.configuration.settings_of(filename or "")
-        if filename is not None and excludes(settings.exclude, filename):
-            raise SkipFile("excluded by the settings of tonumpy")
+        if filename is not None and is_left_out(filename, settings):
+            raise SkipFile("excluded by the settings, or in a folder of installed packages, caches or builds")
         try:
             fixed = fix(source, settings, Project(), unsafe=settings.unsafe_fixes)
         except RewriteError:

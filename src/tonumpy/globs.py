@@ -12,13 +12,6 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Skipped outside a git repository; inside one, git's own rules say what is not source.
-USUAL_FOLDERS = frozenset(
-    ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pytest_cache .pytype .ruff_cache .svn"
-    " .tonumpy_cache .tox .venv .vscode CVS __pycache__ __pypackages__ _build build dist node_modules site-packages"
-    " venv".split()
-)
-
 MAX_LENGTH = 1000  # of a glob
 MAX_GLOBS = 1000  # that one with braces may stand for
 _MAX_DEPTH = 10  # of braces in braces

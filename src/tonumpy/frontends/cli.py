@@ -14,7 +14,7 @@ from tonumpy.frontends import streams
 from tonumpy.frontends.asked import configuration_of, reads_stdin
 from tonumpy.frontends.cli_arguments import parse_arguments, read_cell, read_place
 from tonumpy.frontends.disk import read
-from tonumpy.frontends.files import find_files
+from tonumpy.frontends.files import find_files, is_kept_out
 from tonumpy.frontends.streams import StreamError
 from tonumpy.frontends.work import Run, in_order
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -130,7 +130,7 @@ def _show(arguments: argparse.Namespace) -> int:
     configuration = configuration_of(arguments)
     errors: list[SourceError] = []
     stdin = reads_stdin(arguments)
-    files = [arguments.stdin_filename or "-"] if stdin else named_files(arguments, configuration, errors)
+    files = _given_on_stdin(arguments, configuration) if stdin else named_files(arguments, configuration, errors)
     if arguments.show_files:
         text = "".join(f"{streams.visible(path)}\n" for path in files)
     else:
@@ -336,7 +336,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
     known: dict[str, Outcome] = {}
     if reads_stdin(arguments):
         stdin = streams.read_stdin()
-        files = candidates = [arguments.stdin_filename or "-"]
+        files = candidates = _given_on_stdin(arguments, configuration)
     else:
         files = named_files(arguments, configuration, errors)
         result_cache = _result_cache(arguments, configuration, command) if len(files) >= MANY else None
@@ -355,6 +355,13 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
     return Run(outcomes, errors, stdin, files)
 
 
+def _given_on_stdin(arguments: argparse.Namespace, configuration: Configuration) -> list[str]:
+    """Its name; none where it is excluded by that name, and named files are no exception."""
+    path = arguments.stdin_filename
+    is_out = path is not None and is_kept_out(path, configuration.settings_of(path))
+    return [] if is_out else [path or "-"]
+
+
 def _result_cache(arguments: argparse.Namespace, configuration: Configuration, command: str) -> ResultCache | None:
     """What former runs have found, where it is wanted."""
     if arguments.no_cache or os.environ.get("TONUMPY_NO_CACHE") or command == "add-noqa":
@@ -368,7 +375,8 @@ def _result_cache(arguments: argparse.Namespace, configuration: Configuration, c
 
 def named_files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
     paths = arguments.paths or [os.curdir]
-    found = find_files(paths, configuration)
+    writes = arguments.command == "fix" or getattr(arguments, "add_noqa", False)
+    found = find_files(paths, configuration, to_write=writes)
     found = found.with_nothing_told(paths, as_warning=getattr(arguments, "exit_zero", False))
     errors += found.errors
     streams.write("".join(f"tonumpy: warning: {streams.visible(warning)}\n" for warning in found.warnings), sys.stderr)

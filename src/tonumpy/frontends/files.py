@@ -6,10 +6,11 @@ import os
 import stat
 from functools import cached_property, partial
 
-from tonumpy.boundary.paths import RealFolders, real_path
+from tonumpy.boundary.foreign import ForeignFolders, is_foreign, lies_in_foreign
+from tonumpy.boundary.paths import RealFolders, is_inside, real_path
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error, read
-from tonumpy.globs import USUAL_FOLDERS, excludes
+from tonumpy.globs import excludes
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import may_be_of_python
 from tonumpy.text.reading import read_regular
@@ -17,7 +18,7 @@ from tonumpy.text.reading import read_regular
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonumpy.config import Configuration
+    from tonumpy.config import Configuration, Settings
     from tonumpy.frontends.git import Git, Listed
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
@@ -49,16 +50,19 @@ class Found(NamedTuple):
         return self._replace(errors=errors)
 
 
-def find_files(arguments: Iterable[str], configuration: Configuration) -> Found:
-    """A Python file that is named is taken (but see `force_exclude`); of a folder, what is not ignored or excluded.
+def find_files(arguments: Iterable[str], configuration: Configuration, *, to_write: bool = False) -> Found:
+    """A Python file that is named is taken (but see `force_exclude`); of a folder, what is not ignored or excluded, and
+    nothing that lies in a folder of others (boundary/foreign.py).
 
     What is named and is not Python is an error: a run that passes it over in silence would say that it is in order.
+    With `to_write`, repositories inside a repository, such as submodules and other work trees, are left out, with a
+    warning: they are projects of their own, whose changes no commit of this one holds.
     """
-    search = _Search(configuration)
+    search = _Search(configuration, to_write=to_write)
     for argument in arguments:
         path = _plain(argument)
         if os.path.isdir(path):
-            search.folder(path)
+            search.named_folder(path)
         elif os.path.lexists(path):
             search.named_file(path)
         else:
@@ -70,8 +74,11 @@ def find_files(arguments: Iterable[str], configuration: Configuration) -> Found:
 class _Search:
     """The files found so far."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, *, to_write: bool) -> None:
         self.configuration = configuration
+        self.to_write = to_write
+        self.foreign = ForeignFolders()
+        self.top = os.curdir  # the folder that is searched, as it was named
         self.files: list[str] = []
         self.links: set[str] = set()  # those of the files that are links
         self.errors: list[SourceError] = []
@@ -86,8 +93,7 @@ class _Search:
         return Git()
 
     def named_file(self, path: str) -> None:
-        settings = self.configuration.settings_in(os.path.dirname(path))
-        if settings.force_exclude and excludes(settings.exclude, path):
+        if is_kept_out(path, self.configuration.settings_in(os.path.dirname(path))):
             self.excluded.append(path)
         elif os.path.splitext(path)[1] in _NAMED_SUFFIXES or _names_python_first(path):
             unread = _why_unread(path)
@@ -98,8 +104,12 @@ class _Search:
         else:
             self.errors.append(SourceError(path, "not checked: the suffix is neither that of Python nor of a notebook"))
 
-    def folder(self, path: str) -> None:
+    def named_folder(self, path: str) -> None:
         """And the repositories in it, and in these: however deep, they are no calls of one another."""
+        if is_kept_out(path, self.configuration.settings_in(path)):
+            self.excluded.append(path)
+            return
+        self.top, self.foreign = path, ForeignFolders()
         folders = [path]
         for each in folders:
             folders += self._searched(each)
@@ -116,6 +126,14 @@ class _Search:
             self.warnings.append(f"{path}: git's ignore rules are not applied{rest}: {error}")
         return self._walk(path) if listed is None else self._take_listed(path, listed)
 
+    def _own(self, repositories: list[str]) -> list[str]:
+        """Those of the repositories in a repository that are searched, too."""
+        if not self.to_write:
+            return repositories
+        told = "a repository in this one: left as it is; to repair it, name it"
+        self.warnings += [f"{path}: {told}" for path in repositories]
+        return []
+
     def _take_listed(self, folder: str, listed: Listed) -> list[str]:
         repositories: list[str] = []
         is_in_place = partial(_is_in_place, real_path(folder).replace(os.sep, "/").rstrip("/"), {})
@@ -130,7 +148,7 @@ class _Search:
                 is_link = stat.S_ISLNK(mode)
                 if not (os.path.isdir(path) if is_link else stat.S_ISDIR(mode)):
                     self._take(path, is_link=is_link)
-        return repositories
+        return self._own(repositories)
 
     def _walk(self, top: str) -> list[str]:
         folders, repositories = [top], list[str]()
@@ -142,12 +160,10 @@ class _Search:
             except OSError as error:
                 self.errors.append(os_error(folder, error))
                 continue
-            if folder != top and any(entry.name == "pyvenv.cfg" for entry in entries):
-                continue  # a virtual environment, whatever its name
             for entry in entries:
                 path = _join(folder, entry.name)
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in USUAL_FOLDERS and not self._is_excluded(path):
+                    if not is_foreign(path) and not self._is_excluded(path):
                         (repositories if _is_repository(path) else folders).append(path)
                 elif entry.name.endswith(SUFFIXES) and _may_be_file(entry) and not self._is_excluded(path):
                     self._take(path, is_link=entry.is_symlink())
@@ -158,10 +174,30 @@ class _Search:
         if is_link:
             self.links.add(path)
 
+    def _is_of_others(self, path: str) -> bool:
+        if self.foreign.lead_to(path, self.top):
+            return True
+        if not os.path.islink(path):
+            return False
+        real, top = real_path(path), real_path(self.top)
+        return self.foreign.lead_to(real, top) if is_inside(real, top) else lies_in_foreign(real)
+
     def _is_excluded(self, path: str) -> bool:
+        if self._is_of_others(path):
+            return True
         is_excluded = excludes(self.configuration.settings_in(os.path.dirname(path)).exclude, path)
         self.leaves_out = self.leaves_out or is_excluded
         return is_excluded
+
+
+def is_kept_out(path: str, settings: Settings) -> bool:
+    """Whether what is named, be it by its name alone, is left out all the same."""
+    return settings.force_exclude and is_left_out(path, settings)
+
+
+def is_left_out(path: str, settings: Settings) -> bool:
+    """Whether a path that nobody named would be left out."""
+    return excludes(settings.exclude, path) or lies_in_foreign(path)
 
 
 def _is_in_place(folder: str, known: dict[str, bool], name: str) -> bool:

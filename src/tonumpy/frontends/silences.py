@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from tonumpy.boundary.foreign import lies_in_foreign
 from tonumpy.findings import CONFIDENCES
 from tonumpy.frontends import baseline
 from tonumpy.globs import excludes
@@ -58,6 +59,9 @@ class Silences:
         covering = [each.pattern for each in settings.exclude if excludes([each], finding.filename)]
         if covering:
             yield f"the file is excluded by `{covering[0]}`; only a path that is named is checked all the same"
+        elif lies_in_foreign(finding.filename):
+            told = "the file is in a folder of installed packages, caches or builds"
+            yield f"{told}; only a path that is named is checked there"
         if rule is not None and not settings.selects(rule):
             yield self._not_selected(rule)
         if CONFIDENCES.index(finding.confidence) > CONFIDENCES.index(settings.confidence):

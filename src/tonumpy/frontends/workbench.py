@@ -8,7 +8,7 @@ from __future__ import annotations
 from tonumpy import pipeline
 from tonumpy.config import Choices, Configuration
 from tonumpy.findings import Edit, Finding, SourceError
-from tonumpy.globs import excludes
+from tonumpy.frontends.files import is_left_out
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.notebooks import Notebook
@@ -73,7 +73,7 @@ class Workbench:
                 self._project.forget(path)
         else:
             source = Notebook.from_cells(text, path)
-        if excludes(settings.exclude, path):
+        if is_left_out(path, settings):
             checked = Checked(text, source, {})
         else:
             try:

@@ -8,6 +8,8 @@ import sys
 import sysconfig
 from functools import cache
 
+from tonumpy.boundary.foreign import lies_in_foreign
+
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 _WRITTEN_BY_TORCH = "torchinductor_"  # the folder of what torch.compile writes
@@ -21,7 +23,13 @@ def is_own(filename: str) -> bool:
     path = os.path.abspath(filename)
     if any(part in path for part in (*_INSTALLED, _WRITTEN_BY_TORCH)) or path.startswith(_library_folders()):
         return False
-    return os.path.isfile(path)
+    return os.path.isfile(path) and (path == _program() or not lies_in_foreign(path))
+
+
+def _program() -> str | None:
+    """Is named, so it is the user's wherever it lies."""
+    named = getattr(sys.modules.get("__main__"), "__file__", None)
+    return None if named is None else os.path.abspath(named)
 
 
 @cache

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonumpy.sweep.objects import Repository, TreeEntry
 
 _ENDINGS = tuple(suffix.encode() for suffix in SUFFIXES)
-_SETTINGS = b"pyproject.toml"
+_READ_TOO = (b"pyproject.toml", b"pyvenv.cfg")  # settings, and what tells a virtual environment
 NOWHERE = ".tonumpy-outside"  # what a link leads to that would lead out of the repository
 
 
@@ -43,7 +43,7 @@ def lay_out(repository: Repository, commit: str, folder: str) -> int:
 
 
 def _is_read(entry: TreeEntry) -> bool:
-    return entry.path.endswith(_ENDINGS) or os.path.basename(entry.path) == _SETTINGS
+    return entry.path.endswith(_ENDINGS) or os.path.basename(entry.path) in _READ_TOO
 
 
 def _link(target: bytes, path: bytes) -> None:

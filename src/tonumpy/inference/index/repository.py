@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from tonumpy.globs import USUAL_FOLDERS
+from tonumpy.boundary.foreign import is_foreign
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.reading import read_regular
 
@@ -186,7 +186,7 @@ def is_installable(top: str) -> bool:
 
 
 def python_files(top: str) -> Iterator[str]:
-    """Those in a folder, links not followed, and without what lies in folders of tools and in other repositories."""
+    """Those in a folder, links not followed; not those of others or made by tools, nor of another repository."""
     folders = [top]
     while folders:
         folder = folders.pop()
@@ -195,11 +195,11 @@ def python_files(top: str) -> Iterator[str]:
                 entries = list(scan)
         except OSError:
             continue
-        if folder != top and any(entry.name in ("pyvenv.cfg", *_TOPS) for entry in entries):
+        if folder != top and any(entry.name in _TOPS for entry in entries):
             continue
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in USUAL_FOLDERS:
+                if not is_foreign(entry.path):
                     folders.append(entry.path)
             elif entry.name.endswith(".py") and entry.is_file(follow_symlinks=False):
                 yield entry.path

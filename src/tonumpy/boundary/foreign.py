@@ -1,0 +1,56 @@
+"""Whether a folder holds the code of others, or what a program has made: whatever looks through folders asks here.
+
+That is what ruff excludes by default, and any environment, whatever its name: installed packages are not the user's to
+repair, even where git does not ignore them. What somebody names is another question.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tonumpy.boundary.paths import is_inside, real_path, root_of
+
+# The default of ruff 0.17, `build`, and where other tools keep packages and caches.
+FOREIGN_FOLDERS = frozenset(
+    ".bzr .direnv .eggs .git .git-rewrite .hg .ipynb_checkpoints .jj .mypy_cache .nox .pants.d .pixi .pyenv"
+    " .pytest_cache .pytype .ruff_cache .svn .tonumpy_cache .tox .venv .vscode CVS __pycache__ __pypackages__ _build"
+    " buck-out build dist dist-packages node_modules site-packages venv".split()
+)
+_MARKS_OF_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
+
+
+def is_foreign(folder: str) -> bool:
+    """By its name, or by what is in it."""
+    return os.path.basename(folder) in FOREIGN_FOLDERS or any(
+        os.path.exists(os.path.join(folder, mark)) for mark in _MARKS_OF_ENVIRONMENTS
+    )
+
+
+class ForeignFolders:
+    """The same of many paths: each folder is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, bool] = {}
+
+    def lead_to(self, path: str, top: str) -> bool:
+        """Whether a path leads through such a folder below `top`, which may be one itself."""
+        here, unknown = os.path.dirname(path), list[str]()
+        while here not in self._known and here != top and here != os.path.dirname(here):
+            unknown.append(here)
+            here = os.path.dirname(here)
+        is_so = self._known.get(here, False)
+        for each in reversed(unknown):
+            is_so = self._known[each] = is_so or is_foreign(each)
+        return is_so
+
+
+def lies_in_foreign(path: str) -> bool:
+    """Whether a path, of a file or a folder, leads through such a folder below the top of the project.
+
+    That is the repository around the working folder, if the path is in it, else the working folder, else the repository
+    around the path: a project may itself lie in a folder called `build`, and an environment hold a repository.
+    """
+    real, here = real_path(path), real_path(os.curdir)
+    tops = (root_of(here), here, root_of(os.path.dirname(real)))
+    top = next((each for each in tops if each is not None and is_inside(real, each)), os.path.abspath(os.sep))
+    return ForeignFolders().lead_to(os.path.join(real, "") if os.path.isdir(real) else real, top)
