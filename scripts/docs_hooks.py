@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md"}
+_OF_API = re.compile(r"^- .*<!-- (tonumpy\.[\w.]+) -->$", re.MULTILINE)
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -58,7 +59,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links are written as they lead in the repository, which is where most people read these pages."""
+    """Links are written as they lead in the repository, which is where most people read these pages; where a line links
+    to a part of the API, the site has its docstring."""
+    markdown = _OF_API.sub(r"\n::: \1\n", markdown)
     beside = {there: here for here, there in BESIDE.items()}
     here = beside.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
