@@ -160,6 +160,22 @@ class Conversion(NamedTuple):
         return self.candidate.is_forced or self.chain.is_complete
 
 
+class Copied(NamedTuple):
+    """The copy towards the host that may not have arrived where it is read: its call; whether what it copies is on a
+    device for sure, and nothing may have waited since; whether a helper makes it; whether others are on their way too.
+    """
+
+    call: ast.Call
+    is_sure: bool
+    is_of_helper: bool
+    has_others: bool
+
+    def method_of(self, read: ast.expr) -> ast.Attribute | None:
+        """The method that reads, if it is one: its name is where the finding stands."""
+        is_method = isinstance(read, ast.Call) and read is not self.call and isinstance(read.func, ast.Attribute)
+        return read.func if is_method else None  # type: ignore[attr-defined]
+
+
 # What raises, or is no comparison at all, whatever the tensor is like.
 ALWAYS_WRONG = ("array first", "comparison", "difference", "put into tensor")
 
@@ -181,6 +197,8 @@ class ImplicitConversion(NamedTuple):
 
     `never`: the error that the function raises for every tensor, and `takes_arrays`: not for the equal array. `later`:
     the function takes the tensor, and what is done next with its object raises.
+
+    Where a copy is read before it has arrived, `argument` reads, `function` is the copy's, and `copied` tells of it.
     """
 
     site: Site | OperationSite | ReturnSite
@@ -208,6 +226,7 @@ class ImplicitConversion(NamedTuple):
     takes_arrays: bool = True
     back_in_torch: int | None = None
     later: bool = False
+    copied: Copied | None = None
 
     @property
     def call(self) -> ast.Call:

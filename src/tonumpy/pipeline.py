@@ -25,6 +25,7 @@ from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import (
     may_hold_comments,
     may_hold_consumers,
+    may_hold_copies,
     may_hold_mixtures,
     may_hold_risks,
     may_hold_sharers,
@@ -171,6 +172,11 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 
         found += _judgements(infer_sharers(module, sharers, sharing()), of_memory, source, settings)
     found += _implicit(module, rules, settings)
+    of_copies = [rule for rule in rules if "copies" in rule.judges]
+    if of_copies and may_hold_copies(source.text):
+        from tonumpy.sinks.unfinished_copies import infer_unfinished  # only for files that may hold such: start-up
+
+        found += _judgements(infer_unfinished(module), of_copies, source, settings)
     of_comments = [rule for rule in rules if "comments" in rule.judges]
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
@@ -403,5 +409,7 @@ def span_of(conversion: Conversion | ImplicitConversion, source: Source) -> tupl
     """From the name `numpy` to the closing bracket; an argument that is converted, or the f-string that holds it."""
     if isinstance(conversion, ImplicitConversion):
         node = conversion.site.string or conversion.argument
-        return source.node_start(node), source.node_end(node)
+        method = None if conversion.copied is None else conversion.copied.method_of(node)
+        start = None if method is None else source.name_start(method)
+        return start or source.node_start(node), source.node_end(node)
     return call_span(conversion.candidate, source)

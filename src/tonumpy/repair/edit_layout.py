@@ -10,7 +10,16 @@ from functools import lru_cache
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, Fix, Position
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.repair.operations import AddCopy, AddLinks, Convert, DataToDetach, Operation, RemoveLink, describe
+from tonumpy.repair.operations import (
+    AddCopy,
+    AddLinks,
+    Convert,
+    DataToDetach,
+    DropArgument,
+    Operation,
+    RemoveLink,
+    describe,
+)
 from tonumpy.text.candidates import is_placed
 
 if TYPE_CHECKING:
@@ -82,7 +91,37 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
     if isinstance(operation, AddCopy):
         end = source.node_end(operation.call)
         return (Edit(end, end, f".{operation.method}()"),)
+    if isinstance(operation, DropArgument):
+        return (_drop_argument(operation, source),)
     return (_force(operation.call, source),)
+
+
+def _drop_argument(operation: DropArgument, source: Source) -> Edit:
+    """With the comma before it or, where it stands first, behind it; not where a comment would go with it."""
+    call, text = operation.call, source.text
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    places = sorted(_extent(each, source) for each in given)
+    own = _extent(operation.argument, source)
+    number = next((at for at, (start, end) in enumerate(places) if start <= own[0] and own[1] <= end), None)
+    if number is None:
+        raise MisplacedError
+    start, end = places[number]
+    if number:
+        start = places[number - 1][1]
+        gap = text[start : places[number][0]]
+        start += gap.rfind(")", 0, gap.find(",")) + 1  # the brackets around the argument before
+    elif len(places) > 1:
+        end = places[1][0]
+    if "#" in text[start:end] or "(" in text[start : places[number][0]]:
+        raise MisplacedError
+    return Edit(source.position_at(start), source.position_at(end), "")
+
+
+def _extent(node: ast.expr | ast.keyword, source: Source) -> tuple[int, int]:
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    ends = source.ast_position(node.lineno, node.col_offset), source.ast_position(node.end_lineno, node.end_col_offset)
+    return source.offset(ends[0]), source.offset(ends[1])
 
 
 def _convert(operation: Convert, source: Source) -> tuple[Edit, ...]:

@@ -72,7 +72,18 @@ class AddCopy(NamedTuple):
     method: Literal["copy", "clone"]
 
 
-Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | AddCopy
+class DropArgument(NamedTuple):
+    """`f(x, argument)` becomes `f(x)`; the argument may be that of a keyword."""
+
+    call: ast.Call
+    argument: ast.expr
+
+    @property
+    def keyword(self) -> str | None:
+        return next((each.arg for each in self.call.keywords if each.value is self.argument), None)
+
+
+Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | AddCopy | DropArgument
 
 # The order in which links that are added before one name stand. What copies to the CPU comes before what makes the
 # tensor larger (a dense one, of a wider dtype), so that less is moved and no accelerator needs memory for it.
@@ -236,6 +247,9 @@ def _words(operation: Operation) -> str:
         return f"add `{''.join(f'.{method}()' for method in operation.methods)}`"
     if isinstance(operation, Convert):
         return f"add `{operation.links}`"
+    if isinstance(operation, DropArgument):
+        keyword = f"{operation.keyword}=" if operation.keyword else ""
+        return f"drop `{keyword}{(quoted(operation.argument) or '`...`')[1:-1]}`"
     if isinstance(operation, AddCopy):
         name = last_name(operation.call.func)
         return f"add `.{operation.method}()` after `{'.numpy' if name == 'numpy' else name}()`"

@@ -13,6 +13,7 @@ from tonumpy.repair.operations import (
     AddLinks,
     Convert,
     DataToDetach,
+    DropArgument,
     Force,
     Operation,
     RemoveLink,
@@ -190,6 +191,13 @@ def _expected(operation: Operation, now: ast.AST) -> list[tuple[object, object]]
     if isinstance(operation, RemoveLink):
         assert isinstance(operation.call.func, ast.Attribute)
         return [(operation.call.func.value, now)]
+    if isinstance(operation, DropArgument):
+        call, dropped = operation
+        if not isinstance(now, ast.Call):
+            raise MismatchError(f"{_name(now)} for {_name(call)}")
+        args = [each for each in call.args if each is not dropped]
+        keywords = [each for each in call.keywords if each.value is not dropped]
+        return [(call.func, now.func), (args, now.args), (keywords, now.keywords)]
     assert isinstance(operation, Force)
     if not isinstance(now, ast.Call) or now.args or [_force_value(keyword) for keyword in now.keywords] != [True]:
         raise MismatchError(f"{_name(now)} for a call with `force=True`")

@@ -30,6 +30,8 @@ SHARERS = (
     *("from_numpy", "as_tensor", "asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite", "asmatrix"),
     *("frombuffer", "from_dlpack", "__array__"),
 )
+# What a copy that does not wait is asked for by: the keyword, or `x.to("cpu", torch.float32, True)`.
+_COPIES = ("non_blocking", ", True)")
 RISKY_WORDS = (
     *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", ".xpu", ".npu", *LACKED_BY_NUMPY),
     *("model(", "net(", "network(", "nn.", ".weight", ".bias", ".parameters("),  # what requires grad
@@ -70,6 +72,14 @@ def may_hold_sharers(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     return "torch" in text and any(map(text.__contains__, SHARERS))
+
+
+def may_hold_copies(text: str | bytes) -> bool:
+    """Whether a copy to the host may be read before it has arrived."""
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    is_moving = ".to(" in text or "copy_(" in text or ".type(" in text
+    return is_moving and "torch" in text and any(map(text.__contains__, _COPIES))
 
 
 def may_be_of_python(notebook: bytes) -> bool:

@@ -1,0 +1,104 @@
+"""# Tensor read before its copy has arrived (TNP204)
+
+## What it does
+
+Reports what reads a tensor on the host while `non_blocking=True` may still be copying it there: `.to("cpu",
+non_blocking=True)` in all its spellings, `.type("torch.FloatTensor", non_blocking=True)` and, into pinned memory,
+`pinned.copy_(x, non_blocking=True)`. A read is `.numpy()`, `np.asarray`, `.tolist()`, `.item()`, `float()`, printing,
+arithmetic, `.clone()`, a cast, an index by a mask. A view of the copy, and a second `.cpu()`, wait for nothing.
+
+Copy and read must be visible in one function, or the copy in a function of the module whose result is read: `def
+to_cpu(t): return t.to("cpu", non_blocking=True)`, also over lists and dicts. The finding stands at the first read.
+
+Nothing is reported after what waits: `torch.cuda.synchronize()`, the `synchronize()` of the stream or of an event that
+was recorded after the copy, a blocking read of another tensor of the same stream (`.item()`, `.cpu()`, `.nonzero()`, a
+branch, printing). `wait_stream` and `wait_event` let a stream wait, and not the host.
+
+## Why is this bad
+
+torch returns at once and copies in the background. On a GPU with work in its queue what is read is what the memory held
+before: 29 of 30 arrays were wrong on an H100. Nothing raises, and on an idle GPU the values are right.
+
+## Example
+
+```python
+import torch
+
+
+def scores(net: torch.nn.Linear, batch):
+    with torch.no_grad():
+        found = net.cuda()(batch.cuda())
+    return found.to("cpu", non_blocking=True).numpy()
+```
+
+## Use instead
+
+```python
+import torch
+
+
+def scores(net: torch.nn.Linear, batch):
+    with torch.no_grad():
+        found = net.cuda()(batch.cuda())
+    return found.to("cpu").numpy()
+```
+
+Where several copies are read together, keep them and write one `torch.cuda.synchronize()` before the first read: the
+copies then run beside each other.
+
+## Fix safety
+
+Safe: it drops `non_blocking=True`, and the copy waits for itself.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.findings import Ground
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.repair.operations import DropArgument
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import ImplicitConversion
+    from tonumpy.findings import Confidence, RepairStyle
+    from tonumpy.repair.operations import Operation
+
+CODE = "TNP204"
+ON_BY_DEFAULT = True
+JUDGES = ("copies",)
+
+
+def confidence(conversion: ImplicitConversion) -> Confidence:
+    """High where the tensor is on a device in sight, and nothing out of sight may have waited since."""
+    return "high" if conversion.copied is not None and conversion.copied.is_sure else "medium"
+
+
+def check(conversion: ImplicitConversion) -> str | None:
+    copied = conversion.copied
+    if copied is None:
+        return None
+    call, read = copied.call, conversion.argument
+    method = copied.method_of(read)
+    what = "this reads" if method is None else f"`.{method.attr}()` reads"
+    where = "" if call.lineno == read.lineno else f" of line {call.lineno}"
+    advice = "; one `synchronize()` of the device's module before the first read serves all copies"
+    several = advice if copied.has_others else ""
+    return f"{what} what `{conversion.function}`{where} may still be copying: wrong values on a busy GPU{several}"
+
+
+def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
+    assert conversion.copied is not None
+    call = conversion.copied.call
+    keyword = next((each for each in call.keywords if each.arg == "non_blocking"), None)
+    if keyword is not None:
+        is_plain = isinstance(keyword.value, ast.Constant)
+        return (DropArgument(call, keyword.value),) if is_plain else ()
+    last = call.args[-1]
+    return (DropArgument(call, last),) if isinstance(last, ast.Constant) and last.value is True else ()
+
+
+def related(conversion: ImplicitConversion, filename: str) -> tuple[Ground, ...]:
+    assert conversion.copied is not None
+    message = "starts a copy and does not wait for it"
+    return (Ground("code", "memory", "", message, filename, conversion.copied.call.lineno),)

@@ -1,0 +1,280 @@
+"""From an expression to the copies that its value is or holds, and to what it reads of them."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+
+from tonumpy.inference.index.bindings import path_of, root_name
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks import stream_words as words
+from tonumpy.sinks.arrival_state import NO_COPIES, Copies, Helpers, Imports, Read, State
+from tonumpy.text.candidates import Site
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import children_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonumpy.sinks.async_copies import Spellings
+    from tonumpy.text.candidates import Scope
+
+MAX_NODES = 20_000  # that one function's walk may look at
+
+
+class Expressions:
+    """The part of a walk that is about one expression."""
+
+    def __init__(self, spellings: Spellings, helpers: Helpers, imports: Imports) -> None:
+        self.spellings = spellings
+        self.helpers = helpers
+        self.arrays, self.torch = imports
+        self.reads: dict[tuple[int, int], Read] = {}
+        self._state = State({}, {}, set())
+        self._is_reached = True
+        self._scopes: tuple[Scope, ...] = ()
+        self._statement: ast.stmt | None = None
+        self._string: ast.expr | None = None
+        self._through: tuple[ast.Call, ...] = ()
+        self._entered: list[ast.AST] = []
+        self._returned: Copies = NO_COPIES
+        self._streams: list[str] = []
+        self._recorded: dict[str, Copies] = {}
+        self._left: list[State] = []  # where a loop was left, or begun anew, from its middle
+        self._known_arrays: set[str] = set()
+        self._flags: set[str] = set()  # names that are given True or False
+        self._copied: frozenset[str] = frozenset()  # the names of what is copied somewhere in the function
+        self._looked_at = 0
+
+    @abstractmethod
+    def _call(self, call: ast.Call) -> Copies: ...
+    @abstractmethod
+    def _known_call(self, call: ast.Call) -> Copies: ...
+
+    def _bind(self, target: ast.expr, held: Copies, value: ast.expr) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+            for number, part in enumerate(target.elts):
+                if len(parts) == len(target.elts):
+                    self._bind(part, self._value(parts[number], is_known=True), parts[number])
+                else:
+                    self._bind(part.value if isinstance(part, ast.Starred) else part, held, value)
+            return
+        name = path_of(target) if isinstance(target, (ast.Name, ast.Attribute)) else None
+        if name is not None:
+            self._bind_name(name, held, value)
+        elif isinstance(target, ast.Subscript):
+            if root_name(target) in self._known_arrays:
+                self._read(held, value)  # an array takes the values
+                return
+            place, owner = place_of(target), owner_of(target.value)
+            if place is not None and place != owner:
+                self._state.names[place] = held
+                self._hold(f"{owner}[]", held)
+            else:
+                self._hold(owner, held)
+
+    def _bind_name(self, name: str, held: Copies, value: ast.expr) -> None:
+        names = self._state.names
+        for place in [each for each in names if each.startswith(f"{name}[")]:
+            del names[place]
+        names[name] = held
+        if isinstance(value, ast.Dict) and held:
+            for key, part in zip(value.keys, value.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    names[f"{name}[{key.value!r}]"] = self._value(part, is_known=True)
+        if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+            self._flags.add(name)
+        if isinstance(value, ast.Call) and root_name(value.func) in self.arrays:
+            self._known_arrays.add(name)
+        else:
+            self._known_arrays.discard(name)
+        if not held and self._is_on_device(value):
+            self._state.on_device.add(name)
+        elif name not in self._copied:
+            self._state.on_device.discard(name)
+
+    def _hold(self, name: str | None, held: Copies) -> None:
+        if name is not None and held:
+            self._state.names[name] = self._state.names.get(name, NO_COPIES) | held
+
+    def _value(self, node: ast.expr | None, *, is_known: bool = False) -> Copies:
+        """The copies that the value is, or holds. `is_known`: it was evaluated before, and reads nothing again."""
+        if node is None or self._looked_at > MAX_NODES:
+            return NO_COPIES
+        self._looked_at += 1
+        if isinstance(node, ast.Name):
+            names = self._state.names
+            return names.get(node.id, NO_COPIES) | names.get(f"{node.id}[]", NO_COPIES)
+        if isinstance(node, ast.Constant):
+            return NO_COPIES
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node)
+        if isinstance(node, ast.Call):
+            return self._known_call(node) if is_known else self._call(node)
+        if isinstance(node, ast.Subscript):
+            return self._item(node)
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            return self._all(node.elts)
+        if isinstance(node, ast.Dict):
+            self._all(each for each in node.keys if each is not None)
+            return self._all(node.values)
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            return self._comprehension(node)
+        if isinstance(node, (ast.Starred, ast.Await)):
+            return self._value(node.value)
+        if isinstance(node, ast.NamedExpr):
+            held = self._value(node.value)
+            self._bind(node.target, held, node.value)
+            return held
+        if isinstance(node, ast.IfExp):
+            self._test(node.test)
+            return self._value(node.body) | self._value(node.orelse)
+        if isinstance(node, ast.BoolOp):
+            return self._all(node.values)
+        if isinstance(node, ast.Lambda):
+            return NO_COPIES
+        if isinstance(node, ast.JoinedStr):
+            return self._text(node)
+        self._operation(node)
+        return NO_COPIES
+
+    def _operation(self, node: ast.expr) -> None:
+        """Arithmetic, a comparison: the operands are read, but for tests of identity."""
+        is_of_identity = isinstance(node, ast.Compare) and all(
+            isinstance(each, (ast.Is, ast.IsNot)) for each in node.ops
+        )
+        for child in children_of(node):
+            if isinstance(child, ast.expr):
+                held = self._value(child)
+                if not is_of_identity:
+                    self._read(held, child)
+
+    def _text(self, node: ast.JoinedStr) -> Copies:
+        around, self._string = self._string, self._string or node
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                self._read(self._value(part.value), part.value)
+                if self._is_on_device(part.value):
+                    self._block_on_stream()
+        self._string = around
+        return NO_COPIES
+
+    def _all(self, nodes: Iterable[ast.expr]) -> Copies:
+        found = NO_COPIES
+        for node in nodes:
+            found |= self._value(node)
+        return found
+
+    def _attribute(self, node: ast.Attribute) -> Copies:
+        path = path_of(node)
+        if path in self._state.names:
+            return self._state.names[path]
+        held = self._value(node.value)
+        return NO_COPIES if node.attr in words.PLAIN else held
+
+    def _item(self, node: ast.Subscript) -> Copies:
+        place = place_of(node)
+        if place is not None and place in self._state.names:
+            return self._state.names[place]
+        if place is not None and place != owner_of(node.value):
+            held = self._state.names.get(owner_of(node.value) or "", NO_COPIES)
+        else:
+            held = self._value(node.value)
+        index = self._value(node.slice)
+        self._read(index, node.slice)
+        if isinstance(node.slice, (ast.Compare, ast.List, ast.UnaryOp)) and not _is_number(node.slice):
+            self._read(held, node)
+        return held
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Copies:
+        for each in node.generators:
+            self._bind(each.target, self._value(each.iter), each.iter)
+            for test in each.ifs:
+                self._test(test)
+        if isinstance(node, ast.DictComp):
+            self._value(node.key)
+            return self._value(node.value)
+        return self._value(node.elt)
+
+    def _test(self, node: ast.expr) -> None:
+        """A branch on a tensor that is on a device waits for it."""
+        held = self._value(node)
+        self._read(held, node)
+        plain = node.operand if isinstance(node, ast.UnaryOp) else node
+        is_of_identity = isinstance(plain, ast.Compare) and isinstance(
+            plain.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+        )
+        if not held and not is_of_identity and self._is_on_device(plain):
+            self._block_on_stream()
+
+    def _read(self, held: Copies, node: ast.expr) -> None:
+        others = len({id(each.call) for each in self._state.pending}) > 1
+        for copy in held:
+            if copy not in self._state.pending:
+                continue
+            doubt = self._state.pending.pop(copy)
+            key = id(copy.call), id(node)
+            assert self._statement is not None
+            call = node if isinstance(node, ast.Call) else copy.call
+            site = Site(call, self._scopes, (), self._statement, self._string)
+            if key not in self.reads or (self.reads[key].is_doubtful and not doubt):
+                self.reads[key] = Read(copy, node, site, doubt, others)
+
+    def _synchronize(self, function: ast.expr) -> None:
+        """Of all, of an event that was recorded before some of them, or of a stream that has none of them."""
+        owner = path_of(function.value) if isinstance(function, ast.Attribute) else None
+        if owner in self._recorded:
+            for copy in self._recorded[owner or ""]:
+                self._state.pending.pop(copy, None)
+        elif isinstance(function, ast.Attribute) and "current_stream" in ast.dump(function.value):
+            self._block_on_stream()
+        else:
+            self._state.pending.clear()
+
+    def _block_on_stream(self) -> None:
+        here = self._streams[-1] if self._streams else ""
+        for copy in list(self._state.pending):
+            if copy.stream == here or copy.stream in self._state.waited:
+                del self._state.pending[copy]
+
+    def _doubt(self) -> None:
+        for copy in self._state.pending:
+            self._state.pending[copy] = True
+
+    def _is_on_device(self, node: ast.expr) -> bool:
+        """Whether a value is, or is made of, what is copied to the host: not its shape, nor a test of what it is."""
+        stack: list[ast.AST] = [node]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, ast.Attribute) and part.attr in words.PLAIN:
+                continue
+            if isinstance(part, ast.Call):
+                name = last_name(part.func)
+                if name in words.NOT_READING or name in words.PLAIN or name in words.BLOCKING:
+                    continue
+                if self.spellings.source_of(part, self._scopes) is not None:
+                    continue
+            path = path_of(part) if isinstance(part, (ast.Name, ast.Attribute)) else None
+            if path in self._state.on_device and not self._state.names.get(path or ""):
+                return True
+            stack += children_of(part)
+        return False
+
+
+def place_of(node: ast.Subscript) -> str | None:
+    """`batch['a']` for a literal key; the container itself for others."""
+    owner = path_of(node.value)
+    if owner is None:
+        return root_name(node)
+    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        return f"{owner}[{node.slice.value!r}]"
+    return owner
+
+
+def owner_of(node: ast.expr) -> str | None:
+    return path_of(node) or root_name(node)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)

@@ -1,0 +1,175 @@
+"""From a function to the places where a tensor is read on the host before its copy is known to have arrived.
+
+A forward walk over the statements: which names hold the result of an asynchronous copy, and which of these copies no
+synchronisation has finished. What blocks on another tensor of the same stream finishes them too. Where a branch may
+have waited, the other may not.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tonumpy.inference.index.bindings import path_of, root_name
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks import stream_words as words
+from tonumpy.sinks.arrival_calls import Calls
+from tonumpy.sinks.arrival_expressions import MAX_NODES
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import SCOPES, TRIES, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonumpy.sinks.arrival_state import Copy, State
+    from tonumpy.text.candidates import Scope
+
+
+class Walk(Calls):
+    """One function, or a module's own body."""
+
+    def run(self, scopes: tuple[Scope, ...], copied: frozenset[str]) -> None:
+        """`copied` are the names of what is copied to the host anywhere in the function."""
+        self._scopes, self._copied = scopes, copied
+        self._state.on_device |= copied
+        self._block(scopes[-1].body)
+
+    def _block(self, body: Iterable[ast.stmt]) -> None:
+        for statement in body:
+            if not self._is_reached or self._looked_at > MAX_NODES:
+                return
+            self._statement = statement
+            self._do(statement)
+
+    def _do(self, statement: ast.stmt) -> None:
+        if isinstance(statement, SCOPES):
+            return
+        if isinstance(statement, ast.Assign):
+            held = self._value(statement.value)
+            for target in statement.targets:
+                self._bind(target, held, statement.value)
+        elif isinstance(statement, ast.AnnAssign):
+            if statement.value is not None:
+                self._bind(statement.target, self._value(statement.value), statement.value)
+        elif isinstance(statement, ast.AugAssign):
+            held, before = self._value(statement.value), self._value(statement.target)
+            if isinstance(statement.value, (ast.List, ast.Tuple)):
+                self._hold(root_name(statement.target), held)
+            else:
+                self._read(held | before, statement.value if held else statement.target)
+        elif isinstance(statement, ast.Return):
+            if statement.value is not None:
+                self._returned |= self._value(statement.value)
+            self._is_reached = False
+        elif isinstance(statement, ast.If):
+            self._test(statement.test)
+            if not statement.orelse and self._is_about_copies(statement.test):
+                self._only_branch(statement.body)
+            else:
+                self._branches(statement.body, statement.orelse)
+        elif isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
+            self._loop(statement)
+        elif isinstance(statement, (ast.With, ast.AsyncWith)):
+            self._with(statement)
+        elif isinstance(statement, TRIES):
+            self._branches([*statement.body, *statement.orelse], *(each.body for each in statement.handlers))
+            self._block(statement.finalbody)
+        elif isinstance(statement, ast.Match):
+            self._value(statement.subject)
+            self._branches([], *(case.body for case in statement.cases))
+        elif isinstance(statement, (ast.Break, ast.Continue)):
+            self._left.append(self._state.copied())
+            self._is_reached = False
+        elif isinstance(statement, ast.Raise):
+            self._is_reached = False
+        elif isinstance(statement, ast.Assert):
+            self._test(statement.test)
+        elif isinstance(statement, ast.Expr):
+            self._value(statement.value)
+        elif isinstance(statement, ast.Delete):
+            for target in statement.targets:
+                self._state.names.pop(path_of(target) or "", None)
+
+    def _branches(self, *blocks: Iterable[ast.stmt]) -> None:
+        before = self._state
+        ends: list[State] = []
+        for block in blocks:
+            self._state, self._is_reached = before.copied(), True
+            self._block(block)
+            if self._is_reached:
+                ends.append(self._state)
+        self._is_reached = bool(ends)
+        if ends:
+            self._state = ends[0]
+            for each in ends[1:]:
+                self._state.join(each)
+
+    def _is_about_copies(self, test: ast.expr) -> bool:
+        """Whether a test is of a device, a stream or an event, or of a flag that is set in sight: where it fails, there
+        has been no copy."""
+        parts = [node for node in walk(test) if isinstance(node, (ast.Name, ast.Attribute, ast.Constant))]
+        names = {part for node in parts for part in re.split(r"\W|_", _word_of(node))}
+        return not names.isdisjoint(words.OF_DEVICES) or any(
+            isinstance(node, ast.Name) and node.id in self._flags for node in parts
+        )
+
+    def _only_branch(self, body: list[ast.stmt]) -> None:
+        """What it has waited for is waited for."""
+        before = self._state
+        self._state = before.copied()
+        self._block(body)
+        if self._is_reached:
+            finished = before.pending.keys() - self._state.pending.keys()
+            before.join(self._state)
+            for copy in finished:
+                del before.pending[copy]
+        self._state, self._is_reached = before, True
+
+    def _loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
+        around, self._left = self._left, []
+        before = self._state.copied()
+        for _ in range(2):
+            if isinstance(statement, ast.While):
+                self._test(statement.test)
+            else:
+                self._bind(statement.target, self._value(statement.iter), statement.iter)
+            self._block(statement.body)
+            if self._is_reached:
+                self._left.append(self._state.copied())
+            self._is_reached = True
+            self._state = before.copied()
+            for each in self._left:
+                self._state.join(each)
+            self._grow_old()
+        self._left = around
+        self._block(statement.orelse)
+
+    def _grow_old(self) -> None:
+        """What the next round makes is no copy of this one's."""
+        state = self._state
+        for name, copies in state.names.items():
+            state.names[name] = frozenset(each._replace(is_old=True) for each in copies)
+        pending: dict[Copy, bool] = {}
+        for each, doubt in state.pending.items():
+            old = each._replace(is_old=True)
+            pending[old] = pending.get(old, False) or doubt
+        state.pending = pending
+
+    def _with(self, statement: ast.With | ast.AsyncWith) -> None:
+        entered = 0
+        for item in statement.items:
+            held = self._value(item.context_expr)
+            context = item.context_expr
+            if isinstance(context, ast.Call) and last_name(context.func) == "stream" and context.args:
+                self._streams.append(path_of(context.args[0]) or "a stream")
+                entered += 1
+            if item.optional_vars is not None:
+                self._bind(item.optional_vars, held, context)
+        self._block(statement.body)
+        del self._streams[len(self._streams) - entered :]
+
+
+def _word_of(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
