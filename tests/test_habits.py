@@ -13,8 +13,6 @@ from tonumpy import check_source
 from tonumpy.inference.habits import Habit, all_habits
 
 HABITS = [pytest.param(habit, id=habit.id) for habit in all_habits()]
-# What these say is that something is no tensor: then nothing is converted, and no finding is left to show.
-_OF_KIND = ("dtype-name", "settings-object")
 
 
 @pytest.mark.parametrize("habit", HABITS)
@@ -35,10 +33,9 @@ def test_its_example_rests_on_it(habit: Habit, tmp_path: Path) -> None:
     if "# tools/" in example:
         example, name = _package(example, tmp_path)
     assert check_source(example, name) == []
-    if habit.id not in _OF_KIND:
-        found = check_source(example, name, confidence="low")
-        assert {finding.confidence for finding in found} == {"low"}
-        assert habit.id in {ground.id for finding in found for ground in finding.evidence}
+    found = check_source(example, name, confidence="low")
+    assert {finding.confidence for finding in found} == {"low"}
+    assert habit.id in {ground.id for finding in found for ground in finding.evidence}
     assert check_source(example, name, disable_habits=(habit.id,)) != []
 
 
@@ -259,3 +256,11 @@ def test_a_habit_that_there_is_not(run_tonumpy: RunTonumpy, tmp_path: Path) -> N
     done = run_tonumpy("check", "m.py")
     assert done.code == 2
     assert "unknown habit `lable-name`; did you mean `label-name`?" in done.err
+
+
+def test_a_habit_that_there_is_no_more(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\ndisable-habits = ["dtype-name"]\n')
+    (tmp_path / "m.py").write_text("import torch\n")
+    done = run_tonumpy("check", "m.py")
+    assert done.code == 0
+    assert "warning: disable-habits: `dtype-name` is no longer believed" in done.err

@@ -125,6 +125,14 @@ class Settings(NamedTuple):
 
         return [rule.code for rule in all_rules() if rule.is_preview and rule.code in asked]
 
+    def switched_off_in_vain(self) -> list[str]:
+        """The habits that are switched off, and that only earlier versions had."""
+        if not self.disable_habits:
+            return []
+        from tonumpy.inference.habits import RETIRED  # saves start-up
+
+        return [habit for habit in self.disable_habits if habit in RETIRED]
+
     def repair_style(self, rules: Iterable[Rule]) -> RepairStyle:
         """How these rules repair: strict asks for both links, whatever is needed."""
         is_strict = any(rule.code == STRICT_CODE for rule in rules)
@@ -544,11 +552,11 @@ def _read_habits(value: object, _root: str) -> tuple[str, ...]:
     habits = _strings(value)
     limits.check_rows("habits", habits)
     if habits:
-        from tonumpy.inference.habits import habit_ids  # saves start-up
+        from tonumpy.inference.habits import RETIRED, habit_ids  # saves start-up
 
         known = habit_ids()
         for habit in habits:
-            if habit not in known:
+            if habit not in known and habit not in RETIRED:
                 raise ValueError(f"unknown habit `{habit}`{_suggestion(habit, known)}")
     return habits
 

@@ -326,6 +326,8 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
     configuration = configuration_of(arguments)
     for code in configuration.settings_in("").selected_in_vain():
         streams.write(f"tonumpy: warning: {code} is a preview rule: it needs `--preview`\n", sys.stderr)
+    for habit in configuration.settings_in("").switched_off_in_vain():
+        streams.write(f"tonumpy: warning: disable-habits: `{habit}` is no longer believed\n", sys.stderr)
     observed = configuration.settings_in("").observed
     if observed:
         from tonumpy.observed.record import read_record  # only where there is one: start-up

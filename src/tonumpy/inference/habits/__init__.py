@@ -61,6 +61,14 @@ def habit_ids() -> tuple[str, ...]:
     return tuple(sorted(name.replace("_", "-") for name in names))
 
 
+# What earlier versions believed: a configuration may still switch these off.
+RETIRED = frozenset(
+    "answer-of-pair cpu-argument datasets-name detaching-function dtype-name flag-of-several formula-function"
+    " function-of-data generation-keywords gradient-name objective-function registered-buffer sample-of-distribution"
+    " sample-parameter settings-object".split()
+)
+
+
 @cache
 def _modules() -> dict[str, ModuleType]:
     return {each: import_module(f"{__name__}.{each.replace('-', '_')}") for each in habit_ids()}

@@ -261,20 +261,6 @@ def path_of_holder(node: ast.expr) -> str | None:
     return path_of(node)
 
 
-def holders_of(node: ast.expr) -> list[str]:
-    """The names of what an attribute, or what stands under a key, is taken out of: `self` and `cfg` of `self.cfg.x`."""
-    found: list[str] = []
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        if isinstance(node, ast.Subscript) and not (
-            isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
-        ):
-            return []
-        node = node.value
-        if isinstance(node, ast.Attribute):
-            found.append(node.attr)
-    return [*found, node.id] if isinstance(node, ast.Name) else []
-
-
 def words_of_chain(node: ast.expr) -> Iterator[str]:
     """What a chain calls the thing that it begins with: `target`, `batch.target`, `batch["target"]`."""
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):

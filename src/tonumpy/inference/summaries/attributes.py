@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import settings_object
 from tonumpy.inference.index.attributes_in_text import WORDS_OF_ANY, may_write_any
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names
 from tonumpy.inference.index.class_bodies import tellers_of
@@ -102,8 +101,6 @@ class Attributes:
         root = self._analysis.kinds.is_foreign(cls)
         if root is not None:
             return OtherFramework(root)
-        if settings_object.is_id_of_token(name):
-            return NonTensor("int")
         function = self._analysis.classes.method(cls, name)
         if function is not None:
             instance = instance.real or instance  # `super()` finds the method, which works on the object itself

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import settings_object
-from tonumpy.inference.index.bindings import holders_of
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -26,13 +24,7 @@ if TYPE_CHECKING:
 
 
 def operand_of(frame: Frame, node: ast.expr) -> Value:
-    """What arithmetic works on; of a configuration that is a number."""
-    value = resolve(frame, frame.evaluator.expression(frame, node))
-    if isinstance(value, Unknown) and value.on_cpu is None and settings_object.is_meant(holders_of(node)):
-        if frame.habit("settings-object", "it is taken out of a configuration") is None:
-            return value
-        return value._replace(is_no_tensor=True)
-    return value
+    return resolve(frame, frame.evaluator.expression(frame, node))
 
 
 # Torch has these for integers and booleans only.

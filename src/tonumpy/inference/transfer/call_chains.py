@@ -36,7 +36,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import makes_annotation
-from tonumpy.inference.transfer.call_results import made_of_data
 from tonumpy.inference.transfer.calls import call_method, call_value
 from tonumpy.inference.transfer.habit_heuristics import (
     apply_function_habits,
@@ -261,8 +260,6 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         if id(call) in frame.not_followed:
             return _UNREAD
     result = call_value(frame, function, arguments)
-    if isinstance(function, Unknown) and isinstance(call.func, ast.Name) and _is_bound_nowhere(frame, call.func.id):
-        result = made_of_data(frame, call.func.id, arguments, result)  # once somebody has imported it
     result = apply_function_habits(result, call.func, arguments, frame)
     result = _made_by_model(frame, result, call.func, arguments, function)
     give_away_modules(frame, call, function)

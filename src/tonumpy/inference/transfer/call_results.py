@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.habits import function_of_data
 from tonumpy.inference.index.bindings import Import
 from tonumpy.inference.knowledge.operands import result_facts
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
-from tonumpy.inference.lattice.beliefs import left_on_cpu, without_grad
-from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.beliefs import left_on_cpu
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -31,7 +29,7 @@ from tonumpy.inference.lattice.values import (
     with_facts,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
-from tonumpy.inference.transfer.habit_heuristics import taken_for_data, was_given
+from tonumpy.inference.transfer.habit_heuristics import taken_for_data
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -81,12 +79,9 @@ def fresh(reason: Reason, frame: Frame, arguments: Arguments) -> Value:
 
 
 def left_where_it_was(frame: Frame, arguments: Arguments, result: Value) -> Value:
-    """What a call gives, on the CPU where it is told to be (`to_device(x, "cpu")`), or where nobody speaks of any other
-    device and it is made of what is there."""
+    """What a call gives, on the CPU where nobody speaks of any other device and it is made of what is there."""
     if tensor_facts(result)[0] is not None:
         return result
-    if any(isinstance(value, (Constant, Device)) and cpu_of_device(value) for value in arguments.values()):
-        return left_on_cpu(result, frame.habit("cpu-argument", "the call is told the CPU as a device"))
     given = arguments.all_values()
     if given is None or frame.module.words.names_other_devices:
         return result
@@ -107,28 +102,6 @@ def left_by_test(result: Value, basis: Basis | None) -> Value:
     if isinstance(result, Tensor):
         return left_on_cpu(result, basis)
     return mapped(result, lambda part: left_by_test(part, basis))
-
-
-def made_of_data(frame: Frame, function: str, arguments: Arguments, result: Value) -> Value:
-    """What a function out of sight gives, by a habit without grad where it is given data."""
-    if not _is_made_of_data(function, arguments):
-        return result
-    basis = frame.habit("function-of-data", f"`{function}` is given nothing that requires grad")
-    return resting_on(without_grad(result, basis), joined(map(evidence_in, arguments.values())))
-
-
-def _is_made_of_data(function: str, arguments: Arguments) -> bool:
-    """Whether a function of others is given numbers that do not require grad, and nothing that might.
-
-    It has nothing to learn, unless it is called after a model; of integers alone it may look up what was learnt.
-    """
-    if arguments.has_star or function_of_data.speaks_of_model(function):
-        return False
-    is_data = any(
-        not was_given(each) if isinstance(each, Unknown) else isinstance(each, Tensor) and not is_integral(each.dtype)
-        for each in held_in(*arguments.values())
-    )
-    return is_data and result_facts(arguments.values(), True, mixes=True)[1] is False
 
 
 def is_loaded_by_dataset(frame: Frame, value: Value) -> bool:

@@ -50,7 +50,6 @@ from tonumpy.inference.transfer.call_results import (
     left_by_test,
     left_where_it_was,
     made_by,
-    made_of_data,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.grad_modes import mode_of_context, mode_of_objects, under_context
@@ -234,7 +233,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
         made = library_values.construct(name, arguments, frame.default_on_cpu)
         return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
-    return made_of_data(frame, short, arguments, fresh(Reason.CALL, frame, arguments))
+    return fresh(Reason.CALL, frame, arguments)
 
 
 _WITH_METHODS_IN_SIGHT = (Symbol, Class, ModuleValue, Instance)

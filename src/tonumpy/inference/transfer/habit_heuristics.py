@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import Call, dataset_name, dtype_name, hooks, loader_name, part_of_batch
+from tonumpy.inference.habits import Call, dataset_name, hooks, loader_name, part_of_batch
 from tonumpy.inference.lattice.beliefs import without_grad
 from tonumpy.inference.lattice.reasons import MADE, Reason
 from tonumpy.inference.lattice.values import (
@@ -80,15 +80,6 @@ def apply_name_habits(value: Value, name: str, where: Where, *, is_item: bool = 
     value = apply_source_habits(value, name, where)
     if isinstance(value, Unknown) and value.reason is not Reason.TOO_MANY and name_heuristics.is_device(name):
         return Device(value.on_cpu, device_taint=DeviceTaint.GIVEN if value.on_cpu is None else DeviceTaint.NONE)
-    # What `.to(dtype)` is given, which moves nothing. One of many may be the type of tensors of some device: `for dtype
-    # in tensor_types`.
-    if (
-        isinstance(value, Unknown)
-        and value.reason is not Reason.TOO_MANY
-        and dtype_name.is_meant(name)
-        and where.habit("dtype-name", f"`{name}` is named like a dtype")
-    ):
-        return NonTensor("dtype")
     if isinstance(value, (Sequence, Mapping)) and part_of_batch.is_batch(name):
         basis = where.habit("part-of-batch", f"`{name}` is named like a batch")
         return mapped(value, lambda part: without_grad(part, basis))

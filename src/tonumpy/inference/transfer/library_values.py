@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import generation_keywords
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.knowledge.libraries.rows import (
     attribute_promise,
@@ -20,7 +19,6 @@ from tonumpy.inference.knowledge.libraries.rows import (
     promise_of,
 )
 from tonumpy.inference.knowledge.operands import result_facts
-from tonumpy.inference.lattice.beliefs import without_grad
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -136,10 +134,7 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
     if name == "numpy":
         return NonTensor("numpy")
     has_no_grad = frame.grad_mode is False or _is_frozen(owner, arguments)
-    result = Unknown(Reason.METHOD, None, False if has_no_grad else None)
-    if generation_keywords.is_meant(name, (keyword for keyword, _ in arguments.named)):
-        return without_grad(result, frame.habit("generation-keywords", "transformers generates with grad mode off"))
-    return result
+    return Unknown(Reason.METHOD, None, False if has_no_grad else None)
 
 
 def _is_frozen(owner: LibraryObject, arguments: Arguments) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import settings_object
 from tonumpy.inference.index.bindings import OBJECTS, path_of
 from tonumpy.inference.index.name_uses import Doing
 from tonumpy.inference.index.torch_words import changes_module_in_place
@@ -22,6 +21,8 @@ from tonumpy.text.names import ACCELERATORS
 
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame
+
+_SETTINGS = frozenset("cfg config args opt opts hparams hps settings".split())
 
 
 def as_owner_of_device(frame: Frame, value: Value, node: ast.expr) -> Value:
@@ -57,7 +58,7 @@ def _reads_as_tensor(frame: Frame, node: ast.expr) -> bool:
         return False
     if any(_only_tensors_take(doing, name) for doing, name in done):
         return True
-    return is_bound and isinstance(node, ast.Name) and not (is_model(path) or settings_object.is_meant([path]))
+    return is_bound and isinstance(node, ast.Name) and not (is_model(path) or path.rpartition("_")[2] in _SETTINGS)
 
 
 def _tensors_take(doing: Doing, name: str) -> bool:

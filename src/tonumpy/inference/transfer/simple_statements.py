@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import function_of_data, label_name
 from tonumpy.inference.index.bindings import (
     OBJECTS,
     SELF,
@@ -13,7 +12,6 @@ from tonumpy.inference.index.bindings import (
     bound_names,
     calls_super,
     imports_of,
-    is_name,
     key_path,
     names_given,
     path_of,
@@ -42,11 +40,9 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
-    believed,
     definition,
     may_be,
     members,
-    tensor_facts,
     with_facts_of,
 )
 from tonumpy.inference.transfer.assignment import assign, augment
@@ -157,8 +153,6 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
                 if value.reason is Reason.DATASET:  # its parts, not its items
                     value = value._replace(reason=Reason.DATASET_PART)
                 value = holder_of_data(value, last_name(statement.value), frame, has_names=True)
-        elif isinstance(target, ast.Name) and isinstance(value, Unknown) and label_name.is_meant(target.id):
-            value = _still_so_called(frame, target.id, statement.value, value)
         assign(frame, target, value)
         _narrow_by_assumption(frame, target, statement.value)
     return True
@@ -171,19 +165,6 @@ def _evaluate_changes(frame: Frame, statement: ast.Assign) -> None:
     wanted = frozenset(id(part) for part, names in parts.items() if is_wanted(frame, statement, [*names]))
     if wanted:
         evaluate_parts(frame, statement.value, wanted)
-
-
-def _still_so_called(frame: Frame, name: str, node: ast.expr, value: Unknown) -> Value:
-    """What an unknown function makes of labels, and is called labels again: `labels = converter(labels)`."""
-    before = frame.env.get(name)
-    if before is None or tensor_facts(before)[1] is not False:
-        return value
-    if not isinstance(node, ast.Call) or function_of_data.speaks_of_model(last_name(node.func) or ""):
-        return value
-    is_given = any(is_name(argument, name) for argument in arguments_of(node))
-    if not is_given:
-        return value
-    return believed(value, frame.habit("label-name", f"`{name}` is called a label again"), requires_grad=False)
 
 
 def _only_calls(frame: Frame, statement: ast.Assign) -> tuple[frozenset[int], bool]:

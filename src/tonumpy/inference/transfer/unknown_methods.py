@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.habits import collate_function, generation_keywords
+from tonumpy.inference.habits import collate_function
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR, OF_CONTAINERS
 from tonumpy.inference.knowledge.operands import result_facts
@@ -59,9 +59,6 @@ def call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argument
     if collate_function.is_meant(name):
         basis = frame.habit("collate-function", f"`{name}` is called as what makes a batch")
         return believed(Unknown(Reason.LIBRARY), basis, on_cpu=True, requires_grad=False)
-    if generation_keywords.is_meant(name, (keyword for keyword, _ in arguments.named)):
-        basis = frame.habit("generation-keywords", "transformers generates with grad mode off")
-        return believed(Unknown(Reason.LIBRARY), basis, requires_grad=False)
     if name in ("eval", "train") and not arguments.values() and frame.module.frameworks.only_torch_says:
         return LibraryObject("torch.nn.Module", receiver.on_cpu, evidence=only(receiver.evidence, "device"))
     if name == "state_dict" and frame.module.frameworks.only_torch_says:
