@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from fixture_format import FOLDER, Expected, Fixture, read_fixture, read_fixtures
+from format_readers import READERS, html
 
 from tonumpy.config import Settings
 from tonumpy.findings import Finding
+from tonumpy.formats import format_names
 from tonumpy.inference.index.project import Project
 from tonumpy.pipeline import check, fix
+from tonumpy.report import Report, format_named
 from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
 from tonumpy.text.source import Source
@@ -112,6 +115,22 @@ def test_every_sort_of_repair_is_in_a_twin() -> None:
                 what = finding.fix.message.partition(" to `")[0]  # whatever code it is added to
                 sorts[fixture.has_twin].add((finding.code, finding.fix.applicability, what))
     assert sorts[False] <= sorts[True]
+
+
+def test_every_format_of_all_findings_is_read_by_its_readers(chosen: frozenset[str]) -> None:
+    fixtures = [fixture for fixture in FIXTURES if fixture.name in chosen]
+    findings = [each for fixture in fixtures for each in findings_in(fixture.path.read_bytes(), fixture)]
+    report = Report(findings, [], read=lambda filename: Path(filename).read_bytes())
+    places = sorted((Path(each.filename).name, each.start.row, each.code) for each in findings)
+    for name in format_names():
+        text = format_named(name).render(report, colour=False)
+        if name == "html":
+            html(text)
+        elif name in READERS:
+            found = READERS[name](text)
+            assert sorted((Path(path).name, row, code) for path, row, code in found.elements()) == places, name
+        else:
+            assert len(re.findall(r"\bTNP\d{3} (?=\[\*\]|`|[a-z(])", text)) >= len(findings), name
 
 
 def write_twin(fixture: Fixture, before: bytes, after: bytes) -> None:

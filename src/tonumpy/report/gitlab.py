@@ -23,7 +23,7 @@ _SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
     """Paths are relative to the project, which a pipeline names in CI_PROJECT_DIR; elsewhere to the current folder."""
     root = os.environ.get("CI_PROJECT_DIR") or os.curdir
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     return as_json([_issue(entry, _known_by(entry, report), root, taken) for entry in entries(report)])
 
 
@@ -33,7 +33,7 @@ def _known_by(entry: Entry, report: Report) -> str:
     return source.line(entry.finding.start.row).strip() if source and entry.finding else entry.message
 
 
-def _issue(entry: Entry, known_by: str, root: str, taken: set[str]) -> dict[str, object]:
+def _issue(entry: Entry, known_by: str, root: str, taken: dict[str, int]) -> dict[str, object]:
     path = entry.filename if entry.filename == "-" else os.path.relpath(entry.filename, root).replace(os.sep, "/")
     path = without_surrogates(path)
     return {
@@ -45,14 +45,10 @@ def _issue(entry: Entry, known_by: str, root: str, taken: set[str]) -> dict[str,
     }
 
 
-def _fingerprint(of: str, taken: set[str]) -> str:
+def _fingerprint(of: str, taken: dict[str, int]) -> str:
     """What tells an issue from the others; it must not change where only the lines above change, or our words."""
-    for number in range(len(taken) + 1):
-        found = sha256(f"{of}:{number}".encode()).hexdigest()[:16]
-        if found not in taken:
-            taken.add(found)
-            return found
-    raise AssertionError
+    number = taken[of] = taken.get(of, -1) + 1
+    return sha256(f"{of}:{number}".encode()).hexdigest()[:16]
 
 
 def _place(position: Position) -> dict[str, int]:

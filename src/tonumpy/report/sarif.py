@@ -70,7 +70,7 @@ def _result(finding: Finding) -> dict[str, object]:
     placed = [each for each in finding.evidence if each.row and each.cell is None]
     if placed:
         steps = [_related(each) for each in placed]
-        result["relatedLocations"] = steps
+        result["relatedLocations"] = _each_once(steps)  # the schema wants a set
         end = _place(finding) | {"message": {"text": finding.message}}
         flow = [{"location": step} for step in (*steps, end)]
         result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
@@ -99,6 +99,10 @@ def _related(ground: Ground) -> dict[str, object]:
     place = Position(ground.row, 1)
     message = ground.words
     return _location(ground.filename, place, place) | {"message": {"text": message}}
+
+
+def _each_once(items: list[dict[str, object]]) -> list[dict[str, object]]:
+    return [item for number, item in enumerate(items) if item not in items[:number]]
 
 
 def _place(finding: Finding) -> dict[str, object]:
