@@ -121,6 +121,15 @@ def test_standard_input_and_a_baseline(run_tonumpy: RunTonumpy, repository: Path
     assert "Found 1 finding in 1 file, and 2 in the baseline and 2 on unchanged lines.\n" in told
 
 
+def test_fix_repairs_changed_lines_alone(run_tonumpy: RunTonumpy, repository: Path) -> None:
+    new = OLD + "\n\ndef g(x: torch.Tensor):\n    return x.numpy()\n"
+    (repository / "a.py").write_text(new)
+    result = run_tonumpy("fix", "--diff-base", "HEAD", "a.py")
+    assert (result.code, result.out) == (0, "Fixed 1 finding in 1 file, and 2 on unchanged lines.\n")
+    assert (repository / "a.py").read_text() == OLD + new[len(OLD) :].replace("x.numpy", "x.detach().cpu().numpy")
+    assert run_tonumpy("fix", "--diff-base", "nowhere").code == 2
+
+
 def test_a_shallow_clone_and_a_linked_work_tree(run_tonumpy: RunTonumpy, repository: Path, tmp_path: Path) -> None:
     (repository / "a.py").write_text(OLD + "\n\ndef g(x: torch.Tensor):\n    return x.numpy()\n")
     commit(repository)

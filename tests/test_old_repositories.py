@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import os
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -223,11 +225,63 @@ def test_a_baseline_is_not_written_over_what_is_none(old: Path, run_tonumpy: Run
     assert result.err.startswith("tonumpy: error: src/a.py: not valid JSON: ")
 
 
-def test_fix_repairs_what_the_baseline_has(old: Path, run_tonumpy: RunTonumpy) -> None:
+def test_fix_leaves_what_the_baseline_has(old: Path, run_tonumpy: RunTonumpy) -> None:
     (old / "src" / "b.py").write_text(HEAD + "    return f'{x.numpy()=}'\n")
     run_tonumpy("baseline", "write")
+    baseline = ("--baseline", "tonumpy-baseline.json")
+    before = (old / "src" / "a.py").read_text()
+    result = run_tonumpy("fix", *baseline)
+    assert (result.code, result.out) == (0, "No new findings, 4 in the baseline.\n")
+    assert (old / "src" / "a.py").read_text() == before
+    new = before + "\n\ndef g(z: torch.Tensor):\n    return z.numpy()\n"
+    (old / "src" / "a.py").write_text(new)
+    patch = run_tonumpy("fix", "--diff", *baseline)
+    changed = [line for line in patch.out.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    assert changed == ["-    return z.numpy()", "+    return z.detach().cpu().numpy()"]
+    result = run_tonumpy("fix", "-", "--stdin-filename", "src/a.py", *baseline, stdin=new.encode())
+    assert result.out == new.replace("z.numpy()", "z.detach().cpu().numpy()")
+    result = run_tonumpy("fix", *baseline)
+    assert (result.code, result.out) == (0, "Fixed 1 finding in 1 file, and 4 in the baseline.\n")
+    assert (old / "src" / "a.py").read_text() == new.replace("z.numpy()", "z.detach().cpu().numpy()")
+    result = run_tonumpy("fix", "--fix-baselined", *baseline)  # one of them has no repair
+    assert (result.code, result.out) == (0, "Fixed 3 findings in 1 file, and 1 in the baseline.\n")
+
+
+def test_what_is_held_back_stays_so_beside_a_repair(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    """In one line with it, and where a repair takes two passes."""
+    old_line = "    return x.numpy(), y.cpu().numpy()\n"
+    (tmp_path / "a.py").write_text(HEAD + old_line)
+    run_tonumpy("baseline", "write", "--select", "TNP101")
     result = run_tonumpy("fix", "--baseline", "tonumpy-baseline.json")
-    assert (result.code, result.out) == (0, "Fixed 3 findings in 1 file.\n")
+    assert (result.code, result.out) == (0, "Fixed 1 finding in 1 file, and 1 in the baseline.\n")
+    assert (tmp_path / "a.py").read_text() == HEAD + "    return x.numpy(), y.detach().cpu().numpy()\n"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is missing")
+def test_a_commit_hook_repairs_what_is_new(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    """Through real pre-commit: a comment in an old file, then a new line in it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    lines = "".join(f"    a{number} = x.numpy()\n" for number in range(10))
+    (tmp_path / "a.py").write_text(HEAD + lines)
+    (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\nbaseline = "tonumpy-baseline.json"\n')
+    entry = f"{sys.executable} -m tonumpy fix --force-exclude --show-fixes"
+    hook = f"{{id: fix, name: fix, entry: '{entry}', language: system, types: [python]}}"
+    (tmp_path / ".pre-commit-config.yaml").write_text(f"repos: [{{repo: local, hooks: [{hook}]}}]\n")
+    assert run_tonumpy("baseline", "write").out == "Wrote tonumpy-baseline.json (10 findings).\n"
+    run("git", "init", "-q")
+    (tmp_path / "a.py").write_text(HEAD + lines + "    # a comment\n")
+    run("git", "add", ".")
+    done = run(sys.executable, "-m", "pre_commit", "run")
+    assert (done.returncode, (tmp_path / "a.py").read_text()) == (0, HEAD + lines + "    # a comment\n"), done.stdout
+    (tmp_path / "a.py").write_text(HEAD + lines + "    return y.numpy()\n")
+    run("git", "add", ".")
+    done = run(sys.executable, "-m", "pre_commit", "run")
+    assert "a.py:15:14: fixed TNP101" in done.stdout
+    assert (tmp_path / "a.py").read_text() == HEAD + lines + "    return y.detach().cpu().numpy()\n"
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from tonumpy.text.prefilter import (
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import TypeVar
 
     from tonumpy.config import Settings
@@ -101,17 +101,28 @@ def repair(source: Source, judgements: Iterable[Judgement]) -> tuple[Edit, ...]:
     return tuple(sorted({edit for each in repairs for edit in each.edits}))
 
 
-def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -> Fixed:
+def fix(
+    source: Source, settings: Settings, project: Project, *, unsafe: bool, held: Collection[tuple[str, str]] = ()
+) -> Fixed:
     """Repair what may be repaired and no `noqa` comment suppresses, until nothing is left to do.
 
     A repair may be what another waits for: `.data` after `.cpu()` becomes `.detach()`, which then goes before `.cpu()`.
+    `held` are the codes and places of findings, as they are reported before, that are neither repaired nor told.
     RewriteError (a SourceError) where the outcome is not exactly what was meant.
     """
     allowed: tuple[Applicability, ...] = ("safe", "unsafe") if unsafe else ("safe",)
     applied: list[Finding] = []
+    left_alone: set[int] | None = None  # offsets
     for _ in range(MAX_PASSES):
         judged = {judgement.finding: judgement for judgement in _judge(source, settings, project)}
         kept = suppress(source, list(judged))
+        if left_alone is None:
+            places = zip(kept, source.placed(kept), strict=True)
+            out = [finding for finding, placed in places if (placed.code, placed.place) in held]
+            left_alone = {source.offset(finding.start) for finding in out}
+            kept = [finding for finding in kept if finding not in out] if out else kept
+        else:
+            kept = _without(kept, left_alone, source)
         due = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
         if not due:
             return Fixed(source.document, applied, source.placed(kept))
@@ -119,9 +130,21 @@ def fix(source: Source, settings: Settings, project: Project, *, unsafe: bool) -
 
         repairs = _repairs([judged[finding] for finding in due], source)
         applied += source.placed(due)
-        source = source.edited(rewrite(source, repairs), sorted({edit for repair in repairs for edit in repair.edits}))
-    remaining = suppress(source, check(source, settings, project))
+        edits = sorted({edit for repair in repairs for edit in repair.edits})
+        left_alone = _moved(left_alone, edits, source)
+        source = source.edited(rewrite(source, repairs), edits)
+    remaining = _without(suppress(source, check(source, settings, project)), left_alone or (), source)
     return Fixed(source.document, applied, source.placed(remaining), is_settled=False)
+
+
+def _without(findings: list[Finding], offsets: Collection[int], source: Source) -> list[Finding]:
+    return [finding for finding in findings if source.offset(finding.start) not in offsets] if offsets else findings
+
+
+def _moved(offsets: Iterable[int], edits: Iterable[Edit], source: Source) -> set[int]:
+    """Where what stands there stands once the edits are made."""
+    spans = [(source.offset(edit.start), source.offset(edit.end), len(edit.content)) for edit in edits]
+    return {offset + sum(length - (end - start) for start, end, length in spans if end <= offset) for offset in offsets}
 
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:

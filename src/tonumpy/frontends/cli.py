@@ -199,7 +199,7 @@ def _baseline(arguments: argparse.Namespace) -> int:
 def _fix(arguments: argparse.Namespace) -> int:
     from tonumpy.report.parts import summary  # only here: start-up
 
-    run = process_files(arguments, "fix")
+    run, hidden, old = _repaired(arguments)
     speech = sys.stdout  # where people are spoken to: where stdout is for the product, stderr
     if arguments.diff:
         speech = sys.stderr
@@ -210,7 +210,9 @@ def _fix(arguments: argparse.Namespace) -> int:
     else:
         run = run.written(arguments.paths)
     _, form = streams.format_of(arguments, speech, configuration_of(arguments))
-    report, _ = _without_baseline(run, arguments)
+    report = run.report()
+    if hidden is None:
+        report, hidden = _without_baseline(run, arguments)
     streams.publish(form.render, report, speech, arguments)
     streams.write_errors(report.errors)
     fixed = [finding for outcome in run.outcomes for finding in outcome.fixed]
@@ -219,10 +221,27 @@ def _fix(arguments: argparse.Namespace) -> int:
         streams.write(summary.repairs(fixed, written=not arguments.diff), told)
     if not arguments.quiet and (streams.is_for_people(form) or arguments.output_file):
         told_of = {"written": not arguments.diff, "of_nothing": not run.looked_at}
-        streams.write(summary.summary_of_fix(report, fixed, **told_of), speech)
+        streams.write(summary.summary_of_fix(report, fixed, hidden, old=old, **told_of), speech)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
+
+
+def _repaired(arguments: argparse.Namespace) -> tuple[Run, int | None, int]:
+    """The run, of which nothing is written yet; how many findings the baseline has, None where they are repaired too;
+    and how many are on lines that have not changed.
+
+    What is left alone is what `check` leaves out: so that is run first where anything is.
+    """
+    path = configuration_of(arguments).settings_in("").baseline
+    holds_baseline = path is not None and not arguments.fix_baselined
+    if not holds_baseline and arguments.diff_base is None:
+        return process_files(arguments, "fix"), None, 0
+    with _diff_base(arguments) as base:
+        before = process_files(arguments, "check")
+        report, hidden = _without_baseline(before, arguments) if holds_baseline else (before.report(), None)
+        report, old = (report, 0) if base is None else base.only_new(report)
+    return before.repaired(report.findings, configuration_of(arguments)), hidden, old
 
 
 def _sweep(arguments: argparse.Namespace) -> int:

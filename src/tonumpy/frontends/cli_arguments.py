@@ -190,6 +190,8 @@ def _add_fix(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--style", choices=STYLES, help="how to repair: links (.detach().cpu()) or force (.numpy(force=True))"
     )
+    parser.add_argument("--diff-base", metavar="REV", help="repair only what `check --diff-base REV` reports")
+    parser.add_argument("--fix-baselined", action="store_true", help="repair the findings of the baseline, too")
     _add_output(parser)
     parser.add_argument("--show-fixes", action="store_true", help="list every repair and its place")
     _add_run(parser)
@@ -257,7 +259,7 @@ _COMMANDS = {
     "fix": ("repair findings in place (with -, standard input to standard output)", _add_fix),
     "sweep": ("report findings of many repositories, each at a commit", _add_sweep),
     "rehearse": ("run your program on a stand-in accelerator; report what would fail there", _add_rehearse),
-    "baseline": ("record the current findings; later runs report only new ones", _add_baseline),
+    "baseline": ("record the current findings; later runs report and repair only new ones", _add_baseline),
     "explain": ("show the page of a rule or habit", _add_explain),
     "rules": ("list all rules", _add_rules),
     "habits": ("list the naming and usage habits that count where nothing is proved", _add_rules),
@@ -325,7 +327,7 @@ def _add_selection(parser: argparse.ArgumentParser, *, confidence: bool = True) 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     group = _add_configuration(parser)
-    group.add_argument("--baseline", metavar="FILE", help="leave out the findings recorded in FILE")
+    group.add_argument("--baseline", metavar="FILE", help="leave the findings recorded in FILE alone")
     group.add_argument("--observed", metavar="FILE", help=_OBSERVED)
     group.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", help="number of processes (default: auto, one per core)"

@@ -12,11 +12,15 @@ if TYPE_CHECKING:
 
 
 class Task(NamedTuple):
-    """`data` is None where the file itself is to be read: a run over many files holds the bytes of one at a time."""
+    """`data` is None where the file itself is to be read: a run over many files holds the bytes of one at a time.
+
+    `held` are the codes and places of findings that are not to be repaired.
+    """
 
     filename: str
     data: bytes | None
     settings: Settings
+    held: frozenset[tuple[str, str]] = frozenset()
 
     def read(self) -> bytes:
         return read(self.filename) if self.data is None else self.data

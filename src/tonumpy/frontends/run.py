@@ -57,7 +57,7 @@ def _fix(task: Task, session: Session) -> Outcome:
     reading = _Reading(task, project)
     old = reading.data
     source = source_of(old, task.filename)
-    fixed = pipeline.fix(source, task.settings, project, unsafe=task.settings.unsafe_fixes)
+    fixed = pipeline.fix(source, task.settings, project, unsafe=task.settings.unsafe_fixes, held=task.held)
     change = Change(old, source.encode(fixed.text)) if fixed.applied else None
     unsettled = None
     if not fixed.is_settled:  # what was repaired is right, and is written

@@ -9,7 +9,8 @@ from tonumpy.report import Report
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tonumpy.findings import SourceError
+    from tonumpy.config import Configuration
+    from tonumpy.findings import Finding, SourceError
     from tonumpy.frontends.outcomes import Change, Outcome, Task
     from tonumpy.frontends.result_cache import ResultCache
 
@@ -41,6 +42,24 @@ class Run(NamedTuple):
         if changed is not None or self.stdin is not None:
             return changed.new if changed is not None else self.stdin or b""
         return read(filename)
+
+    def repaired(self, due: Sequence[Finding], configuration: Configuration) -> Run:
+        """With these findings repaired and no others, which are left out of what is told."""
+        wanted = {id(finding) for finding in due}
+        by_name: dict[str, Outcome] = {}
+        tasks = []
+        for each in self.outcomes:
+            told = [finding for finding in each.findings if id(finding) in wanted]
+            held = frozenset((other.code, other.place) for other in each.findings if id(other) not in wanted)
+            by_name[each.task.filename] = each._replace(findings=told)
+            if any(finding.fix is not None for finding in told):
+                tasks.append(each.task._replace(data=self.stdin, held=held))
+        errors = list(self.errors)
+        if tasks:
+            for outcome in in_order("fix", tasks, configuration.settings_in("").jobs, {}, None):
+                by_name[outcome.task.filename] = outcome
+                errors += [] if outcome.error is None else [outcome.error]
+        return self._replace(outcomes=[by_name[each.task.filename] for each in self.outcomes], errors=errors)
 
     def written(self, arguments: Sequence[str]) -> Run:
         """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""

@@ -17,30 +17,40 @@ def summary_of_check(report: Report, hidden: int = 0, *, old: int = 0, of_nothin
 
     `old` is how many are on lines that have not changed; `of_nothing`: there was no file to check.
     """
-    left_out = [*([f"{hidden} in the baseline"] if hidden else []), *([f"{old} on unchanged lines"] if old else [])]
+    left_out = _left_out(hidden, old)
     lines = _unchecked(report)
     if report.findings:
         files = len({finding.filename for finding in report.findings})
-        more = f", and {' and '.join(left_out)}" if left_out else ""
+        more = f", and {left_out}" if left_out else ""
         lines.append(f"Found {_count(len(report.findings), 'finding')} in {_count(files, 'file')}{more}.")
         lines += _offer(report)
     elif left_out:
-        lines.append(f"No new findings, {' and '.join(left_out)}.")
+        lines.append(f"No new findings, {left_out}.")
     elif not report.errors:
         lines.append(_all_well(of_nothing))
     return "".join(f"{line}\n" for line in lines)
 
 
-def summary_of_fix(report: Report, fixed: Sequence[Finding], *, written: bool, of_nothing: bool) -> str:
-    """The closing words of `tonumpy fix`, whose report holds the findings that are left."""
-    lines = _unchecked(report)
+def _left_out(hidden: int, old: int) -> str:
+    parts = [*([f"{hidden} in the baseline"] if hidden else []), *([f"{old} on unchanged lines"] if old else [])]
+    return " and ".join(parts)
+
+
+def summary_of_fix(
+    report: Report, fixed: Sequence[Finding], hidden: int = 0, *, old: int = 0, written: bool, of_nothing: bool
+) -> str:
+    """The closing words of `tonumpy fix`, whose report holds the findings that are left; the rest as in `check`."""
+    lines, left_out = _unchecked(report), _left_out(hidden, old)
+    more = f", and {left_out}" if left_out else ""
     if fixed:
         files = len({finding.filename for finding in fixed})
         left = f", {len(report.findings)} left" if report.findings else ""
         done = "Fixed" if written else "Would fix"
-        lines.append(f"{done} {_count(len(fixed), 'finding')} in {_count(files, 'file')}{left}.")
+        lines.append(f"{done} {_count(len(fixed), 'finding')} in {_count(files, 'file')}{left}{more}.")
     elif report.findings:
-        lines.append(f"Fixed nothing, {_count(len(report.findings), 'finding')} left.")
+        lines.append(f"Fixed nothing, {_count(len(report.findings), 'finding')} left{more}.")
+    elif left_out:
+        lines.append(f"No new findings, {left_out}.")
     elif not report.errors:
         lines.append(_all_well(of_nothing))
     return "".join(f"{line}\n" for line in lines + _offer(report))
