@@ -1,12 +1,13 @@
 """Writes sinks/libraries/NAME.json: what the public callables of other libraries do with a tensor they are given.
 
-`measure_sinks.py numpy scipy` enumerates what these libraries give to their users, finds calls that work with an array,
-and tries them with tensors that are plain, require grad, are on a device (the one of tests/accelerator), of bfloat16,
-sparse, and with lists and dicts of these. What users do next is tried too: an artist is drawn, a frame printed. Each
-callable is tried in a process of its own, with limits of time and memory, without the network, and with no file outside
-a temporary folder. What has been tried is kept in a journal: a run that was cut off goes on where it ended. Without
-names it measures every library that is installed. With --check it writes nothing: it tries the calls of the table
-(every Nth, with --every N) and names those that differ.
+`measure_sinks.py numpy scipy` enumerates what these libraries give to their users, finds calls that work with an
+array, and tries them with tensors that are plain, require grad, are on a device (the one of tests/accelerator), of
+bfloat16, sparse, and with lists and dicts of these. What users do next is tried too: an artist is drawn, a frame
+printed. Each callable is tried in a process of its own, with limits of time and memory, without the network, and with
+no file outside a temporary folder. What has been tried is kept in a journal: a run that was cut off goes on where it
+ended. Without names it measures every library that is installed. --limit ends a library after so many seconds of the
+processor, its calls by hand and what stands nearest to its own name first; what is left is counted. With --check it
+writes nothing: it tries the calls of the table (every Nth, with --every N) and names those that differ.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ import inspect
 import json
 import os
 import re
+import resource
 import sys
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,6 +43,7 @@ from accelerator import register  # noqa: E402
 from sink_trials.later import make_plain  # noqa: E402
 from sink_trials.libraries import LIBRARIES, Library, library_of  # noqa: E402
 from sink_trials.names import callables_of, modules_of  # noqa: E402
+from sink_trials.outcomes import COUNTED  # noqa: E402
 from sink_trials.table import path_of, written  # noqa: E402
 from sink_trials.trial import (  # noqa: E402
     ALSO,
@@ -56,6 +59,7 @@ from sink_trials.trial import (  # noqa: E402
     of_method,
     thing_of,
 )
+from sink_trials.values import EXTRAS  # noqa: E402
 
 # A name, other names that lead to the same, what tries it, and the seconds that it is given.
 Job = tuple[str, list[str], "Callable[[], Iterator[Row]]", float]
@@ -77,7 +81,7 @@ def is_installed(library: Library) -> bool:
         return False
 
 
-def measure(library: Library, journal: Path, folder: Path) -> list[Row]:
+def measure(library: Library, journal: Path, folder: Path, limit: float) -> list[Row]:
     """The rows of all callables, from the journal where they are there."""
     done: dict[str, list[Row]] = {}
     if journal.exists():
@@ -85,11 +89,17 @@ def measure(library: Library, journal: Path, folder: Path) -> list[Row]:
     rows: list[Row] = []
     known: set[str] = set()
     jobs = list(_jobs(library, known, folder))
+    if limit:
+        by_hand = {call for call, _ in library.trials}
+        jobs.sort(key=lambda job: (job[0] not in by_hand, "#" not in job[0], job[0].count(".")))
     start = time.monotonic()
     with journal.open("a", encoding="utf-8") as file:
         for number, (name, aliases, work, seconds) in enumerate(jobs):
+            if name not in done and limit and _seconds_of_children() > limit:
+                rows.append({"left": name})
+                continue
             if name not in done:
-                done[name] = forked(work, seconds, folder)
+                done[name] = forked(work, min(seconds, limit / 5) if limit else seconds, folder)
                 file.write(json.dumps({"of": name, "rows": done[name]}) + "\n")
                 file.flush()
             methods = [row for row in done[name] if row.get("code")]
@@ -100,6 +110,11 @@ def measure(library: Library, journal: Path, folder: Path) -> list[Row]:
             if number % 50 == 0 or number == len(jobs) - 1:
                 print(f"{library.root}: {number + 1} of {len(jobs)}, {time.monotonic() - start:.0f} s", file=sys.stderr)
     return rows
+
+
+def _seconds_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _jobs(library: Library, known: set[str], folder: Path) -> Iterator[Job]:
@@ -130,12 +145,13 @@ def main() -> int:
     parser.add_argument("libraries", nargs="*", help="by the names that they are imported by")
     parser.add_argument("--check", action="store_true", help="name the rows that differ, exit 1 if there are any")
     parser.add_argument("--every", type=int, default=1, help="with --check: only every Nth row")
+    parser.add_argument("--limit", type=float, default=0, help="seconds of the processor for each library")
     arguments = parser.parse_args()
     libraries = [library_of(name) for name in arguments.libraries] or list(filter(is_installed, LIBRARIES))
     torch.set_num_threads(1)
     register()
     folder = Path(tempfile.mkdtemp(prefix="tonumpy-sinks-"))
-    journals = Path(tempfile.gettempdir(), "tonumpy-sinks-2")  # of this form of rows
+    journals = Path(tempfile.gettempdir(), "tonumpy-sinks-3")  # of this form of rows
     journals.mkdir(exist_ok=True)
     status = 0
     for library in libraries:
@@ -149,6 +165,9 @@ def main() -> int:
                 importlib.import_module(name)  # before anything is confined
         if "matplotlib" in sys.modules:
             make_plain()
+        EXTRAS.update({name: thing_of(library, make) for name, make in library.extras})
+        if library.warns:
+            COUNTED.append(cast("type[Warning]", thing_of(library, library.warns)()))
         if library.once:
             thing_of(library, library.once)()
         if arguments.check:
@@ -156,7 +175,7 @@ def main() -> int:
             names = differing(library, table, arguments.every, folder)
             print("\n".join(names))
             os._exit(1 if names else 0)
-        rows = measure(library, journals / f"{library.root} {versions}.jsonl", folder)
+        rows = measure(library, journals / f"{library.root} {versions}.jsonl", folder, arguments.limit)
         modules = modules_of(library.root, library.modules, library.walks)
         path_of(library).write_text(written(library, versions, rows, modules), "utf-8")
         os._exit(0)

@@ -48,17 +48,29 @@ MEASURED = """\
 
 Of each library the public callables that were tried, methods included, those that took an array in one of their
 parameters, and those of them that refuse a tensor there, or a list or dict of tensors: one that requires grad, is on a
-device, is of bfloat16, is sparse, or every tensor. TNP104 reports by these tables. `python scripts/measure_sinks.py`
+device, is of bfloat16, is sparse, or every tensor. A row of a table says which error that is, and the library's own
+words, where these are not NumPy's. TNP104 reports by these tables. `python scripts/measure_sinks.py`
 tries the callables and writes `src/tonumpy/sinks/libraries`, `python scripts/write_reference.py` this page.
 
 What took no array is not known: a function that needs a file of its own, an object that no rule makes, or a callback.
-"Ended" counts what crashed or did not come to an end, and was ended. "Later" counts what takes a tensor and raises when
-its object is drawn, printed or fitted. "Something else" counts what takes every tensor in silence and gives another
-result than for the equal array; these are listed below. Where that is a tensor in place of an array, it is not counted.
+"Ended" counts what crashed or did not come to an end, and was ended, "left" what was not tried for want of time.
+"Later" counts what takes a tensor and raises when its object is drawn, printed or fitted. "Something else" counts what
+takes every tensor in silence and gives another result than for the equal array; these are listed below. Where that is
+a tensor in place of an array, it is not counted.
 
 | library | measured with | tried | takes an array | refuses grad | device | bfloat16 | sparse | every tensor | ended |\
- later | something else |
-|---|---|---|---|---|---|---|---|---|---|---|---|
+ left | later | something else | takes all |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+"""
+COUNTS = ("tried", "accept", "grad", "device", "bfloat16", "sparse", "every", "unfinished", "left")
+TAKING = """
+## What NumPy refuses, and these take
+
+These functions are given tensors of every sort where they take arrays, and convert none, or convert them in a way of
+their own (as `float(x)` does). So no finding speaks of them. Counted since torch 2.13 for libraries measured anew.
+
+| library | functions |
+|---|---|
 """
 OTHERS = """
 ## Something else in silence
@@ -163,20 +175,24 @@ def _promises() -> str:
 
 
 def _measured() -> str:
-    found, others = [MEASURED], []
+    found: list[str] = [MEASURED]
+    others: list[str] = []
+    taking: list[str] = []
     for path in sorted(SINKS.glob("*.json"), key=lambda path: path.stem.lower()):
         table = json.loads(path.read_text(encoding="utf-8"))
         if not table["counts"]:
             continue  # of a former command, which counted nothing
-        counts = [number for name, number in table["counts"].items() if name != "other"]
+        counts = [table["counts"].get(name, 0) for name in COUNTS]
         late = sum("^" in "".join(entry) for entry in table["functions"].values() if isinstance(entry, list))
-        row = [path.stem, table["measured"], *counts, late, len(table.get("others", ()))]
+        row = [path.stem, table["measured"], *counts, late, len(table.get("others", ())), len(table.get("takes", ()))]
         found.append(f"| {' | '.join(map(str, row))} |\n")
         for name, entry in table.get("others", {}).items():
             told = {" ".join(text.split()[0::2][:2]) for text in entry}  # whatever holds the tensor
             places = ", ".join(f"`{each}`" for each in sorted(told))
             others.append(f"| {path.stem} | `{name}` | {places} |\n")
-    return "".join((*found, OTHERS, *others))
+        if table.get("takes"):
+            taking.append(f"| {path.stem} | {', '.join(f'`{name}`' for name in table['takes'])} |\n")
+    return "".join((*found, OTHERS, *others, TAKING, *taking))
 
 
 def _line(row: dict[str, Any]) -> str:

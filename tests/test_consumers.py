@@ -103,6 +103,21 @@ def test_a_line_of_a_table() -> None:
     assert (third.name, third.position) == ("b", None)
 
 
+def test_a_line_of_a_table_with_errors_of_the_library() -> None:
+    line = (
+        "a:0 tensor~=gd@ValueError:d,x.y.Own:g items!x.y.Own (v) | what it says (of it) | more",
+        "b: items (b=v) | no",
+    )
+    first, second = _read(line).parameters
+    assert first.takes == {
+        "tensor": Refusal(
+            "gd", keeps_value=False, errors=(("d", "ValueError"), ("g", "x.y.Own")), words="what it says (of it) | more"
+        ),
+        "items": Refusal("", "x.y.Own", words="what it says (of it) | more"),
+    }
+    assert second.takes == {"items": Refusal("gdbs")}, "NumPy's own words are in no table"
+
+
 @pytest.mark.parametrize(
     ("call", "arguments"),
     [

@@ -140,6 +140,21 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "Add `.detach().cpu().numpy()` to `x.to(device)`",
         ),
         (
+            "import awkward as ak\nak.Array(x.cuda())",
+            "TNP104",
+            "`ak.Array` converts a tensor that is not on the CPU, so it raises ValueError",
+            "Add `.detach().cpu().numpy()` to `x.cuda()`",
+        ),
+        (
+            "import pyarrow as pa\npa.array(torch.ones(3))",
+            "TNP104",
+            (
+                "`pa.array` is passed a tensor, which always raises `pyarrow.lib.ArrowInvalid` (Could not convert"
+                " tensor with type Tensor: did not recognize Python ...)"
+            ),
+            "Add `.detach().cpu().numpy()` to `torch.ones(3)`",
+        ),
+        (
             "y = torch.ones(3, requires_grad=True)\nplt.plot(y.cpu())",
             "TNP104",
             PLOTS + "a tensor that requires grad, so NumPy raises RuntimeError while grad mode is on",

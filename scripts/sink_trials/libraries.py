@@ -6,40 +6,9 @@ Classes that can be called with such arrays, or with nothing, need no line here:
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Thing(NamedTuple):
-    """An object whose methods are tried: `name` is what makes it for users, `make` what makes it here.
-
-    `is_first`: not where it is only for calls by hand, as its class is found; then its methods are no measure for what
-    those of the same name do in other classes."""
-
-    name: str
-    make: str
-    why: str
-    is_first: bool = True
-
-
-class Library(NamedTuple):
-    """`package` is its name on PyPI, where that is another; `modules` those to which no attribute leads.
-
-    `plain`: it is no array that a tensor is held against, but the equal number or list. `trials`: calls by hand.
-    `once` and `before` are expressions: what is done before all that is tried, as to compile takes long, and before
-    each call."""
-
-    root: str
-    package: str = ""
-    modules: tuple[str, ...] = ()
-    things: tuple[Thing, ...] = ()
-    plain: bool = False
-    trials: tuple[tuple[str, str], ...] = ()  # a call, and why no automatic one is made
-    methods: bool = True  # whether classes are made and their methods tried
-    walks: bool = True  # through the modules inside; not where these are the library's own business
-    once: str = ""
-    before: str = ""
-    only: str = ""  # a pattern of the names that are tried, of a library with hundreds that take no arrays
-
+from sink_trials.kinds import Library, Thing
+from sink_trials.more_libraries import MORE
+from sink_trials.other_libraries import OTHERS
 
 # Of scikit-learn's modules those whose functions and estimators users call.
 SKLEARN = tuple(
@@ -412,6 +381,8 @@ LIBRARIES: tuple[Library, ...] = (
         ("visdom.Visdom.image(o)", "the channels come first"),
         ("visdom.Visdom.line(v, v)", "its methods are wrapped"),
     )),
+    *MORE,
+    *OTHERS,
     Library("json", plain=True, methods=False, trials=(("json.dump(v, handle)", "a file is asked for that is open"),)),
     Library("csv", plain=True, things=(
         Thing("writer", "csv.writer(open(file, 'w'))", _FILE),

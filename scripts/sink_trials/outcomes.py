@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import signal
 import sys
 import warnings
@@ -31,15 +32,24 @@ _HIDDEN = (
     "incompatible constructor arguments",
 )
 _WORDS = {
-    "grad": ("Can't call numpy() on Tensor that requires grad", *_HIDDEN),
-    "device": ("device type tensor to numpy", *_HIDDEN),
-    "bfloat16": ("unsupported ScalarType BFloat16", *_HIDDEN),
-    "sparse": ("Sparse layout tensor to numpy", *_HIDDEN),
+    "grad": ("Can't call numpy() on Tensor that requires grad", "Can't export tensors that require gradient", *_HIDDEN),
+    "device": ("device type tensor to numpy", "Unknown device type", "Unsupported device in DLTensor", *_HIDDEN),
+    "bfloat16": ("unsupported ScalarType BFloat16", "Unsupported dtype in DLTensor", *_HIDDEN),
+    "sparse": ("Sparse layout tensor to numpy", "layout other than", *_HIDDEN),
 }
+# What NumPy's conversion raises; another error is the library's own, and stands in the row.
+_OF_NUMPY = {"grad": "RuntimeError", "device": "TypeError", "bfloat16": "TypeError", "sparse": "TypeError"}
+# What the device of the tests does not do, though a real one may.
+_LACKING = (NotImplementedError, RuntimeError)
 # What torch says of the number of elements or of the dtype, which is another with other tensors.
 _OF_VALUES = ("Boolean value of Tensor", "only one element tensors", "converted to Scalar", "only integer tensors")
 # What is said of a kind of values: it holds of a tensor whatever is in it.
-_OF_KINDS = ("numpy array", "numpy.ndarray", "numba type of", "<class 'torch.Tensor'>")
+_OF_KINDS = (
+    *("numpy array", "ndarray", "numba type of", "<class 'torch.Tensor'>", "type tensor", "torch.float"),
+    "0-dim tensor",
+)
+_MAX_WORDS = 72
+COUNTED: list[type[Warning]] = []  # of the library that is measured: after these warnings data is left out
 # What nothing is converted of, if it is taken: one that converts may have these brought to the CPU, detached, and fail
 # where NumPy lacks the dtype.
 _HARDEST = ("device", "grad", "bfloat16", "sparse")
@@ -55,7 +65,8 @@ class Outcome(NamedTuple):
     of which the array has none. `never`: the name of what every tensor raises. `is_same`: it gives what the array
     gives. `later`: the call takes it, and what users do next with the result raises. `other`: in what the result of
     a tensor that nothing refuses differs from that of the array; see differences.py. `of_kind`: what every tensor
-    raises names its type, not its values. `lasts`: what users do next works with arrays."""
+    raises names its type, not its values. `lasts`: what users do next works with arrays. `errors`: pairs of a letter
+    and an error where that is not NumPy's; `words`: what is said then. `takes_all`: nothing is converted."""
 
     refused: str
     untried: str
@@ -65,6 +76,9 @@ class Outcome(NamedTuple):
     other: str = ""
     of_kind: bool = False
     lasts: bool = True
+    errors: tuple[tuple[str, str], ...] = ()
+    words: str = ""
+    takes_all: bool = False
 
 
 def _itself(value: object) -> object:
@@ -92,7 +106,7 @@ class Trier:
         def value(place: int | str, text: str) -> object:
             if text not in ARRAYS:
                 return evaluated(text)
-            array = ARRAYS[text].copy()
+            array = ARRAYS[text].copy("K")
             if place == slot:
                 return given(array)
             return array.tolist() if self._plain else array
@@ -101,6 +115,8 @@ class Trier:
         named = {name: value(name, text) for name, text in call.named}
         with _limited(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            for kind in COUNTED:
+                warnings.simplefilter("error", kind)
             function = self._make()
             result = function(*positional, **named)
             result = list(_first(result)) if hasattr(result, "__next__") else result
@@ -110,9 +126,7 @@ class Trier:
             seen = self._step(function, result)
             return result if seen is None else seen
 
-    def works(
-        self, call: Call, slot: int | str | None = None, given: Given = _itself, later: bool = False
-    ) -> bool:
+    def works(self, call: Call, slot: int | str | None = None, given: Given = _itself, later: bool = False) -> bool:
         return self.error(call, slot, given, later) is None
 
     def lasts(self, call: Call) -> bool:
@@ -161,22 +175,27 @@ class Trier:
         error = self.error(call, slot, of("plain"), later)
         if error is not None:
             of_value = isinstance(error, (TooLongError, RuntimeError)) or _is_refusal(error, _OF_VALUES)
+            of_value = of_value and type(error) is not NotImplementedError  # of a call that has no such form
             of_value = of_value and not is_of_kind(error)
             if of_value or any(self.works(call, slot, of(sort), later) for sort in OTHER_DTYPES):
                 return None
-            return Outcome("", "", _name_of(error), False, of_kind=is_of_kind(error))
+            return Outcome("", "", _name_of(error), False, of_kind=is_of_kind(error), words=_words_of(error))
         if all(self.works(call, slot, of(sort), later) for sort in _HARDEST if tensors_of(array, sort)):
-            return Outcome("", "", "", True)  # nothing is converted
-        refused = untried = ""
-        for sort, words in _WORDS.items():
-            tensors = tensors_of(array, sort)
-            errors = [self.error(call, slot, of(sort, number), later) for number in range(len(tensors))]
-            if not tensors:
-                untried += LETTERS[sort]
-            elif all(error is not None and _is_refusal(error, words) for error in errors):
-                refused += LETTERS[sort]
+            return Outcome("", "", "", True, takes_all=len(tensors_of(array, "grad")) > 0)
+        tried = {sort: range(len(tensors_of(array, sort))) for sort in _WORDS}
+        errors = {sort: [self.error(call, slot, of(sort, number), later) for number in tried[sort]] for sort in tried}
+        refused = {sort: each[-1] for sort, each in errors.items() if each and _are_refusals(each, _WORDS[sort])}
+        refused.update(_own_refusals(errors))
         is_same = bool(refused) and same(*self._pair(call, slot, given, later))
-        return Outcome(refused, untried, "", is_same)
+        own = [(sort, error) for sort, error in refused.items() if error and _name_of(error) != _OF_NUMPY[sort]]
+        return Outcome(
+            "".join(LETTERS[sort] for sort in tried if sort in refused),
+            "".join(LETTERS[sort] for sort in tried if not tried[sort]),
+            "",
+            is_same,
+            errors=tuple((LETTERS[sort], _name_of(error)) for sort, error in own),
+            words=_words_of(own[0][1]) if own else "",
+        )
 
     def _pair(self, call: Call, slot: int | str, given: Given, later: bool) -> tuple[object, object]:
         """What a plain tensor gives, and what the array gives."""
@@ -213,13 +232,45 @@ def _joined(outcomes: list[Outcome]) -> Outcome:
     untried = "".join(letter for letter in LETTERS.values() if all(letter in each.untried for each in working))
     is_same = all(each.is_same for each in working if each.refused)
     lasts = any(each.lasts for each in working)
-    return Outcome(refused, untried, "", is_same, bool(refused) and later, "" if refused else other, lasts=lasts)
+    takes_all = all(each.takes_all for each in working)
+    found = Outcome(refused, untried, "", is_same, bool(refused) and later, "" if refused else other, lasts=lasts)
+    first = next((each for each in working if each.errors), found)
+    return found._replace(errors=first.errors, words=first.words, takes_all=takes_all)
 
 
 def is_of_kind(error: BaseException) -> bool:
     """Whether a text speaks of the type of what was given, which is no array; not torch's own."""
     text = str(error).lower()
+    if isinstance(error, RuntimeError) and type(error).__module__ == "builtins":
+        return any(word in text for word in ("numpy array", "numpy.ndarray"))  # torch's own speak of dtypes
     return "can't call numpy()" not in text and any(word.lower() in text for word in _OF_KINDS)
+
+
+def _are_refusals(errors: list[BaseException | None], words: tuple[str, ...]) -> bool:
+    return all(error is not None and _is_refusal(error, words) for error in errors)
+
+
+def _own_refusals(errors: dict[str, list[BaseException | None]]) -> dict[str, BaseException]:
+    """By sort what a library says in its own words: where all that NumPy refuses fails, and what it takes works.
+
+    It may hide what NumPy said. Not where that is for want of an operator."""
+    tried = {sort: each for sort, each in errors.items() if each and sort != "sparse"}
+    if not all(error is not None for each in tried.values() for error in each):
+        return {}
+    if any(isinstance(error, _LACKING) for error in tried.get("device", ())):
+        return {}
+    failed = {sort: each for sort, each in errors.items() if each and all(error is not None for error in each)}
+    return {sort: error for sort, each in failed.items() if (error := each[-1]) is not None}
+
+
+def _words_of(error: BaseException) -> str:
+    """The first words of what is said, without the numbers of this tensor."""
+    text = " ".join(str(error).split())
+    text = re.sub(r"(tensor|parameter)\(.*\)", "tensor", text, flags=re.IGNORECASE)
+    text = re.sub(r"0x[0-9a-f]+", "...", text).replace(" | ", " or ")
+    if len(text) <= _MAX_WORDS:
+        return text
+    return text[:_MAX_WORDS].rpartition(" ")[0].rstrip(",.:;(") + " ..."
 
 
 def _name_of(error: BaseException) -> str:

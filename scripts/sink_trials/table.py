@@ -35,10 +35,29 @@ def path_of(library: Library) -> Path:
 
 def written(library: Library, versions: str, rows: list[Row], modules: list[str]) -> str:
     functions, others, counts = table_of(library, rows)
-    head = {"measured": versions, "counts": counts, "modules": modules}
+    head: dict[str, object] = {"measured": versions, "counts": counts, "modules": modules}
+    taking = [name for name in taking_all(library, rows) if name not in functions]
+    if taking:
+        head["takes"] = taking  # tensors of every sort, and converts none
+    counts["takes"] = len(taking)
     lines = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
     lines += [f'"others": {_one_a_line(others)}'] if others else []
     return "{\n" + ",\n".join([*lines, f'"functions": {_one_a_line(functions)}']) + "\n}\n"
+
+
+def taking_all(library: Library, rows: list[Row]) -> list[str]:
+    """The functions that take what NumPy refuses, wherever they take an array for data."""
+    found = []
+    for row in _merged(rows, Counter()):
+        outcomes = [
+            outcome
+            for place, ways in row["found"].items()
+            for outcome in ways.get("tensor", ())
+            if json.loads(place)[0] in DATA or f"{json.loads(place)[0]}=" not in outcome[0]
+        ]
+        if outcomes and all(outcome[11] and not outcome[6] for outcome in outcomes):
+            found.append(row["name"].removeprefix(f"{library.root}."))
+    return sorted(found)
 
 
 def _one_a_line(entries: Mapping[str, object]) -> str:
@@ -98,6 +117,9 @@ def _merged(rows: list[Row], counts: Counter[str]) -> list[Row]:
     """One row a name: a call that is written by hand stands beside those that are found."""
     merged: dict[str, Row] = {}
     for row in rows:
+        if "left" in row:
+            counts["left"] += 1
+            continue
         if "unfinished" in row:
             counts["unfinished"] += 1
             continue
@@ -138,7 +160,7 @@ def _usual(texts: list[str]) -> str:
 
 def head_of(text: str) -> str:
     """Without the call, and whether the same comes out, in which classes may differ."""
-    return text.partition(" (")[0].replace("~", "")
+    return text.partition(" (")[0].replace("~", "")  # and so without the library's words
 
 
 def texts_of(found: dict[str, dict[str, list[list[Any]]]], never: str) -> Iterable[str]:
@@ -147,14 +169,16 @@ def texts_of(found: dict[str, dict[str, list[list[Any]]]], never: str) -> Iterab
     `never` marks the error that every tensor raises."""
     for place, ways in found.items():
         name, position = json.loads(place)
-        words, calls = [], []
+        words, calls, said = [], [], []
         for way, outcomes in ways.items():
             word = _word(way, outcomes, never)
             if word:
                 words.append(word)
                 calls.append(outcomes[0][0])
+                said += [each[10] for each in outcomes if each[10] and ("!" in word or "@" in word)]
         if words:
-            yield f"{name or ''}:{'' if position is None else position} {' '.join(words)} {calls[0]}"
+            place = f"{name or ''}:{'' if position is None else position}"
+            yield f"{place} {' '.join(words)} {calls[0]}{f' | {said[0]}' if said else ''}"
 
 
 def is_claimed(text: str, now: str) -> bool:
@@ -172,7 +196,7 @@ def _claims(text: str) -> tuple[str, dict[str, tuple[frozenset[str], str]]]:
     claims = {}
     for word in words:
         way, _, error = word.partition("!")
-        kind, _, sorts = way.partition("=")
+        kind, _, sorts = way.partition("@")[0].partition("=")
         claims[kind.rstrip("~^")] = frozenset("" if error else sorts or ALL), error
     return place, claims
 
@@ -182,7 +206,7 @@ def _word(way: str, outcomes: list[list[Any]], never: str) -> str:
     beside arrays, nor a call after which arrays do not last beside one after which they do."""
     outcomes = [each for each in outcomes if not re.search(r"\bs\b", each[0])] or outcomes
     outcomes = [each for each in outcomes if each[3] not in _OF_VALUES or any(each[7:8])]
-    outcomes = [each for each in outcomes if all(each[8:])] or outcomes
+    outcomes = [each for each in outcomes if all(each[8:9])] or outcomes
     if not outcomes:
         return ""
     working = [each for each in outcomes if not each[3]]
@@ -193,7 +217,18 @@ def _word(way: str, outcomes: list[list[Any]], never: str) -> str:
     if not refused:
         return ""
     mark = "" if all(each[4] for each in working) else "~"
-    return way + mark + later + ("" if refused == ALL else f"={refused}")
+    return way + mark + later + ("" if refused == ALL else f"={refused}") + _own_errors(refused, working)
+
+
+def _own_errors(refused: str, outcomes: list[list[Any]]) -> str:
+    """`@ValueError:db`, where all calls that are refused say so."""
+    found: dict[str, str] = {}
+    for letter in refused:
+        saying = [each for each in outcomes if letter in each[1]]
+        names = {dict(each[9]).get(letter, "") for each in saying}
+        if len(names) == 1 and (name := names.pop()):
+            found[name] = found.get(name, "") + letter
+    return f"@{','.join(f'{name}:{letters}' for name, letters in found.items())}" if found else ""
 
 
 def _is_refused(letter: str, outcomes: list[list[Any]]) -> bool:
@@ -205,7 +240,11 @@ def _is_refused(letter: str, outcomes: list[list[Any]]) -> bool:
 
 def _count(entry: list[str], counts: Counter[str]) -> None:
     words = [word for text in entry for word in text.partition(" (")[0].split()[1:]]
-    refused = {letter for word in words if "!" not in word for letter in (word.partition("=")[2] or ALL)}
+    refused = {letter for word in words if "!" not in word for letter in _sorts_of(word)}
     for name, letter in LETTERS.items():
         counts[name] += letter in refused
     counts["every"] += any("!" in word for word in words)
+
+
+def _sorts_of(word: str) -> str:
+    return word.partition("@")[0].partition("=")[2] or ALL

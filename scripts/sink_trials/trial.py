@@ -183,9 +183,7 @@ def measured(name: str, function: Callable[..., Any], trier: Trier, calls: list[
                 continue  # beside another parameter, it does the same
             tried.add((place, call.text_at(slot), len(call.positional)))
             for way, outcome in trier.outcomes(call, slot).items():
-                if not outcome.never or not _is_ever_taken(
-                    trier, call, slot, way, parameters, outcome.later
-                ):
+                if not outcome.never or not _is_ever_taken(trier, call, slot, way, parameters, outcome.later):
                     found.setdefault(json.dumps(place), {}).setdefault(way, []).append([str(call), *outcome])
     return {"name": name, "accepts": bool(calls), "found": found}
 
@@ -282,7 +280,7 @@ def _again(library: Library, name: str, entry: list[str]) -> Iterator[Row]:
     parameters = parameters_of(function)
     texts = []
     for text in entry:
-        head, _, rest = text.partition(" (")
+        head, _, rest = text.partition(" | ")[0].partition(" (")
         call = Call.parse(f"({rest}")
         place = json.dumps(place_of_text(head))
         found: dict[str, dict[str, Any]] = {}

@@ -36,7 +36,14 @@ ARRAYS: dict[str, np.ndarray] = {
     "t": _FEW.standard_normal(4096).astype("f"),
     "x": _FEW.standard_normal((40, 4)).astype("f"),  # a table of samples
     "y": (np.arange(40) % 2).astype("i8"),  # and their labels
+    # Those that only calls by hand are given.
+    "d": np.array([[4.0, 1, 0.5, 0.25], [1, 3, 0.5, 0.5], [0.5, 0.5, 5, 1], [0.25, 0.5, 1, 6]]),
+    "q": np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]),
+    "j": np.float64(0.5),  # type: ignore[dict-item]
+    "z": np.sin(np.arange(400.0) / 7) + np.arange(400) % 13 / 7,
+    "f": np.asfortranarray(np.arange(256, dtype="u1").reshape(16, 16) % 2),
 }
+EXTRAS: dict[str, Callable[[], object]] = {}  # of the library that is measured
 FILES = {"file": "", "png": ".png", "gif": ".gif", "wav": ".wav"}
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {"function": np.sum, "identity": lambda value: value}
 
@@ -53,6 +60,8 @@ WAYS: dict[str, tuple[Callable[[Any], object], ...]] = {
 
 def evaluated(text: str) -> Any:  # noqa: ANN401
     """What a text of a call that is no letter of an array stands for."""
+    if text in EXTRAS:
+        return EXTRAS[text]()
     if text in FILES:
         return os.path.join(tempfile.gettempdir(), f"tried{FILES[text]}")
     if text == "handle":
@@ -62,7 +71,7 @@ def evaluated(text: str) -> Any:  # noqa: ANN401
 
 def tensors_of(array: np.ndarray, sort: str) -> list[torch.Tensor]:
     """The tensors of a sort that are equal to an array; none where there are no such."""
-    tensor = torch.from_numpy(array.copy())
+    tensor = torch.as_tensor(array.copy())
     if sort == "plain":
         return [tensor]
     if sort in OTHER_DTYPES:

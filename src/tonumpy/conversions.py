@@ -196,7 +196,8 @@ class ImplicitConversion(NamedTuple):
     `back_in_torch` is the line where torch uses the result.
 
     `never`: the error that the function raises for every tensor, and `takes_arrays`: not for the equal array. `later`:
-    the function takes the tensor, and what is done next with its object raises.
+    the function takes the tensor, and what is done next with its object raises. `errors`: where that is another than
+    NumPy's, by the letters of the tables (see sinks/consumers.py); `words`: what the library says then.
 
     Where a copy is read before it has arrived, `argument` reads, `function` is the copy's, and `copied` tells of it.
     """
@@ -227,6 +228,8 @@ class ImplicitConversion(NamedTuple):
     back_in_torch: int | None = None
     later: bool = False
     copied: Copied | None = None
+    errors: tuple[tuple[str, str], ...] = ()
+    words: str = ""
 
     @property
     def call(self) -> ast.Call:

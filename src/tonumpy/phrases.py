@@ -63,6 +63,14 @@ _RISKS = {
     "dtype": ("{kind}, which NumPy lacks", "TypeError"),
     "bit": ("has its {0.bit} bit set", "RuntimeError"),
 }
+# As the tables of other libraries call them.
+_LETTERS = {
+    **dict.fromkeys(("requires grad", "learns"), "g"),
+    **dict.fromkeys(("elsewhere", "sent"), "d"),
+    "layout": "s",
+    "dtype": "b",
+    "bit": "-",
+}
 _OF_GRAD_ALONE = (("requires grad",), ("learns",))
 
 
@@ -91,12 +99,14 @@ def used_in_torch(conversion: ImplicitConversion) -> str:
 
 def _risks_told(conversion: ImplicitConversion) -> str:
     told = [_RISKS[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.risks]
-    errors = list(dict.fromkeys(_RISKS[risk][1] for risk in conversion.risks))
+    own = dict(conversion.errors)
+    errors = list(dict.fromkeys(own.get(_LETTERS[risk], _RISKS[risk][1]) for risk in conversion.risks))
+    who = "it" if any(_LETTERS[risk] in own for risk in conversion.risks) else "NumPy"
     if conversion.risks == ("sent",):
-        return f"{told[0]}: NumPy raises TypeError if that is a GPU"
+        return f"{told[0]}: {who} raises {errors[0]} if that is a GPU"
     is_lacking = not {"layout", "dtype"}.isdisjoint(conversion.risks)
     when = _WHILE_ON if conversion.grad_mode is None and conversion.risks in _OF_GRAD_ALONE else ""
-    return f"{' and '.join(told)}{': raises' if is_lacking else ', so NumPy raises'} {' or '.join(errors)}{when}"
+    return f"{' and '.join(told)}{': raises' if is_lacking else f', so {who} raises'} {' or '.join(errors)}{when}"
 
 
 def _kind_of_dtype(conversion: ImplicitConversion) -> str:

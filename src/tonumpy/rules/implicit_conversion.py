@@ -100,7 +100,8 @@ def check(conversion: ImplicitConversion) -> str | None:
         cure = "" if conversion.takes_arrays else "; pass `.tolist()` or `.item()`"
         what = f"a {conversion.of_items} of tensors" if conversion.of_items else "a tensor"
         when = " when its object is used" if conversion.later else ""
-        return f"`{conversion.function}` is passed {what}, which always raises `{conversion.never}`{when}{cure}"
+        words = f" ({conversion.words})" if conversion.words else ""
+        return f"`{conversion.function}` is passed {what}, which always raises `{conversion.never}`{when}{words}{cure}"
     if not conversion.risks:
         return None
     others = len(conversion.others)

@@ -8,7 +8,7 @@ from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.chains import Chain, chain_of
-from tonumpy.inference.knowledge.scipy_optimizers import OPTIMIZERS
+from tonumpy.inference.knowledge.scipy_optimizers import ERRORS, OPTIMIZERS
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -147,6 +147,7 @@ def conversion_of(site: Site, function: ast.expr, given: Given, seen: Observatio
         found = found._replace(chain=Chain(()))  # `meter.data`, a list that is no tensor's
     keeps_value = facts.is_sole and refusal.keeps_value and not refusal.error
     found = found._replace(never=refusal.error, takes_arrays=refusal.takes_arrays, later=refusal.later)
+    found = found._replace(errors=refusal.errors, words=refusal.words)
     return found._replace(keeps_value=keeps_value)
 
 
@@ -158,7 +159,7 @@ def _given_back(site: ReturnSite, seen: Observation) -> Iterator[ImplicitConvers
         facts = facts_of(value)
         if facts is not None:
             found = made_of(site, OPTIMIZERS, node, facts, seen, evidence_in(value))
-            yield found._replace(of_items=of_items)
+            yield found._replace(of_items=of_items, errors=ERRORS)
 
 
 def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[Given]:

@@ -5,7 +5,9 @@ only the files of libraries are read that a module imports. A line there is a fu
 `a:0 tensor items=gd (v, 2)`: the name and the position, how tensors are given that are refused (themselves, in a list,
 as values of a dict), and the call that was tried. `=gd`: only what requires grad or is on a device; `~`: an array
 gives something else than a tensor does; `^`: not the call raises but what is done next with what it gives or changes,
-as an artist is drawn; `!TypeError`: every tensor raises that, and `!!` that arrays raise as well.
+as an artist is drawn; `!TypeError`: every tensor raises that, and `!!` that arrays raise as well; `@ValueError:db`:
+what is on a device or of bfloat16 raises that, where NumPy has another error. The library's own words stand last,
+after ` | `.
 `*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs.
 """
 
@@ -29,13 +31,16 @@ _HOMES = {"mpl_toolkits": "matplotlib"}
 class Refusal(NamedTuple):
     """What of one way to give a tensor is refused: letters of sorts, or every tensor with an error of this name, where
     arrays may be refused too. `later`: in what is done next with what the function gives or changes. `keeps_value`:
-    of arrays the function gives what it gives of tensors."""
+    of arrays the function gives what it gives of tensors. `errors`: pairs of a letter and the name of an error, where
+    that is another than NumPy's; `words`: what the library says then."""
 
     sorts: str
     error: str = ""
     takes_arrays: bool = True
     later: bool = False
     keeps_value: bool = True
+    errors: tuple[tuple[str, str], ...] = ()
+    words: str = ""
 
 
 EVERY = Refusal(_SORTS)
@@ -121,17 +126,26 @@ def consumer_of(library: str, name: str) -> Consumer | None:
 def _read(line: tuple[str, ...]) -> Consumer:
     parameters = []
     for text in line:
-        place, *ways = text.partition(" (")[0].split()
+        shown, _, words = text.partition(" | ")
+        place, *ways = shown.partition(" (")[0].split()
         name, _, position = place.partition(":")
         takes = {}
         for way in ways:
             kind, _, error = way.partition("!")
+            kind, _, own = kind.partition("@")
             kind, _, sorts = kind.partition("=")
             refusal = Refusal("", error.lstrip("!"), not error.startswith("!")) if error else Refusal(sorts or _SORTS)
-            takes[kind.rstrip("~^")] = refusal._replace(later="^" in kind, keeps_value="~" not in kind)
+            refusal = refusal._replace(later="^" in kind, keeps_value="~" not in kind)
+            takes[kind.rstrip("~^")] = refusal._replace(errors=_errors_in(own), words=words if own or error else "")
         parameters.append(Parameter(name or None, int(position) if position else None, takes))
     refuses = any(each.error for parameter in parameters for each in parameter.takes.values())
     return Consumer(tuple(parameters), refuses)
+
+
+def _errors_in(text: str) -> tuple[tuple[str, str], ...]:
+    """`ValueError:db,BufferError:g` by letters."""
+    pairs = (each.partition(":") for each in text.split(",") if each)
+    return tuple((letter, name) for name, _, letters in pairs for letter in letters)
 
 
 def methods_of(root: str) -> Collection[str]:

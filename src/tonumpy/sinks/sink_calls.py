@@ -143,13 +143,15 @@ def imported(source: Source) -> Names:
 
 
 # A name that is imported in one function may be another's in the next: what is called tells them apart in the end.
-_WITHIN = re.compile(rf"^[ \t]+((?:import|from)[ \t]+(?:{'|'.join(CONSUMERS)})\b[^\n(\\;#]*)", re.MULTILINE)
+_WITHIN = re.compile(r"^[ \t]+((?:import|from)[ \t]+(\w+)\b[^\n(\\;#]*)", re.MULTILINE)
 
 
 def imports_within(text: str, pattern: re.Pattern[str]) -> list[ast.stmt]:
     """The statements in the first groups of what a pattern finds in a text."""
     found: list[ast.stmt] = []
     for match in pattern.finditer(text):
+        if pattern is _WITHIN and match[2] not in CONSUMERS:
+            continue
         try:
             found += ast.parse(match[1].strip()).body
         except SyntaxError:  # in a text: `import numpy as np, and so on`

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import OperationSite
     from tonumpy.text.source import Source
 
-LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista")
+LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista", "laspy")
 _INDEXERS = frozenset(("pandas.loc", "pandas.iloc", "pandas.at", "pandas.iat"))
 _STORE = re.compile(r"\][ \t]*=(?!=)")
 _INDEXED = re.compile(r"\.(?:i?loc|i?at)[ \t]*\[[^\n]*\Z")

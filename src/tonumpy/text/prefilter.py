@@ -12,16 +12,23 @@ UNBOUND = b"Tensor.numpy"
 
 # Nor does one convert a tensor by giving it to another library that does not name torch and import one of these, and
 # nothing can go wrong there without one of the others.
-CONSUMERS = (
-    *("numpy", "matplotlib", "pandas", "scipy", "seaborn", "sklearn", "wandb", "plotly", "xarray", "skimage"),
-    *("statsmodels", "trimesh", "xgboost", "polars", "lightgbm", "h5py", "librosa", "soundfile", "imageio", "open3d"),
-    *("shap", "cv2", "PIL", "mpl_toolkits", "json", "statistics", "hnswlib", "gymnasium"),
-    *("faiss", "zarr", "tensorboardX", "catboost", "bokeh", "networkx", "lime", "umap", "numba", "cvxpy", "onnx"),
-    *("onnxruntime", "mlflow", "pyvista", "pydub", "visdom", "netCDF4", "altair"),
+CONSUMERS = frozenset(
+    (
+        "albumentations altair ase astropy av awkward blosc2 bokeh bottleneck catboost chromadb cma corner cv2 "
+        "cvxpy dask datasets emcee faiss filterpy gymnasium h5py healpy hmmlearn hnswlib holoviews imageio jax json "
+        "lancedb lap laspy librosa lightgbm lime matplotlib MDAnalysis meshio mlflow mne mpl_toolkits msgpack "
+        "netCDF4 networkx nevergrad nibabel numba numcodecs numexpr numpy obspy onnx onnxruntime open3d orjson osqp "
+        "pandas pesq pgvector PIL plotly polars pyarrow pycocotools pydub pystoi pyvista pywt qdrant_client rdkit "
+        "rerun safetensors scipy seaborn shap shapely SimpleITK skimage sklearn soundfile sparse statistics "
+        "statsmodels streamlit supervision tensorboardX tifffile trimesh umap usearch visdom vispy voyager wandb "
+        "xarray xgboost zarr"
+    ).split()
 )
 # Without these words a module that many import is none of them; `json.load` takes no tensor.
 _WORDS_OF_JSON = ("json.dump", "json import")
-_BUT_JSON = tuple(name for name in CONSUMERS if name != "json")
+_BUT_JSON = CONSUMERS - {"json"}
+# What parts the names in a line of an import, in a notebook too.
+_PARTING = str.maketrans(dict.fromkeys(",.;()\\\"'=", " "))
 LACKED_BY_NUMPY = (
     *("bfloat16", "float8", "complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),
 )
@@ -89,13 +96,13 @@ def may_be_of_python(notebook: bytes) -> bool:
 
 
 def _imports_consumer(text: str) -> bool:
-    """Whether one is named in a line with the word import: ten times as fast as to look for each in the whole text."""
+    """Whether one is named in a line with the word import: as fast for hundreds of them as for one."""
     consumers = CONSUMERS if any(map(text.__contains__, _WORDS_OF_JSON)) else _BUT_JSON
     at = text.find("import")
     while at != -1:
         stop = text.find("\n", at)
         line = text[text.rfind("\n", 0, at) + 1 : stop if stop != -1 else len(text)]
-        if any(map(line.__contains__, consumers)):
+        if not consumers.isdisjoint(line.translate(_PARTING).split()):
             return True
         if line.rstrip("\r").endswith("\\"):
             return any(map(text.__contains__, consumers))

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import ast
 
 OPTIMIZERS = "scipy.optimize"
+# By the letters of sinks/consumers.py: it hides NumPy's own TypeError, but for a gradient's RuntimeError.
+ERRORS = (("d", "ValueError"), ("b", "ValueError"), ("s", "ValueError"))
 _NAMES = ("fun", "func", "f", "jac", "fprime")
 
 
