@@ -1,0 +1,446 @@
+"""The mechanisms of the analysis, and how each is switched off to its neutral answer, for `scripts/measure_rent.py`.
+
+A new mechanism gets one row here, in MECHANISMS. A place is written `module:function` or `module:Class.method`, below
+`tonumpy.inference` unless it begins with `tonumpy.`.
+"""
+
+# ruff: noqa: ANN401, ARG001, ARG005  what replaces a function takes whatever that takes
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+Make = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Switch(NamedTuple):
+    """A function of the analysis; what it is replaced by, made of it; and whether a call of it has had an effect."""
+
+    place: str
+    make: Make
+    is_neutral: Callable[[Any, tuple[Any, ...], dict[str, Any]], bool]
+
+
+class Mechanism(NamedTuple):
+    """`files` are those, below `src/tonumpy`, that go with it; `options` of the command switch off what no function
+    stands for."""
+
+    name: str
+    files: tuple[str, ...]
+    switches: Callable[[], tuple[Switch, ...]]
+    options: tuple[str, ...] = ()
+
+
+def gives(place: str, value: object) -> Switch:
+    """It answers `value`, always."""
+
+    def is_neutral(answer: Any, given: tuple[Any, ...], named: dict[str, Any]) -> bool:
+        return answer is value or (type(answer) is type(value) and bool(answer == value))
+
+    return Switch(place, lambda function: lambda *given, **named: value, is_neutral)
+
+
+def hands_on(place: str, parameter: str) -> Switch:
+    """It answers what it is given as this parameter."""
+    at = list(inspect.signature(_found(place)[2]).parameters).index(parameter)
+
+    def argument(given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        return given[at] if at < len(given) else named[parameter]
+
+    return Switch(
+        place,
+        lambda function: lambda *given, **named: argument(given, named),
+        lambda answer, given, named: answer is argument(given, named),
+    )
+
+
+def does_nothing(place: str) -> Switch:
+    """It has effects and no answer: each call counts."""
+    return Switch(place, lambda function: lambda *given, **named: None, lambda answer, given, named: False)
+
+
+def load_all() -> None:
+    """Import what may hold a reference to a function that is replaced."""
+    import tonumpy
+
+    for module in pkgutil.walk_packages(tonumpy.__path__, "tonumpy."):
+        if module.name.startswith(("tonumpy.inference", "tonumpy.sinks", "tonumpy.rules", "tonumpy.text")):
+            importlib.import_module(module.name)
+    importlib.import_module("tonumpy.pipeline")
+
+
+def put(place: str, made: Callable[[Callable[..., Any]], Any]) -> None:
+    """Put what `made` makes of a function everywhere where the function stands."""
+    owner, name, function = _found(place)
+    new = made(function)
+    if inspect.isclass(owner):
+        setattr(owner, name, lambda *given, **named: new(*given, **named))
+        return
+    for module in [each for key, each in sys.modules.items() if key.startswith("tonumpy") and each is not None]:
+        for attribute, value in list(vars(module).items()):
+            if value is function:
+                setattr(module, attribute, new)
+            elif isinstance(value, dict) and not attribute.startswith("__"):
+                value.update({key: new for key, each in value.items() if each is function})
+            elif isinstance(value, tuple) and any(each is function for each in value):
+                changed = [new if each is function else each for each in value]
+                setattr(module, attribute, type(value)(*changed) if hasattr(value, "_fields") else tuple(changed))
+
+
+def _found(place: str) -> tuple[Any, str, Any]:
+    module, _, path = place.partition(":")
+    owner: Any = importlib.import_module(module if module.startswith("tonumpy") else f"tonumpy.inference.{module}")
+    *around, name = path.split(".")
+    for each in around:
+        owner = getattr(owner, each)
+    return owner, name, getattr(owner, name)
+
+
+def _value(place: str) -> Any:
+    return _found(place)[2]
+
+
+def _out_of_sight(*places: str) -> tuple[Switch, ...]:
+    return tuple(gives(place, _value("summaries.entry:OUT_OF_SIGHT")) for place in places)
+
+
+def _habits() -> Iterable[Mechanism]:
+    from tonumpy.inference.habits import habit_ids
+
+    for habit in habit_ids():
+        file = f"inference/habits/{habit.replace('-', '_')}.py"
+        yield Mechanism(f"habit {habit}", (file,), tuple, ("--config", f"disable-habits=['{habit}']"))
+
+
+S, X, N, K = "summaries.", "transfer.", "index.", "tonumpy.sinks."
+_CALLERS = (
+    "callers closed_world known_callers indirect_callers hook_callers risky_callers repository_callers said_of_all"
+)
+
+
+def _below(folder: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{folder}/{name}.py" for name in names.split())
+
+
+MECHANISMS = (
+    # Who calls a function.
+    Mechanism(
+        "callers, all",
+        _below("inference/summaries", _CALLERS),
+        lambda: _out_of_sight(S + "callers:Callers.of"),
+    ),
+    Mechanism(
+        "callers in other files",
+        _below("inference/summaries", "repository_callers said_of_all"),
+        lambda: (gives(S + "repository_callers:Mentions.may_show", False),),
+    ),
+    Mechanism(
+        "risks given by callers in other files",
+        (*_below("inference/summaries", "risky_callers"), "sinks/parameter_sinks.py"),
+        lambda: (
+            hands_on("receivers:_with_given_risks", "observed"),
+            gives(K + "parameter_sinks:find_given_parameters", []),
+            *_out_of_sight(S + "risky_callers:RiskyCallers.of"),
+        ),
+    ),
+    Mechanism(
+        "callers by what stands for a function",
+        ("inference/summaries/indirect_callers.py", "inference/index/indirect_calls.py"),
+        lambda: _out_of_sight(
+            S + "indirect_callers:IndirectCallers.of", S + "indirect_callers:IndirectCallers.of_lambda"
+        ),
+    ),
+    Mechanism(
+        "hooks of modules",
+        ("inference/summaries/hook_callers.py", "inference/transfer/hooks.py", "inference/index/hooks.py"),
+        lambda: (
+            *_out_of_sight(S + "hook_callers:entry_of_hook"),
+            does_nothing(X + "hooks:run_registered"),
+            gives(N + "hooks:registers_hooks", False),
+        ),
+    ),
+    Mechanism(
+        "objects handed to classes",
+        (*_below("inference/summaries", "handed_to_classes"), *_below("inference/index", "moved_callbacks")),
+        lambda: (gives(S + "handed_to_classes:taker_on_cpu", None),),
+    ),
+    Mechanism(
+        "functools.singledispatch",
+        ("inference/summaries/dispatch.py", "inference/index/dispatching.py"),
+        lambda: (
+            gives(S + "dispatch:variant_called", None),
+            gives(N + "dispatching:dispatcher_of", None),
+            gives(S + "dispatch:classes_dispatched_on", []),
+        ),
+    ),
+    Mechanism(
+        "callers of constructors",
+        _below("inference/index", "constructions"),
+        lambda: _out_of_sight(S + "callers:Callers._of_constructor"),
+    ),
+    Mechanism("callers of methods by their objects", (), lambda: _out_of_sight(S + "callers:Callers._of_method")),
+    Mechanism("callers by the text they give", (), lambda: (gives(S + "known_callers:given_by_key", ()),)),
+    Mechanism(
+        "closed world",
+        _below("inference/summaries", "closed_world"),
+        lambda: (gives(S + "closed_world:all_callers_are_known", False),),
+    ),
+    Mechanism("callers that are all modules", (), lambda: (gives(S + "closed_world:are_all_modules", False),)),
+    Mechanism(
+        "objectives of SciPy's optimizers",
+        ("sinks/objectives.py", "inference/knowledge/scipy_optimizers.py"),
+        lambda: (gives(S + "callers:_given_by_scipy", None), gives(K + "objectives:find_objectives", [])),
+    ),
+    Mechanism(
+        "pytest fixtures",
+        _below("inference/summaries", "pytest_fixtures"),
+        lambda: (gives(S + "pytest_fixtures:GivenByPytest.of", {}),),
+    ),
+    Mechanism(
+        "what a decorator replaces a function by",
+        _below("inference/summaries", "decorators"),
+        lambda: (
+            hands_on(S + "decorators:Decorators._replaced", "function"),
+            hands_on(S + "decorators:Decorators._mode_behind", "caller_mode"),
+            does_nothing(S + "decorators:Decorators._note_kept"),
+        ),
+    ),
+    Mechanism(
+        "pessimistic entries (for speed)",
+        _below("inference/summaries", "entry_bounds"),
+        lambda: (gives(S + "entry_bounds:has_pessimistic_entries", False),),
+    ),
+    Mechanism(
+        "grad mode turned off earlier", (), lambda: (gives(S + "entry_frames:Entries._is_behind_turning_off", False),)
+    ),
+    Mechanism("callers decorated without grad", (), lambda: (gives(S + "callers:are_decorated_without_grad", False),)),
+    Mechanism("data that callers doubt", (), lambda: (gives(S + "driver:_is_given_risks", False),)),
+    Mechanism(
+        "the declared entry where callers are cut off",
+        (),
+        lambda: (hands_on(S + "driver:_with_what_is_declared", "found"),),
+    ),
+    # Objects and their attributes.
+    Mechanism(
+        "data classes",
+        _below("inference/summaries", "data_classes"),
+        lambda: (
+            gives(S + "data_classes:fields_taken", []),
+            gives(S + "data_classes:default_of_field", _value("lattice.values:NOTHING")),
+        ),
+    ),
+    Mechanism(
+        "attributes told by methods of held objects", (), lambda: (gives(S + "attributes:Attributes._tellers", ()),)
+    ),
+    Mechanism(
+        "objects after a call",
+        _below("inference/transfer", "receiving"),
+        lambda: (hands_on(X + "receiving:after_call", "receiver"),),
+    ),
+    Mechanism("attributes that are filled", (), lambda: (hands_on(S + "attributes:Attributes._filled", "assigned"),)),
+    Mechanism(
+        "attributes written by text or vars()",
+        _below("inference/index", "attributes_in_text"),
+        lambda: (hands_on(S + "attributes:Attributes._with_any", "value"),),
+    ),
+    Mechanism("attributes written by inner functions", (), lambda: (gives(S + "classes:written_by_functions_in", {}),)),
+    Mechanism(
+        "frozen modules",
+        _below("inference/index", "freezing"),
+        lambda: (
+            gives(N + "freezing:frozen_by", {}),
+            gives(N + "freezing:freezes_itself", False),
+            gives(N + "freezing:grad_left_by_methods", {}),
+        ),
+    ),
+    Mechanism(
+        "modules moved by themselves",
+        (),
+        lambda: (
+            gives(S + "module_objects:ModuleObjects.is_moved_when_built", False),
+            gives(S + "module_objects:ModuleObjects.may_have_moved_parts", False),
+            hands_on(S + "module_objects:ModuleObjects.moved_by_itself", "instance"),
+        ),
+    ),
+    Mechanism(
+        "parameters stored by constructors (for speed)",
+        _below("inference/index", "constructors"),
+        lambda: (gives(N + "constructors:stored_parameters", {}),),
+    ),
+    Mechanism(
+        "containers of modules",
+        _below("inference/transfer", "module_containers"),
+        lambda: (does_nothing(X + "module_containers:filled"), gives(X + "module_containers:one_after_another", None)),
+    ),
+    Mechanism(
+        "distributions and other owners",
+        _below("inference/transfer", "owners"),
+        lambda: (
+            gives(X + "owners:sent_with", _value("lattice.values:DeviceTaint").NONE),
+            hands_on(X + "owners:of_one_parameter", "owner"),
+            gives(X + "owners:made_of", ()),
+        ),
+    ),
+    Mechanism(
+        "arguments of super().__init__()", (), lambda: (gives(S + "attribute_writes:AttributeWrites._passed_on", []),)
+    ),
+    # Statements and expressions.
+    Mechanism(
+        "tests for an accelerator",
+        ("inference/transfer/accelerator_guards.py", "inference/index/accelerators.py"),
+        lambda: (gives(X + "accelerator_guards:asks_for_accelerator", None),),
+    ),
+    Mechanism(
+        "constant conditions",
+        _below("inference/transfer", "constant_conditions"),
+        lambda: (gives(X + "constant_conditions:constant_test", None),),
+    ),
+    Mechanism("narrowing", _below("inference/transfer", "narrowing"), lambda: (does_nothing(X + "narrowing:narrow"),)),
+    Mechanism(
+        "autocast",
+        ("inference/transfer/autocast.py", "inference/knowledge/torch_autocast.py"),
+        lambda: (
+            hands_on(X + "autocast:cast", "result"),
+            does_nothing(X + "autocast:enter"),
+            does_nothing(S + "decorators:Decorators.enter_autocast"),
+        ),
+    ),
+    Mechanism(
+        "layout and bits",
+        _below("inference/transfer", "representation"),
+        lambda: tuple(
+            hands_on(f"{X}representation:{each}", "result")
+            for each in ("of_function", "of_method", "of_operator", "in_default_dtype")
+        ),
+    ),
+    Mechanism(
+        "modules moved in place",
+        ("inference/transfer/moved_in_place.py", "inference/index/moving.py"),
+        lambda: (does_nothing(X + "moved_in_place:change_moved"),),
+    ),
+    Mechanism(
+        "arguments that a callee changes",
+        _below("inference/transfer", "argument_mutations"),
+        lambda: (
+            gives(X + "argument_mutations:filled_argument", None),
+            gives(X + "argument_mutations:changes_grad_of", False),
+            gives(X + "argument_mutations:may_keep", False),
+        ),
+    ),
+    Mechanism(
+        "owners of a device read as tensors",
+        _below("inference/transfer", "read_as_tensors"),
+        lambda: (hands_on(X + "read_as_tensors:as_owner_of_device", "value"),),
+    ),
+    Mechanism(
+        "made by a model, by its name",
+        _below("inference/transfer", "name_heuristics"),
+        lambda: (hands_on(X + "name_heuristics:made_by_model", "result"),),
+    ),
+    Mechanism("made by a module on the CPU", (), lambda: (hands_on(X + "call_results:made_by", "result"),)),
+    Mechanism("left where it was", (), lambda: (hands_on(X + "call_results:left_where_it_was", "result"),)),
+    Mechanism(
+        "closures that are changed",
+        (),
+        lambda: (
+            does_nothing(X + "simple_statements:give_away"),
+            does_nothing(S + "functions:FunctionSummaries._change_closures"),
+        ),
+    ),
+    Mechanism("modules given away", (), lambda: (does_nothing(X + "mutations:give_away_modules"),)),
+    Mechanism("arguments after a call", (), lambda: (does_nothing(X + "mutations:change_arguments"),)),
+    Mechanism("receivers after a call", (), lambda: (does_nothing(X + "mutations:change_receiver"),)),
+    Mechanism("others kept apart", (), lambda: (does_nothing(X + "mutations:_keep_others_apart"),)),
+    Mechanism("aliases of what is changed", (), lambda: (does_nothing(X + "frame:Frame.change_others"),)),
+    Mechanism("aliases whose grad is changed", (), lambda: (does_nothing(X + "frame:Frame.change_grad"),)),
+    Mechanism("elements rewritten in a loop", (), lambda: (gives(N + "bindings:rewritten_element", None),)),
+    Mechanism(
+        "loops that freeze or move modules",
+        (),
+        lambda: (does_nothing(X + "control_flow:_regrade_module"), does_nothing(X + "control_flow:_move_modules")),
+    ),
+    Mechanism("flags that guard", ("inference/index/flags.py",), lambda: (gives(N + "flags:is_fixed_flag", False),)),
+    Mechanism("fixpoints", (), lambda: (gives(S + "fixpoint:FixpointSolver.is_unstable", False),)),
+    Mechanism(
+        "annotations",
+        _below("inference/transfer", "annotations"),
+        lambda: (
+            gives(
+                S + "parameters:Parameters.annotated",
+                _value("lattice.values:Unknown")(_value("lattice.reasons:Reason").ANNOTATION),
+            ),
+        ),
+    ),
+    Mechanism("return_tensors", (), lambda: (gives(X + "habit_heuristics:asked_for_as", None),)),
+    Mechanism("dictionaries by their keys", (), lambda: (gives(N + "bindings:key_path", None),)),
+    Mechanism("star imports", (), lambda: (gives(S + "module_variables:ModuleNames._star_import", None),)),
+    # What is read of the text, and what becomes of an array.
+    Mechanism(
+        "errors that are caught", ("text/caught.py",), lambda: (gives("tonumpy.text.caught:is_shown_to_raise", False),)
+    ),
+    Mechanism(
+        "outputs of notebooks",
+        _below("inference/index", "shown_by_runs"),
+        lambda: (gives(N + "shown_by_runs:has_been_made", False),),
+    ),
+    Mechanism(
+        "complete chains (for speed)",
+        ("inference/completeness.py",),
+        lambda: (gives("completeness:complete_candidates", []),),
+    ),
+    Mechanism(
+        "gradients that are lost (TNP203)",
+        ("inference/lost_gradients.py", "rules/lost_gradient.py"),
+        lambda: (gives("lost_gradients:loses_gradient", None),),
+    ),
+    Mechanism(
+        "arrays that return to torch",
+        ("inference/back_in_torch.py",),
+        lambda: (gives("back_in_torch:back_in_torch", None),),
+    ),
+    Mechanism(
+        "shared memory (TNP201, TNP202)",
+        ("inference/memory", "sinks/shared_memory.py"),
+        tuple,
+        ("--ignore", "TNP201,TNP202"),
+    ),
+    Mechanism("arguments of functions (TNP104)", ("sinks",), tuple, ("--ignore", "TNP104")),
+    Mechanism(
+        "arrays with tensors (TNP108)",
+        ("sinks/mixtures.py", "sinks/operators.py", "sinks/operators_spelt.py"),
+        tuple,
+        ("--ignore", "TNP108"),
+    ),
+    Mechanism(
+        "dtypes, layouts and bits (TNP105 to TNP107)",
+        ("rules/unsupported_dtype.py", "rules/unsupported_layout.py", "rules/unresolved_bit.py"),
+        tuple,
+        ("--ignore", "TNP105,TNP106,TNP107"),
+    ),
+    Mechanism("stores into arrays", ("sinks/stores.py",), lambda: (gives(K + "stores:find_stores", []),)),
+    Mechanism(
+        "advice: lists that are filled", ("sinks/fillings.py",), lambda: (gives(K + "fillings:filling_of", None),)
+    ),
+    Mechanism(
+        "advice: torch's own functions",
+        ("sinks/torch_counterparts.py",),
+        lambda: (gives(K + "torch_counterparts:in_torch", None),),
+    ),
+    Mechanism(
+        "programs on the CPU",
+        ("inference/habits/program_on_cpu.py",),
+        lambda: (
+            gives("habits.program_on_cpu:CpuOnly.runs", False),
+            gives("habits.program_on_cpu:CpuOnly.has_raised", False),
+        ),
+    ),
+)
+
+
+def mechanisms() -> tuple[Mechanism, ...]:
+    return (*MECHANISMS, *_habits())
