@@ -29,7 +29,6 @@ from tonumpy.inference.memory.regions import (
     selected,
 )
 from tonumpy.inference.memory.sharers import converted_by, shares
-from tonumpy.inference.memory.type_tests import types_shown_by
 from tonumpy.inference.memory.writes import (
     METHODS_OF_ARRAYS,
     clips,
@@ -39,11 +38,12 @@ from tonumpy.inference.memory.writes import (
     written_arguments,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tonumpy.inference.memory.effects import Callee
     from tonumpy.inference.memory.writes import EffectOnModels
 
 _KEEPING = frozenset("append appendleft extend insert push".split())
@@ -51,6 +51,15 @@ _KEEPING_OF_CONTAINERS = frozenset("add update put setdefault".split())  # tenso
 _PASSING = frozenset(
     "list tuple reversed enumerate zip iter sorted memoryview from_numpy as_tensor asarray asanyarray".split()
 )
+
+
+_ASKING_FOR_TYPE = frozenset("type isinstance hasattr is_tensor issubclass".split())
+
+
+def _asks_for_type(call: ast.Call) -> bool:
+    """`isinstance(x, np.ndarray)`, `is_numpy_array(x)`"""
+    name = last_name(call.func) or ""
+    return name in _ASKING_FOR_TYPE or name.lstrip("_").startswith("is_")
 
 
 class CallWalk(ExpressionWalk):
@@ -129,17 +138,12 @@ class CallWalk(ExpressionWalk):
         sides = {each: self.memory.sides.of(each) for each in references}
         return Given(references, place, sides)
 
-    def narrow(self, test: ast.expr, holds: bool) -> None:
-        """What a test, where it holds or does not, shows of the types of names."""
-        for name, side in types_shown_by(test, holds, self._callee_of_test):
-            place = (name,)
-            if self.memory.is_one_object(place):
-                held = [each for each in self.memory.of(place) if self.memory.sides.of(each) in (None, side)]
-                narrowed = frozenset([each._replace(only=side) if each.is_whole else each for each in held])
-                self.memory.hold(place, narrowed)
-
-    def _callee_of_test(self, call: ast.Call) -> Callee | None:
-        return self.functions.callee(call, None) or self.functions.imported(call)
+    def forget_types(self, test: ast.expr) -> None:
+        """What is asked for its type is an array on one way and a tensor on the other: nothing is said of it then."""
+        for call in (each for each in walk(test) if isinstance(each, ast.Call) and _asks_for_type(each)):
+            place = place_of(call.args[0]) if call.args else None
+            if place is not None and self.memory.is_one_object(place):
+                self.memory.hold(place, NOTHING)
 
     def shares(self, nodes: Iterable[ast.expr]) -> bool:
         """Whether an array is held that shares memory with some of what a call is given."""

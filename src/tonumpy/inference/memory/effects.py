@@ -116,22 +116,13 @@ def given_by(callee: Callee, call: ast.Call, values: Sequence[Given]) -> dict[st
     return given_to(parameters, call, values)
 
 
-def _comes_there(given: Reference, known: Given | None, only: Side | None) -> bool:
-    """Whether the function, given this, may do what it does to arrays, or tensors, alone."""
-    side = known.sides.get(given) if known and known.sides else None
-    return side is None or only in (None, side)
-
-
 def as_given(reference: Reference, given: Mapping[str, Given], call: ast.Call) -> Iterator[Reference]:
     """What a reference of the function's is in terms of what it is given; nothing for memory of its own."""
     known = given.get(str(reference.memory[0]))
     for each in known.references if known else ():
-        if not _comes_there(each, known, reference.only):
-            continue
         memory = further(each.memory, reference.memory[1:])
         if reference.conversion is None:
-            only = each.only or (reference.only if each.is_whole else None)
-            yield each._replace(memory=memory, written=None, only=only)
+            yield each._replace(memory=memory, written=None)
         elif reference.side is not None:
             converted = each._replace(memory=memory).converted(reference.conversion, reference.side, call)
             if converted is not None:

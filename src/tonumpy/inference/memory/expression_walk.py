@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Protocol
 
-    from tonumpy.inference.memory.conditions import Condition
     from tonumpy.inference.memory.effects import Callee, Effects
     from tonumpy.inference.memory.regions import Side, Step
     from tonumpy.inference.memory.writes import EffectOnModels
-    from tonumpy.text.candidates import Scope
 
     class Functions(Protocol):
         """What a walk asks of the functions of its module and of others."""
@@ -46,8 +44,6 @@ if TYPE_CHECKING:
         def imported(self, call: ast.Call) -> Callee | None: ...
 
         def effects(self, callee: Callee, depth: int) -> Effects: ...
-
-        def is_fixed(self, condition: Condition, scope: Scope, owner: ast.ClassDef | None) -> bool: ...
 
 
 MAX_DEPTH = 3  # of calls, from the function that is called or to those who call
@@ -66,11 +62,11 @@ class ExpressionWalk:
     `depth` counts the calls that have led here.
     """
 
-    def __init__(self, functions: Functions, scope: Scope, owner: ast.ClassDef | None, depth: int) -> None:
+    def __init__(self, functions: Functions, owner: ast.ClassDef | None, depth: int) -> None:
         self.functions = functions
         self.owner = owner
         self.depth = depth
-        self.memory = PointsToState(lambda condition: functions.is_fixed(condition, scope, owner))
+        self.memory = PointsToState()
         self.objects: dict[str, ast.ClassDef] = {}  # the names of objects of classes of the module
         self.deep_copies: set[Step] = set()  # the memory of what nothing has been given since, so no optimizer has
         self.is_reached = True

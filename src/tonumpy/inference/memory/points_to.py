@@ -26,7 +26,6 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from tonumpy.inference.memory.conditions import Condition
     from tonumpy.inference.memory.regions import Side
 
 MAX_REFERENCES = 100  # of one place; what may refer to more, as after many loops in a row, is not followed
@@ -104,8 +103,7 @@ class Sides:
 
     def of(self, reference: Reference) -> Side | None:
         """What it is to, where that is known."""
-        narrowed = reference.only if reference.is_whole else None
-        return reference.side or narrowed or self._converted.get(reference.memory)
+        return reference.side or self._converted.get(reference.memory)
 
     def is_array(self, reference: Reference) -> bool:
         """True if the reference is to an array, or to something that holds arrays."""
@@ -115,9 +113,9 @@ class Sides:
 class PointsToState:
     """The points-to sets of all places at the current statement; bindings and writes are reported to it in order."""
 
-    def __init__(self, is_fixed: Callable[[Condition], bool]) -> None:
+    def __init__(self) -> None:
         self.names: Names = {}
-        self.branch = Branch(is_fixed)
+        self.branch = Branch()
         self.containers: set[Place] = set()
         self.counters: dict[str, Item] = {}  # the names of the numbers of rounds
         self.of_tensors: dict[Handed, Overwritten] = {}
@@ -160,14 +158,14 @@ class PointsToState:
         first = [each.memory for each in references if each.conversion is None]
         made = [each.memory for each in references if each.conversion is not None]
         writes = [
-            Write(row, each.memory, each.conversion, each.through, each.side, self.branch.shown, each.only)
+            Write(row, each.memory, each.conversion, each.through, each.side, self.branch.shown)
             for each in sorted(references, key=_order)
             if not any(overlap(each.memory, other) for other in (first if each.conversion else made))
             and (each.conversion is None or self._holds(each.conversion))
         ]
         if not writes:
             return
-        self.written.update(Reference(write.memory, only=write.only) for write in writes)
+        self.written.update(Reference(write.memory) for write in writes)
 
         for write in writes:  # the tensor may not have been bound to a name of its own since
             place = place_of_memory(write.memory)

@@ -154,7 +154,6 @@ class Write(NamedTuple):
     through: ast.Call | None
     side: Side | None
     under: Conditions
-    only: Side | None
 
 
 class Reference(NamedTuple):
@@ -163,7 +162,6 @@ class Reference(NamedTuple):
     `side`: what the conversion has made; None where there was none, and it is the other of the two.
     `through`: the call, here, of the function that holds the conversion; None where that stands here itself.
     `written`: how it was written since through the other side.
-    `only`: "array" in the runs alone where what the memory is named after is no tensor, "tensor" where it is no array.
     """
 
     memory: Memory
@@ -171,12 +169,6 @@ class Reference(NamedTuple):
     through: ast.Call | None = None
     written: Write | None = None
     side: Side | None = None
-    only: Side | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is to what its memory is named after, and `only` speaks of itself."""
-        return self.conversion is None and len(self.memory) == 1
 
     def in_another_round(self, loop: tuple[int, int], *, is_entered: bool) -> Reference:
         memory = in_another_round(self.memory, loop, is_entered=is_entered)
@@ -211,7 +203,7 @@ def selected(references: References, steps: tuple[Step, ...]) -> References:
         memory = further(each.memory, steps)
         is_written = each.written is not None and overlap(memory, each.written.memory)
         written = each.written if is_written else None
-        found.add(Reference(memory, each.conversion, each.through, written, each.side, each.only))
+        found.add(Reference(memory, each.conversion, each.through, written, each.side))
     return frozenset(found)
 
 

@@ -21,7 +21,6 @@ from tonumpy.inference.memory.effects import (
     is_called_as_it_is,
 )
 from tonumpy.inference.memory.expression_walk import MAX_DEPTH
-from tonumpy.inference.memory.purity import Uses, parameters_given
 from tonumpy.inference.memory.sharers import side_of
 from tonumpy.inference.memory.walk import Walk
 from tonumpy.inference.summaries.analysis import Analysis
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.memory.conditions import Condition
     from tonumpy.inference.memory.points_to import Handed, Overwritten
     from tonumpy.inference.memory.regions import Side
     from tonumpy.inference.summaries.module_variables import ModuleNames
@@ -117,7 +115,6 @@ class Functions:
         self._classes: dict[str, ast.ClassDef] | None = None
         self._walks: dict[tuple[int, int], Walk] = {}
         self._effects: dict[tuple[int, int], Effects] = {}
-        self._fixed: dict[tuple[int, str, bool], bool] = {}
 
     def close(self) -> None:
         """Drop what was found, which refers back to this object, as `Analysis.close` does and for the same reason."""
@@ -156,7 +153,7 @@ class Functions:
         """`depth` counts the calls that have led here."""
         key = id(node), depth
         if key not in self._walks:
-            walk = Walk(self, node, owner, depth)
+            walk = Walk(self, owner, depth)
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 walk.declare(node.args)
             walk.run(node.body)
@@ -169,45 +166,6 @@ class Functions:
             home = self._functions_of(callee.module)
             self._effects[key] = home.walk(callee.node, callee.owner, depth).effects(callee.node)
         return self._effects[key]
-
-    def is_fixed(self, condition: Condition, scope: Scope, owner: ast.ClassDef | None) -> bool:
-        """Whether a test has one outcome throughout a run of the scope."""
-        return all(self._stays(path, condition, scope, owner, 0) for path in condition.paths)
-
-    def _stays(self, path: str, condition: Condition, scope: Scope, owner: ast.ClassDef | None, depth: int) -> bool:
-        """Whether what has this path stays what it is; who is given what holds it is followed."""
-        key = id(scope), path, condition.asks_for_value
-        if key not in self._fixed:
-            self._fixed[key] = False  # as long as it is not known
-            uses = self._module.derived(Uses, scope)
-            given = uses.given(path, asks_for_value=condition.asks_for_value)
-            self._fixed[key] = given is not None and all(
-                self._is_left(path, holder, condition, call, uses, owner, depth) for call, holder in given
-            )
-        return self._fixed[key]
-
-    def _is_left(
-        self,
-        path: str,
-        holder: str,
-        condition: Condition,
-        call: ast.Call,
-        uses: Uses,
-        owner: ast.ClassDef | None,
-        depth: int,
-    ) -> bool:
-        """Whether a call that is given the holder leaves what has this path as it is."""
-        if depth >= MAX_DEPTH or (isinstance(call.func, ast.Name) and uses.hides(call.func.id)):
-            return False
-        callee = self.callee(call, owner) or self.imported(call)
-        if callee is None:
-            return False
-        home, rest = self._functions_of(callee.module), path.removeprefix(holder)
-        parameters = parameters_given(callee, call, holder)
-        return bool(parameters) and all(
-            home._stays(f"{parameter}{rest}", condition, callee.node, callee.owner, depth + 1)
-            for parameter in parameters
-        )
 
     def _functions_of(self, module: Module | None) -> Functions:
         """What another module converts is its own: an array that comes from there is new memory here."""

@@ -128,7 +128,7 @@ class Walk(CallWalk):
             self.memory.names, self.is_reached = dict(before), True
             self.memory.branch.shown = here if test is None else here | shown_by(test, number == 0)
             if test is not None:
-                self.narrow(test, number == 0)
+                self.forget_types(test)
             self.block(block)
             if self.is_reached:
                 ends.append(self.memory.names)
