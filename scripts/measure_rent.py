@@ -143,7 +143,7 @@ class Meter:
         put(switch.place, self._metered)
 
     def _metered(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def metered(*given: Any, **named: Any) -> Any:
+        def metered(*given: Any, **named: Any) -> Any:  # noqa: ANN401
             self._depth += 1
             began = time.thread_time() if self._depth == 1 else 0.0
             try:

@@ -140,61 +140,14 @@ MECHANISMS = (
         lambda: (gives(S + "repository_callers:Mentions.may_show", False),),
     ),
     Mechanism(
-        "risks given by callers in other files",
-        (*_below("inference/summaries", "risky_callers"), "sinks/parameter_sinks.py"),
-        lambda: (
-            hands_on("receivers:_with_given_risks", "observed"),
-            gives(K + "parameter_sinks:find_given_parameters", []),
-            *_out_of_sight(S + "risky_callers:RiskyCallers.of"),
-        ),
-    ),
-    Mechanism(
-        "callers by what stands for a function",
-        ("inference/summaries/indirect_callers.py", "inference/index/indirect_calls.py"),
-        lambda: _out_of_sight(
-            S + "indirect_callers:IndirectCallers.of", S + "indirect_callers:IndirectCallers.of_lambda"
-        ),
-    ),
-    Mechanism(
-        "hooks of modules",
-        ("inference/summaries/hook_callers.py", "inference/transfer/hooks.py", "inference/index/hooks.py"),
-        lambda: (
-            *_out_of_sight(S + "hook_callers:entry_of_hook"),
-            does_nothing(X + "hooks:run_registered"),
-            gives(N + "hooks:registers_hooks", False),
-        ),
-    ),
-    Mechanism(
         "objects handed to classes",
         (*_below("inference/summaries", "handed_to_classes"), *_below("inference/index", "moved_callbacks")),
         lambda: (gives(S + "handed_to_classes:taker_on_cpu", None),),
     ),
     Mechanism(
-        "functools.singledispatch",
-        ("inference/summaries/dispatch.py", "inference/index/dispatching.py"),
-        lambda: (
-            gives(S + "dispatch:variant_called", None),
-            gives(N + "dispatching:dispatcher_of", None),
-            gives(S + "dispatch:classes_dispatched_on", []),
-        ),
-    ),
-    Mechanism(
-        "callers of constructors",
-        _below("inference/index", "constructions"),
-        lambda: _out_of_sight(S + "callers:Callers._of_constructor"),
-    ),
-    Mechanism("callers of methods by their objects", (), lambda: _out_of_sight(S + "callers:Callers._of_method")),
-    Mechanism("callers by the text they give", (), lambda: (gives(S + "known_callers:given_by_key", ()),)),
-    Mechanism(
         "closed world",
         _below("inference/summaries", "closed_world"),
         lambda: (gives(S + "closed_world:all_callers_are_known", False),),
-    ),
-    Mechanism("callers that are all modules", (), lambda: (gives(S + "closed_world:are_all_modules", False),)),
-    Mechanism(
-        "objectives of SciPy's optimizers",
-        ("sinks/objectives.py", "inference/knowledge/scipy_optimizers.py"),
-        lambda: (gives(S + "callers:_given_by_scipy", None), gives(K + "objectives:find_objectives", [])),
     ),
     Mechanism(
         "pytest fixtures",
@@ -218,13 +171,6 @@ MECHANISMS = (
     Mechanism(
         "grad mode turned off earlier", (), lambda: (gives(S + "entry_frames:Entries._is_behind_turning_off", False),)
     ),
-    Mechanism("callers decorated without grad", (), lambda: (gives(S + "callers:are_decorated_without_grad", False),)),
-    Mechanism("data that callers doubt", (), lambda: (gives(S + "driver:_is_given_risks", False),)),
-    Mechanism(
-        "the declared entry where callers are cut off",
-        (),
-        lambda: (hands_on(S + "driver:_with_what_is_declared", "found"),),
-    ),
     # Objects and their attributes.
     Mechanism(
         "data classes",
@@ -233,9 +179,6 @@ MECHANISMS = (
             gives(S + "data_classes:fields_taken", []),
             gives(S + "data_classes:default_of_field", _value("lattice.values:NOTHING")),
         ),
-    ),
-    Mechanism(
-        "attributes told by methods of held objects", (), lambda: (gives(S + "attributes:Attributes._tellers", ()),)
     ),
     Mechanism(
         "objects after a call",
@@ -248,7 +191,6 @@ MECHANISMS = (
         _below("inference/index", "attributes_in_text"),
         lambda: (hands_on(S + "attributes:Attributes._with_any", "value"),),
     ),
-    Mechanism("attributes written by inner functions", (), lambda: (gives(S + "classes:written_by_functions_in", {}),)),
     Mechanism(
         "frozen modules",
         _below("inference/index", "freezing"),

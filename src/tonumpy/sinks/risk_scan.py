@@ -11,8 +11,8 @@ import sys
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 
-from tonumpy.inference.index.dispatching import registered_for
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class RiskScan:
         """From its first decorator on where these register it under another function's name."""
         start, stop = self._source.extent(statement)
         decorators = statement.decorator_list if isinstance(statement, SCOPES) else []
-        decorators = [each for each in decorators if registered_for(each) is not None]
+        decorators = [each for each in decorators if last_name(each) == "register"]
         return min((start, *(self._source.extent(each)[0] for each in decorators))), stop
 
 

@@ -6,11 +6,9 @@ import ast
 
 from tonumpy.inference.index.bindings import (
     FunctionNode,
-    arguments_of,
     is_name,
     is_super,
     parameter_names,
-    path_of_holder,
     registered,
     set_by_call,
 )
@@ -22,7 +20,6 @@ from tonumpy.text.names import ACCELERATORS, last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
     from tonumpy.inference.index.module import Module
@@ -175,25 +172,15 @@ def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> fr
 _COMPUTATIONS = (ast.Call, ast.BinOp, ast.Subscript, ast.JoinedStr, ast.ListComp, ast.DictComp, ast.SetComp, ast.Dict)
 
 
-def written_within(method: FunctionNode) -> dict[str, list[tuple[FunctionNode, ...]]]:
-    """The functions in a method that write an attribute of its `self`, or put something into it, by its name.
-
-    Each with those around it, from the outermost in the method inwards.
-    """
+def written_within(method: FunctionNode) -> frozenset[str]:
+    """The attributes of `self` that functions in a method write, or put something into."""
     owner = owner_name(method)
-    found: dict[str, list[tuple[FunctionNode, ...]]] = {}
-    for functions in _functions_within(method, owner):
-        writes = writes_of(functions[-1], owner)
-        for name in (*writes.assigned, *writes.filled):
-            found.setdefault(name, []).append(functions)
-    return found
-
-
-def _functions_within(function: FunctionNode, owner: str | None) -> Iterator[tuple[FunctionNode, ...]]:
-    for inner in statements_of(function.body):
+    found: set[str] = set()
+    for inner in statements_of(method.body):
         if isinstance(inner, FUNCTIONS) and owner not in parameter_names(inner.args):
-            yield (inner,)
-            yield from ((inner, *functions) for functions in _functions_within(inner, owner))
+            writes = writes_of(inner, owner)  # and of those in it
+            found |= writes.assigned | writes.filled
+    return frozenset(found)
 
 
 def owner_name(method: FunctionNode) -> str | None:
@@ -229,26 +216,6 @@ def writers_of(module: Module, node: ast.ClassDef, name: str) -> Writers:
         any(name in each.parameters for _, each in writes),
         any(name in each.buffers for _, each in writes),
     )
-
-
-def tellers_of(module: Module, node: ast.ClassDef, name: str) -> list[tuple[FunctionNode, frozenset[str]]]:
-    """The methods of the class that give something to a method of what an attribute of `self` holds, for its effect,
-    each with the names of those: `self.meter.record(loss)`, `self.meters[key].record(loss)`. In the order of their
-    names."""
-    rows = module.text.rows_with_name(name)
-    functions = _functions_at(module, node, rows)
-    found = [(each, frozenset(_told(each, name))) for each in functions]
-    return [(each, methods) for each, methods in found if methods]
-
-
-def _told(method: FunctionNode, name: str) -> Iterator[str]:
-    owner = owner_name(method)
-    for statement in statements_of(method.body):
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-            continue
-        if path_of_holder(call.func.value) == f"{owner}.{name}" and arguments_of(call):
-            yield call.func.attr
 
 
 def _functions_at(module: Module, node: ast.ClassDef, rows: list[int]) -> list[FunctionNode]:

@@ -271,6 +271,17 @@ def updated(first: Mapping, second: Value) -> Mapping:
     return Mapping((*{**entries, **dict(second.entries)}.items(),), join(first.other, second.other))
 
 
+def under_a_key(value: Value) -> Value:
+    """What stands under one key of a dict that is filled under keys which are not known: of tensors and other things
+    in it nobody can say which stands there."""
+    if isinstance(value, Sequence):
+        element = under_a_key(value.element)
+        return value if element is value.element else Sequence(None, element)
+    kinds = set(map(type, members(value)))
+    is_mixed = Tensor in kinds and not kinds.isdisjoint((NonTensor, Constant)) and NONE not in members(value)
+    return Unknown(Reason.CONTENT) if is_mixed else value
+
+
 def item_handed_on(items: Value) -> Value:
     """One of the items that `map` goes through, as far as they are in sight."""
     if isinstance(items, Union):

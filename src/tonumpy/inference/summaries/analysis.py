@@ -18,7 +18,6 @@ from tonumpy.inference.summaries.decorators import Decorators
 from tonumpy.inference.summaries.entry_frames import Entries
 from tonumpy.inference.summaries.fixpoint import FixpointSolver
 from tonumpy.inference.summaries.functions import FunctionSummaries
-from tonumpy.inference.summaries.indirect_callers import IndirectCallers
 from tonumpy.inference.summaries.module_objects import ModuleObjects
 from tonumpy.inference.summaries.module_variables import ModuleNames
 from tonumpy.inference.summaries.parameters import Parameters
@@ -58,7 +57,6 @@ class Analysis:
         self.decorators = Decorators(self)
         self.entries = Entries(self)
         self.callers = Callers(self)
-        self.indirect_callers = IndirectCallers(self)
         self.given_by_pytest = GivenByPytest(self)
         self.classes = Classes(self)
         self.kinds = ClassKinds(self)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import FunctionNode, is_super, names_in, parameter_names
-from tonumpy.inference.index.class_bodies import constructor_called, owner_name
+from tonumpy.inference.index.class_bodies import constructor_called
 from tonumpy.inference.index.constructors import stored_parameters
 from tonumpy.inference.index.slices import Slice, Slicer
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.evidence import cut_off, of_made
-from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -65,19 +65,11 @@ class AttributeWrites:
                 Unknown(Reason.ATTRIBUTE), cut_off("statements", what, owner.module.filename, writer.lineno)
             )
         left = self._left_by_method(instance, owner, writer, name, is_constructor=is_constructor, found=found)
-        within = written_by_functions_in(owner, writer).get(name, ())
-        written = (left, *(self._left_by_inner(owner, writer, each, name) for each in within))
+        is_written_within = name in written_by_functions_in(owner, writer)  # a hook, or whatever may call it
+        written = (left, Unknown(Reason.of_attribute(name))) if is_written_within else (left,)
         return join_all(
             map(unless_it_requires_grad, written) if self._analysis.modules.is_buffer(instance.cls, name) else written
         )
-
-    def _left_by_inner(
-        self, owner: Class, writer: FunctionNode, functions: tuple[FunctionNode, ...], name: str
-    ) -> Value:
-        """The same of a function in a method, the last of `functions`, called from anywhere: a hook."""
-        scopes = (owner.module.tree, owner.node, writer, *functions)
-        path = f"{owner_name(writer)}.{name}"
-        return self._analysis.entries.frame(owner.module, scopes, NO_TARGETS, (path,)).bound.get(path, NOTHING)
 
     def _left_by_method(
         self,
@@ -103,10 +95,10 @@ class AttributeWrites:
         if arguments is not None:
             entry = Entry(analysis.parameters.bind_arguments(function, instance, arguments), None)
         elif is_constructor and slicer.at_end((path,)).names.isdisjoint(others):
-            entry = analysis.entries.alone(owner.module, scopes)  # whoever makes it
+            entry = analysis.entries.declared(owner.module, scopes)  # whoever makes it
         else:
             entry = analysis.entries.state(owner.module, scopes)
-        parameters, grad_mode, _, evidence, _, by_key = entry
+        parameters, grad_mode, _, evidence, _ = entry
         key = (id(writer), instance)
         runs = self._constructors.get(key, []) if is_constructor else []
         if runs and runs[-1].relevant is None:
@@ -118,20 +110,18 @@ class AttributeWrites:
         else:
             asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
         itself = self._analysis.modules.while_constructed(instance, writer)
-        left: Value = NOTHING
-        for given in by_key if by_key and not is_constructor else (parameters,):
-            frame = Frame(analysis, owner.module, slicer.flow, owner, owner.closure, grad_mode, asked, NO_TARGETS)
-            frame.evidence_of_mode = evidence
-            for parameter, value in given.items():
-                frame.bind(parameter, value)
-            frame.bind(first, itself)
-            if found is not None:
-                frame.bind(path, found)
-            with analysis.solver.solving(self._constructors, key):
-                execute(frame, writer.body)
-                if stored is None and is_constructor:
-                    self._constructors[key] = [*self._constructors.get(key, ()), frame]
-            left = join(left, _left_in(frame, path, is_constructor=is_constructor))
+        frame = Frame(analysis, owner.module, slicer.flow, owner, owner.closure, grad_mode, asked, NO_TARGETS)
+        frame.evidence_of_mode = evidence
+        for parameter, value in parameters.items():
+            frame.bind(parameter, value)
+        frame.bind(first, itself)
+        if found is not None:
+            frame.bind(path, found)
+        with analysis.solver.solving(self._constructors, key):
+            execute(frame, writer.body)
+            if stored is None and is_constructor:
+                self._constructors[key] = [*self._constructors.get(key, ()), frame]
+        left = _left_in(frame, path, is_constructor=is_constructor)
         return resting_on(left, of_made(evidence)) if tensor_facts(left)[1] is False else left
 
     def _constructor_arguments(self, instance: Instance, owner: Class) -> Arguments | None:

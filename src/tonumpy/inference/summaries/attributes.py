@@ -6,7 +6,6 @@ import ast
 
 from tonumpy.inference.index.attributes_in_text import WORDS_OF_ANY, may_write_any
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names
-from tonumpy.inference.index.class_bodies import tellers_of
 from tonumpy.inference.index.torch_words import MOVING
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_integral
@@ -46,8 +45,6 @@ from tonumpy.inference.transfer.members import attribute_of, resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tonumpy.inference.summaries.analysis import Analysis
 
 _PLACEHOLDERS = (NONE, Sequence((), NOTHING), Mapping((), NOTHING))
@@ -260,23 +257,12 @@ class Attributes:
             writers += fillers
         if any(map(_may_get_grad, found)):
             writers += [each for each in changers if each not in writers]
-        writers += [each for each in self._tellers(instance.cls, name, found) if each not in writers]
         if not writers:
             return assigned
         self._attributes[_key(instance, name)] = assigned  # what the methods find there
         self._analysis.solver.invalidate()
         after = (self._writes.left_by(instance, owner, writer, name, found=assigned) for owner, writer in writers)
         return join_all((assigned, *(unless_it_requires_grad(each) if _is_given(each) else each for each in after)))
-
-    def _tellers(self, cls: Class, name: str, found: tuple[Value, ...]) -> Iterator[tuple[Class, FunctionNode]]:
-        """The methods that put something into an object of the repository, or one of several, that it holds."""
-        classes, kinds = self._analysis.classes, self._analysis.kinds
-        held = [each.cls for value in found for each in _objects_in(value)]
-        held = [each for each in held if not kinds.is_module(each)]
-        for owner in classes.ancestors(cls) if held else ():
-            for teller, methods in owner.module.derived_in(tellers_of, owner.node, name):
-                if any(classes.written_by(each, method) for each in held for method in sorted(methods)):
-                    yield owner, teller
 
     def _field(self, instance: Instance, owner: Class, field: ast.AnnAssign | ast.Assign, name: str) -> Value:
         frame = self._analysis.class_scope(owner)
@@ -313,15 +299,6 @@ class Attributes:
             )
             known = self._fields[cls] = {name: place for place, name in enumerate(names)}
         return known
-
-
-def _objects_in(value: Value) -> Iterator[Instance]:
-    """The objects of the repository that it is, or that it holds as a list or dict of such."""
-    for member in members_of_union(value):
-        held: tuple[Value, ...] = (member,)
-        if isinstance(member, (Sequence, Mapping)):
-            held = (member.element,) if isinstance(member, Sequence) else member.values()
-        yield from (each for part in held for each in members_of_union(part) if isinstance(each, Instance))
 
 
 def _without_what_is_not_given(value: Value, *, is_held: bool = True) -> Value:

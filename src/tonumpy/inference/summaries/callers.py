@@ -6,32 +6,24 @@ import ast
 import sys
 
 from tonumpy.inference.habits import callers_in_module
-from tonumpy.inference.index.bindings import Import, decorator_names, parameter_names
-from tonumpy.inference.index.constructions import calls_of_objects, constructed_in, constructions_of, may_give_risks
-from tonumpy.inference.index.dispatching import dispatcher_of
+from tonumpy.inference.index.bindings import Import, decorator_names
 from tonumpy.inference.index.references import (
     class_around,
-    is_nested,
     is_on_self,
     read_by_calls,
     references_to,
 )
-from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
-from tonumpy.inference.knowledge.scipy_optimizers import is_optimizer
 from tonumpy.inference.lattice.evidence import PROVED, Spot, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
+from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.values import (
-    NONE,
     NOTHING,
     Constant,
     Function,
     Instance,
-    NonTensor,
-    Symbol,
     Tensor,
     Value,
     join_fact,
-    members,
     resting_on,
 )
 from tonumpy.inference.summaries.budget import (
@@ -43,13 +35,12 @@ from tonumpy.inference.summaries.budget import (
 from tonumpy.inference.summaries.closed_world import (
     all_callers_are_known,
     is_called_in_its_module,
+    is_special,
     keeps_callers_known,
 )
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
-from tonumpy.inference.summaries.hook_callers import entry_of_hook
 from tonumpy.inference.summaries.known_callers import (
     given_by_all,
-    given_by_key,
     is_detached,
     is_free,
     only_what_is_detached,
@@ -62,7 +53,7 @@ from tonumpy.text.names import qualified_name
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from collections.abc import Sequence as Items
 
     from tonumpy.facts import Fact
@@ -71,9 +62,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.references import Reference
     from tonumpy.inference.lattice.evidence import AllEvidence, Basis
     from tonumpy.inference.summaries.analysis import Analysis
-    from tonumpy.inference.transfer.frame import Frame
-
-_SWITCHED_OFF = (NONE, Constant(False))
 
 
 def _left_out(module: Module, node: FunctionNode, bound: str, what: str) -> Entry:
@@ -115,13 +103,6 @@ class Callers:
     def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
         """The entry joined over all calls of a function; if some calls may be out of sight, only facts that hold for
         all detached arguments are kept."""
-        entry = self._of_calls(module, scopes, function)
-        if entry is OUT_OF_SIGHT:
-            entry = entry_of_hook(self._analysis, module, scopes, function)
-        is_asked = entry is OUT_OF_SIGHT and self._depth == 0
-        return self._analysis.indirect_callers.of(module, scopes, function) if is_asked else entry
-
-    def _of_calls(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
         node = function.node
         assert isinstance(node, FUNCTIONS)
         most = MAX_CALLER_DEPTH_IN_REPOSITORY if self._analysis.looks_everywhere else MAX_CALLER_DEPTH
@@ -132,19 +113,13 @@ class Callers:
             what = f"callers of `{node.name}` are not followed beyond {most} levels"
             return _left_out(module, node, "depth", what)
         are_all_in_sight = all_callers_are_known(module, scopes)
-        made = constructed_in(scopes)
-        if made is not None:
-            return self._of_constructor(module, made, function, are_all=are_all_in_sight)
-        variant = self._of_variant(module, scopes, function)
-        if variant is not None:
-            return variant
+        owner = class_around(scopes)
+        if owner is not None and is_special(node.name):
+            return OUT_OF_SIGHT  # no call names it
         if self._analysis.looks_everywhere and not are_all_in_sight:
             entry = self._in_repository(module, scopes, function)
             if entry is not None:
                 return entry
-        owner = class_around(scopes)
-        if owner is not None and node.name == "__call__":
-            return self._of_method(module, function, calls_of_objects(module, owner)[:MAX_CALLERS])
         if not are_all_in_sight and not is_called_in_its_module(module, node):
             return OUT_OF_SIGHT
         references = references_to(module, scopes)
@@ -154,62 +129,11 @@ class Callers:
         if not references or not _may_be_followed(passed_on):
             return OUT_OF_SIGHT
         if owner and not are_all_in_sight and not all(is_on_self(each, owner) for each in references):
-            return self._of_method(module, function, references)  # what else has a method of this name is not known
+            return OUT_OF_SIGHT  # what else has a method of this name is not known
         entry = self.join(function, [(module, each) for each in references])
         if are_all_in_sight:
             return entry
         return only_what_is_detached(entry, is_free if owner else is_detached, speaking_for_others(module, scopes))
-
-    def _of_constructor(self, module: Module, made: ast.ClassDef, function: Function, *, are_all: bool) -> Entry:
-        """The entry joined over all calls that construct an object; if some may be out of sight, only the arguments at
-        risk."""
-        calls = [each for each in constructions_of(module, made).calls if function.node not in each.scopes]
-        if not are_all:
-            calls = [each for each in calls if may_give_risks(module, each)]
-        if not calls or len(calls) > MAX_CALLERS or (not are_all and self._depth > 1):
-            return OUT_OF_SIGHT
-        entry = self.join(function, [(module, each) for each in calls])
-        if not are_all:
-            return only_what_is_detached(entry, is_detached, None)
-        # A switch that nobody turns on is there for somebody.
-        given = {name: each for name, each in entry.arguments.items() if each not in _SWITCHED_OFF}
-        return entry._replace(arguments=given)
-
-    def _of_method(self, module: Module, function: Function, references: Items[Reference]) -> Entry:
-        """The arguments at risk of a method, of calls on objects known to be of its class: `View().draw(x.cuda())`."""
-
-        def is_meant(_: Module, receiver: Value) -> bool:
-            objects = [each for each in members(receiver) if isinstance(each, Instance)]
-            if function.node.name == "__call__":  # type: ignore[union-attr]
-                objects += [part for each in objects for part in self._kept_in(each, references)]
-            name = function.node.name  # type: ignore[union-attr]
-            methods = (self._analysis.classes.method(each.cls, name) for each in objects)
-            return any(each is not None and each.node is function.node for each in methods)
-
-        calls = [each for each in references if each.call is not None and may_give_risks(module, each)]
-        if not calls:
-            return OUT_OF_SIGHT
-        return only_what_is_detached(
-            self.join(function, [(module, each) for each in calls], is_meant), is_detached, None
-        )
-
-    def _kept_in(self, holder: Instance, called: Items[Reference]) -> Iterator[Instance]:
-        """The objects that stand in attributes of another, by which they are called: `self.stop(loss)`."""
-        functions = {each.call.func.attr for each in called if each.call and isinstance(each.call.func, ast.Attribute)}
-        for name in sorted(functions):
-            held = self._analysis.attributes.attribute(holder, name)
-            yield from (each for each in members(held) if isinstance(each, Instance))
-
-    def _of_variant(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
-        """The same of a function that is registered for a class under the name of another; None where it is not."""
-        dispatcher = dispatcher_of(scopes)
-        if dispatcher is None:
-            return None
-        references = references_to(module, (*scopes[:-1], dispatcher))
-        calls = [each for each in references if each.call is not None and not each.is_submitted]
-        if not calls or len(calls) > MAX_CALLERS:
-            return OUT_OF_SIGHT
-        return only_what_is_detached(self.join(function, [(module, each) for each in calls]), is_detached, None)
 
     def _in_repository(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
         """The join of the calls in all files of the repository; None where one may be out of sight."""
@@ -260,8 +184,10 @@ class Callers:
         for other in joined.modes[1:]:
             mode = join_fact(mode, other)
         autocast = joined.autocasts[0] if len(set(joined.autocasts)) == 1 else NOTHING
-        arguments = {name: given_by_all(values) for name, values in joined.arguments.items()}
-        return Entry(arguments, mode, autocast, joined_of(joined.evidence), by_key=given_by_key(joined.arguments))
+        # What is given with a text is kept under it: `history.add("loss", loss)`, `history.add("steps", 3)`.
+        together = join_all if any(map(_are_texts, joined.arguments.values())) else given_by_all
+        arguments = {name: together(values) for name, values in joined.arguments.items()}
+        return Entry(arguments, mode, autocast, joined_of(joined.evidence))
 
     def _add_calls(
         self,
@@ -286,10 +212,6 @@ class Callers:
         frame = self._analysis.entries.frame(module, group[0].scopes, targets, names, bound=receivers)
         if passed_to:
             entries = self._analysis.watched[id(function.node)]
-            optimised = None if entries else _given_by_scipy(function, frame, passed_to)
-            if optimised is not None:
-                joined.add(optimised.arguments, optimised.grad_mode)
-                return True
             if not entries:
                 return False  # no code in sight calls it
             for entry in entries:
@@ -344,23 +266,9 @@ def _never_calls(module: Module, scopes: Items[ast.AST], call: ast.Call) -> bool
     )
 
 
-def _given_by_scipy(function: Function, frame: Frame, passed_to: list[ast.Call]) -> Entry | None:
-    """How SciPy's optimizers call what they are given: the first argument is an array, or a number."""
-    parameters = parameter_names(function.node.args)
-    for call in passed_to:
-        seen = frame.observations.get(id(call))
-        called = None if seen is None else symbol_called(call, seen.receiver)
-        if seen is not None and called is not None and is_optimizer(called) and parameters:
-            return Entry({parameters[0]: NonTensor("numpy.ndarray")}, seen.grad_mode)
-    return None
-
-
-def symbol_called(call: ast.Call, receiver: Value) -> str | None:
-    """The dotted name of the library function that `call` calls, None if it is none; `receiver` is the observed value
-    of the function, or of its owner."""
-    if not isinstance(receiver, Symbol):
-        return None
-    return f"{receiver.name}.{call.func.attr}" if isinstance(call.func, ast.Attribute) else receiver.name
+def _are_texts(values: list[Value]) -> bool:
+    """Whether calls give several texts."""
+    return len({each.value for each in values if isinstance(each, Constant) and isinstance(each.value, str)}) > 1
 
 
 def _place_of_calls(group: list[tuple[Module, Reference]]) -> tuple[str, tuple[str, ...]]:
@@ -380,27 +288,6 @@ def _first_argument(function: Function) -> Value | None:
     if function.owner is None or "staticmethod" in kinds:
         return None
     return function.owner if "classmethod" in kinds else Instance(function.owner)
-
-
-def are_decorated_without_grad(module: Module, scopes: Items[ast.AST]) -> bool:
-    """True if every call of the function in its module is in a function that a decorator runs with grad mode off."""
-    node = scopes[-1]
-    if not module.words.speaks_of_grad_mode or not isinstance(node, FUNCTIONS):
-        return False
-    if is_nested(scopes) or node.name == "forward":
-        return False
-    found = references_to(module, scopes)
-    return bool(found) and all(
-        reference.call is not None and not reference.is_submitted and _keeps_grad_mode_off(module, reference.scopes[-1])
-        for reference in found
-    )
-
-
-def _keeps_grad_mode_off(module: Module, scope: ast.AST) -> bool:
-    if not isinstance(scope, FUNCTIONS) or not any(GRAD_CONTEXTS.get(each) == "off" for each in decorator_names(scope)):
-        return False
-    text = module.text.of(scope)
-    return not any(word in text for word, mode in GRAD_CONTEXTS.items() if mode != "off")
 
 
 def speaking_for_others(module: Module, scopes: Items[ast.AST]) -> Basis | None:

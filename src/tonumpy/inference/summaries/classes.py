@@ -195,7 +195,7 @@ def _extending_classes(tree: ast.Module) -> list[ast.ClassDef]:
     return [node for node in tree.body if isinstance(node, ast.ClassDef) and node.bases]
 
 
-def written_by_functions_in(owner: Class, method: FunctionNode) -> dict[str, list[tuple[FunctionNode, ...]]]:
+def written_by_functions_in(owner: Class, method: FunctionNode) -> frozenset[str]:
     return owner.module.derived(written_within, method)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import parameter_names
-from tonumpy.inference.index.constructions import constructed_in, constructions_of
-from tonumpy.inference.index.dispatching import dispatcher_of
 from tonumpy.inference.index.references import (
     class_around,
     is_called_on_self_alone,
@@ -31,32 +29,7 @@ def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:
     node = scopes[-1]
     if not isinstance(node, FUNCTIONS):
         return False
-    return (
-        all_callers_are_known(module, scopes)
-        or is_called_in_its_module(module, node)
-        or dispatcher_of(scopes) is not None
-        or is_handed_on(module, scopes)
-    )
-
-
-def is_handed_on(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether a function is called by something that stands for it: it is decorated, or kept somewhere."""
-    node = scopes[-1]
-    if not isinstance(node, FUNCTIONS) or is_special(node.name) or not is_named_again(module, node.name):
-        return False
-    references = references_to(module, scopes)
-    if any(each.call is None for each in references):
-        return True
-    return bool(references) and not all(map(keeps_callers_known, node.decorator_list))
-
-
-def are_all_modules(module: Module, scopes: Items[ast.AST]) -> bool:
-    """True if only module bodies call the function, as `main()` under a main guard; such callers are cheap to
-    evaluate."""
-    node = scopes[-1]
-    if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or not all_callers_are_known(module, scopes):
-        return False
-    return all(isinstance(each.scopes[-1], ast.Module) for each in references_to(module, scopes))
+    return all_callers_are_known(module, scopes) or is_called_in_its_module(module, node)
 
 
 def all_callers_are_known(module: Module, scopes: Items[ast.AST]) -> bool:
@@ -70,7 +43,7 @@ def all_callers_are_known(module: Module, scopes: Items[ast.AST]) -> bool:
         return False
     owner = class_around(scopes)
     if owner is not None and is_special(node.name):
-        return _are_all_made_in_sight(module, scopes)
+        return False  # whoever makes or calls an object
     if node.name.startswith("_") and not node.name.endswith("__"):
         # A base in another file may call it: who else would, where nobody in its module does?
         return owner is None or not owner.bases or bool(references_to(module, scopes))
@@ -91,15 +64,6 @@ def all_callers_are_known(module: Module, scopes: Items[ast.AST]) -> bool:
 def is_special(name: str) -> bool:
     """True for methods that are called without their name, as `__call__`; `super().__init__()` names that of a base."""
     return name.startswith("__") and name.endswith("__")
-
-
-def _are_all_made_in_sight(module: Module, scopes: Items[ast.AST]) -> bool:
-    """Whether a method is the constructor of a class of which nobody else makes an object."""
-    owner = constructed_in(scopes)
-    if owner is None or not constructions_of(module, owner).are_all:
-        return False
-    is_own = module.use.is_script and not is_for_others(module, scopes) and not may_be_imported(module, owner.name)
-    return is_own or owner.name.startswith("_")
 
 
 def is_called_in_its_module(module: Module, node: FunctionNode) -> bool:

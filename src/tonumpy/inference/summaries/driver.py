@@ -7,10 +7,9 @@ from functools import partial
 
 from tonumpy.inference.habits import callers_in_module, collate_function
 from tonumpy.inference.index.bindings import names_read
-from tonumpy.inference.index.constructions import may_give_risks
 from tonumpy.inference.index.flags import is_fixed_flag
-from tonumpy.inference.index.references import class_around, references_to
-from tonumpy.inference.lattice.evidence import PROVED, cut_off, of_cuts
+from tonumpy.inference.index.references import class_around
+from tonumpy.inference.lattice.evidence import PROVED, cut_off
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
@@ -23,16 +22,14 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.summaries.analysis import Analysis
-from tonumpy.inference.summaries.budget import MAX_CALLERS, MAX_STATEMENTS
+from tonumpy.inference.summaries.budget import MAX_STATEMENTS
 from tonumpy.inference.summaries.callers import optimistic_entry
-from tonumpy.inference.summaries.closed_world import all_callers_are_known, are_all_modules, may_be_asked
+from tonumpy.inference.summaries.closed_world import all_callers_are_known, may_be_asked
 from tonumpy.inference.summaries.entry_bounds import has_pessimistic_entries, pessimistic_entries
 from tonumpy.inference.summaries.repository_callers import Mentions
-from tonumpy.inference.transfer.habit_heuristics import LOADER
 from tonumpy.inference.transfer.targets import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
     from typing import Protocol, TypeVar
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.entry import Entry
     from tonumpy.text.candidates import Candidate, Guard, OperationSite, ReturnSite, Scope, Site
@@ -59,8 +55,6 @@ if TYPE_CHECKING:
 
 
 Observations = dict[int, Observation]  # by the id of the call
-# What says that the items of a dataset or loader are data.
-_DATA = frozenset(("content-of-dataset", f"{LOADER}.__iter__"))
 
 
 class Outcome(NamedTuple):
@@ -174,7 +168,7 @@ class _Runs:
         """What would be so with grad mode on as well does not rest on what is said of that."""
         if not any(each.evidence for each in found.values()):
             return found
-        alone = self.observed(self._analysis.entries.alone(self._module, self._scopes), limit)
+        alone = self.observed(self._analysis.entries.declared(self._module, self._scopes), limit)
         return {
             call: each._replace(evidence=PROVED) if call in alone and _has_no_grad(alone[call]) else each
             for call, each in found.items()
@@ -198,64 +192,24 @@ def _observe_group(
         if analysis.looks_everywhere or not may_be_asked(module, scopes):
             return runs.observed(entry, limit)
         if may_be_found is not None and has_pessimistic_entries(module, scopes):
-            worst = pessimistic_entries(module, scopes, analysis.entries.alone(module, scopes))
+            worst = pessimistic_entries(module, scopes, analysis.entries.declared(module, scopes))
             if not any(may_be_found(group, runs.observed(each, limit // 2)) for each in worst):
                 return {}
-        alone: Observations = {}
         if outcome is not None and not _is_known_by_name(scopes):
-            if are_all_modules(module, scopes):
-                return runs.observed(None, limit)
             declared = analysis.entries.declared(module, scopes)
             alone = runs.observed(declared, limit)
             shown = outcome(group, alone)
-            is_doubted = _is_taken_for_data(alone) and _is_given_risks(module, scopes)
-            if shown.is_settled and not is_doubted:
+            if shown.is_settled:
                 return runs.proved(alone, limit)
-            is_open = is_doubted or module.words.may_leave_grad_mode_off
-            if not is_open and not all_callers_are_known(module, scopes):
+            if not module.words.may_leave_grad_mode_off and not all_callers_are_known(module, scopes):
                 best = outcome(group, runs.observed(optimistic_entry(module, declared), limit))
                 if best.conversions == shown.conversions:
                     return runs.proved(alone, limit)
         # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.
-        found = runs.observed(None, limit // 2)
-        if outcome is None:
-            return runs.proved(found, limit)
-        spent = _spent(analysis, group[0].call.lineno)
-        return runs.proved(_with_what_is_declared(found, alone, group, outcome, spent), limit)
+        return runs.proved(runs.observed(None, limit // 2), limit)
     except RecursionError:
         analysis.budget.cut()
         return {id(candidate.call): _too_deep(module, candidate.call.lineno) for candidate in group}
-
-
-def _with_what_is_declared(
-    found: Observations,
-    alone: Observations,
-    group: Items[_Asked],
-    outcome: Callable[[Items[_Asked], Observations], Outcome],
-    spent: AllEvidence,
-) -> Observations:
-    """The observations under the callers' entries; where the budget cut these off before they said anything of a
-    candidate, those under the declared entry."""
-    whole = dict(found)
-    for candidate in group:
-        key = id(candidate.call)
-        if key not in alone:
-            continue
-        cut = of_cuts(evidence_in(found[key].receiver)) if key in found else spent
-        if cut and not _is_told(outcome, candidate, found) and _is_told(outcome, candidate, alone):
-            whole[key] = alone[key]._replace(receiver=left_open(alone[key].receiver, cut))
-    return whole
-
-
-def _spent(analysis: Analysis, row: int) -> AllEvidence:
-    """That there was no more to spend, if there was not, for a conversion that stands in this row."""
-    what = "not all callers of this function are followed"
-    return cut_off("statements", what, analysis.module.filename, row) if analysis.budget.is_exhausted else PROVED
-
-
-def _is_told(outcome: Callable[[Items[_Asked], Observations], Outcome], candidate: _Asked, seen: Observations) -> bool:
-    (conversion,) = outcome([candidate], seen).conversions
-    return conversion is not None and conversion.is_settled
 
 
 def _too_deep(module: Module, row: int) -> Observation:
@@ -334,20 +288,6 @@ def _are_told_by_own_callers(seen: Observations) -> bool:
     """Whether the callers in its module speak for those in other files, of some candidate."""
     grounds = (ground for each in seen.values() for ground in each.evidence | evidence_in(each.receiver))
     return any(ground.id == callers_in_module.ID for ground in grounds)
-
-
-def _is_taken_for_data(seen: Observations) -> bool:
-    """Whether something is safe as an item of a dataset or loader; what these were made of, callers may know better."""
-    grounds = (ground for each in seen.values() for ground in evidence_in(each.receiver))
-    return any(ground.id in _DATA for ground in grounds)
-
-
-def _is_given_risks(module: Module, scopes: Items[Scope]) -> bool:
-    """Whether a call of the function in its module may, by its text, give it what raises."""
-    if not isinstance(scopes[-1], FUNCTIONS):
-        return False
-    calls = [each for each in references_to(module, scopes)[:MAX_CALLERS] if each.call is not None]
-    return any(may_give_risks(module, each) for each in calls)
 
 
 def _has_no_grad(seen: Observation) -> bool:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 class Entry(NamedTuple):
     """The value of each parameter, and grad mode and autocast at entry.
 
-    `evidence` supports that grad mode is off; `left_out` tells which callers were not followed. `by_key` is what
-    it is given by one call or several, each with the texts of its own: `history.add("loss", loss)`.
+    `evidence` supports that grad mode is off; `left_out` tells which callers were not followed.
     """
 
     arguments: dict[str, Value]
@@ -23,7 +22,6 @@ class Entry(NamedTuple):
     autocast: Value = NOTHING
     evidence: AllEvidence = PROVED
     left_out: AllEvidence = PROVED
-    by_key: tuple[dict[str, Value], ...] = ()
 
 
 OUT_OF_SIGHT = Entry({}, None)

@@ -10,8 +10,6 @@ from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.values import Class, Function, left_open
-from tonumpy.inference.summaries.callers import are_decorated_without_grad, speaking_for_others
-from tonumpy.inference.summaries.closed_world import all_callers_are_known
 from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame
@@ -140,49 +138,30 @@ class Entries:
         function = Function(node, module, owner, closure)
         # While the callers are asked, a recursive question gets an answer without them.
         declared, *_ = self._entries[id(node)] = self._declared_entry(function)
-        arguments, caller_mode, around, evidence, left_out, by_key = self._analysis.callers.of(module, scopes, function)
+        arguments, caller_mode, around, evidence, left_out = self._analysis.callers.of(module, scopes, function)
         arguments = arguments or self._analysis.given_by_pytest.of(function)
-        parameters, *given_by_key = (
-            {
-                name: self._analysis.parameters.combine_annotation(given[name], value) if name in given else value
-                for name, value in declared.items()
-            }
-            for given in (arguments, *by_key)
-        )
+        parameters = {
+            name: self._analysis.parameters.combine_annotation(arguments[name], value) if name in arguments else value
+            for name, value in declared.items()
+        }
         if left_out:
             parameters = {name: left_open(value, left_out) for name, value in parameters.items()}
         if module.words.may_leave_grad_mode_off and self._is_behind_turning_off(function, caller_mode):
             caller_mode, evidence = False, PROVED
         mode = self._analysis.decorators.decorated_mode(function, caller_mode)
         is_own = bool(evidence) and self._analysis.decorators.decorated_mode(function, None) is False
-        return Entry(parameters, mode, around, PROVED if is_own else evidence, by_key=tuple(given_by_key))
+        return Entry(parameters, mode, around, PROVED if is_own else evidence)
 
     def declared(self, module: Module, scopes: Items[ast.AST]) -> Entry:
-        """The entry that annotations, defaults and names of the function give, with the grad mode of its callers'
-        decorators."""
-        node = scopes[-1]
-        assert isinstance(node, FUNCTIONS)
-        function = Function(node, module, *self.surroundings(module, scopes))
-        alone = self._declared_entry(function)
-        if alone.grad_mode is False or not are_decorated_without_grad(module, scopes):
-            return alone
-        if all_callers_are_known(module, scopes):
-            return self._declared_entry(function, False)
-        basis = speaking_for_others(module, scopes)
-        if basis is None:
-            return alone
-        return self._declared_entry(function, False)._replace(evidence=basis.about("grad mode"))
-
-    def alone(self, module: Module, scopes: Items[ast.AST]) -> Entry:
-        """The declared entry without any knowledge of callers."""
+        """The entry that annotations, defaults and names of the function give, without any knowledge of callers."""
         node = scopes[-1]
         assert isinstance(node, FUNCTIONS)
         return self._declared_entry(Function(node, module, *self.surroundings(module, scopes)))
 
-    def _declared_entry(self, function: Function, caller_mode: Fact = None) -> Entry:
+    def _declared_entry(self, function: Function) -> Entry:
         return Entry(
             self._analysis.parameters.declared(function),
-            self._analysis.decorators.decorated_mode(function, caller_mode),
+            self._analysis.decorators.decorated_mode(function, None),
         )
 
     def _is_behind_turning_off(self, function: Function, caller_mode: Fact) -> bool:

@@ -35,7 +35,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.summaries.budget import MAX_CALL_DEPTH
 from tonumpy.inference.summaries.decorators import WHATEVER
-from tonumpy.inference.summaries.dispatch import variant_called
 from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate
@@ -70,9 +69,6 @@ class FunctionSummaries:
         if function.is_bare and self._analysis.decorators.notes_mode(function, grad_mode):
             return WHATEVER
         if not function.is_bare and not isinstance(function.node, ast.Lambda) and function.node.decorator_list:
-            variant = variant_called(self._analysis, function, arguments)
-            if variant is not None:
-                return self.call_function(variant, receiver, arguments, grad_mode)
             decorated = self._analysis.decorators.decorated(function)
             if isinstance(decorated, Unknown):
                 return with_facts(decorated, requires_grad=False) if grad_mode is False else decorated
@@ -131,7 +127,7 @@ class FunctionSummaries:
     def _may_enter_watched(self, function: Function) -> bool:
         """Whether it is asked how a function is entered, and this is it, or may call it by what stands for it."""
         node = id(function.node)
-        return node in self._analysis.watched or node in self._analysis.indirect_callers.holders
+        return node in self._analysis.watched
 
     def _is_asked_about(self, function: Function) -> bool:
         around: Frame | None = function.closure
@@ -217,11 +213,7 @@ class FunctionSummaries:
                     around.observe(call, observation)
             return result, self._changes_left(function, frame)
         slicer = function.module.derived(Slicer, node)
-        is_whole = (
-            self._changes_outside(function)
-            or self._may_be_asked_about(arguments)
-            or id(node) in self._analysis.indirect_callers.holders
-        )
+        is_whole = self._changes_outside(function) or self._may_be_asked_about(arguments)
         asked = None if is_whole else slicer.at_end((), wants_result=True)
         frame = Frame(
             self._analysis, function.module, slicer.flow, function.owner, function.closure, mode, asked, NO_TARGETS

@@ -6,7 +6,6 @@ from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
-    NOTHING,
     BoundMethod,
     Constant,
     Function,
@@ -47,30 +46,6 @@ def given_by_all(values: Items[Value]) -> Value:
     if NonTensor in map(type, values) and any(isinstance(each, Tensor) and may_raise((each,)) for each in values):
         values = [each for each in values if not isinstance(each, NonTensor)]
     return join_all(values)
-
-
-MAX_KEYS = 8  # that calls give a parameter
-
-
-def given_by_key(given: dict[str, list[Value]]) -> tuple[dict[str, Value], ...]:
-    """What the calls that give the same texts give together, where there are several such; nothing where there are not,
-    or too many."""
-    texts = [values for values in given.values() if any(map(_is_text, values))]
-    if not texts or len({len(values) for values in given.values()}) > 1:
-        return ()
-    calls: dict[tuple[Value, ...], list[int]] = {}
-    for number, key in enumerate(zip(*texts, strict=True)):
-        calls.setdefault(tuple(each if _is_text(each) else NOTHING for each in key), []).append(number)
-    if not 1 < len(calls) <= MAX_KEYS:
-        return ()
-    return tuple(
-        {name: given_by_all([values[number] for number in group]) for name, values in given.items()}
-        for group in calls.values()
-    )
-
-
-def _is_text(value: Value) -> bool:
-    return isinstance(value, Constant) and isinstance(value.value, str)
 
 
 def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basis: Basis | None) -> Entry:

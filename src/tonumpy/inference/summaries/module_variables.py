@@ -55,7 +55,6 @@ class ModuleNames:
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._globals: dict[tuple[str, str], Value] = {}
-        self._before: dict[tuple[str, str, int], Value] = {}
         self._starred: dict[tuple[str, str], Value | None] = {}
         self._module_frames: dict[str, list[Frame]] = {}
 
@@ -69,26 +68,6 @@ class ModuleNames:
         # What a class or function sees that was defined beside the import, and is asked about from elsewhere.
         imported = module.names.imports_in_functions.get(name)
         return Unknown(Reason.NAME) if imported is None else self.import_value(module, imported)
-
-    def value_before(self, module: Module, name: str, row: int) -> Value:
-        """The value of a module-level name after the module body was evaluated up to `row`."""
-        bindings = module.names.bindings.get(name, [])
-        later = [each for each in bindings if isinstance(each, ast.stmt) and each.lineno > row]
-        if not later or len(later) == len(bindings) or self._analysis.budget.cuts_short():
-            return self.global_value(module, name)
-        key = (module.filename, name, row)
-        if key not in self._before:
-            self._before[key] = Unknown(Reason.CUT_SHORT)
-            cuts = self._analysis.budget.cuts
-            flow = module.derived(def_use_of_module, module.tree)
-            asked = Slice(flow.sources_of((name,)))
-            frame = Frame(self._analysis, module, flow, None, None, True, asked, NO_TARGETS)
-            execute(frame, [statement for statement in module.tree.body if statement.lineno < row])
-            self._before[key] = value = frame.env.get(name) or frame.bound.get(name) or Unknown(Reason.NAME)
-            if self._analysis.budget.cuts != cuts:
-                del self._before[key]
-            return value
-        return self._before[key]
 
     def member_of_module(self, module: Module, name: str) -> Value:
         """The value of `module.name`, a variable or a submodule; Unknown if there is none."""
@@ -157,12 +136,7 @@ class ModuleNames:
 
     def _left_by(self, module: Module, scopes: tuple[ast.AST, ...], name: str) -> Value | None:
         """What a function leaves in a variable of the module; None where it leaves nothing."""
-        entries = self._analysis.entries
-        entry = entries.state(module, scopes)
-        entered = [entry._replace(arguments=given) for given in entry.by_key or (entry.arguments,)]
-        frames = (entries.frame(module, scopes, NO_TARGETS, {name}, None, each) for each in entered)
-        found = [left for frame in frames if (left := frame.bound.get(name)) is not None]
-        return join_all(found) if found else None
+        return self._analysis.entries.frame(module, scopes, NO_TARGETS, {name}).bound.get(name)
 
     def _bound_globally(self, module: Module, name: str, bindings: list[ast.stmt | Import]) -> Value:
         simple = [binding for binding in bindings if isinstance(binding, (Import, ast.ClassDef, *FUNCTIONS))]

@@ -32,7 +32,6 @@ from tonumpy.inference.lattice.values import (
     with_evidence,
     with_facts_of,
 )
-from tonumpy.inference.summaries.dispatch import classes_dispatched_on
 from tonumpy.inference.summaries.handed_to_classes import taker_on_cpu
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import value_of_annotation
@@ -87,11 +86,6 @@ class Parameters:
                 # A parameter whose default is a number, a string or several of them takes those.
                 found[name] = NonTensor("literal")
         first = self._first_parameter(function)
-        dispatched = next((each.arg for each in arguments.args if each.arg != first), None)
-        registered = [] if dispatched is None else classes_dispatched_on(function)
-        if dispatched is not None and registered:
-            promised = join_all(self.annotated(frame, each) for each in registered)
-            found[dispatched] = self.combine_annotation(found[dispatched], promised)
         if first is not None and function.owner is not None:
             found[first] = self._analysis.modules.while_constructed(Instance(function.owner), function.node)
         self._take_for_data(function, frame, found, first)
@@ -155,18 +149,12 @@ class Parameters:
         if not arguments.has_star or hidden:
             for name, default in defaults_of(node.args):
                 if name not in given:
-                    given[name] = join(self._default(frame, function, default), hidden.pop(name, NOTHING))
+                    given[name] = join(_default(frame, function, default), hidden.pop(name, NOTHING))
             given.update(hidden)
         for name, value in given.items():
             if name in values:
                 values[name] = self.combine_annotation(value, values[name])
         return values
-
-    def _default(self, frame: Frame, function: Function, default: ast.expr) -> Value:
-        """What a default is; a variable of the module is so as it was where the function is defined."""
-        if isinstance(default, ast.Name) and function.owner is None and function.closure is None:
-            return self._analysis.names.value_before(function.module, default.id, function.node.lineno)
-        return evaluate(frame, default)
 
     def annotated(self, frame: Frame, annotation: ast.expr | None) -> Value:
         """The value that an annotation, evaluated in `frame`, promises."""
@@ -196,6 +184,13 @@ class Parameters:
             return seen
         # Another value of a declared union stays possible; only the tensors in it share the facts.
         return with_facts_of(declared, seen)
+
+
+def _default(frame: Frame, function: Function, node: ast.expr) -> Value:
+    """What a default is; a variable that is bound again below the function was another there."""
+    bindings = function.module.names.bindings.get(node.id, []) if isinstance(node, ast.Name) else []
+    is_bound_below = any(isinstance(each, ast.stmt) and each.lineno > function.node.lineno for each in bindings)
+    return Unknown(Reason.NAME) if is_bound_below and len(bindings) > 1 else evaluate(frame, node)
 
 
 def _has_keys(function: Function, name: str) -> bool:

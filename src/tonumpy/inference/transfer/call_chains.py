@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import SELF, Import, element_path, is_super, key_path
-from tonumpy.inference.index.hooks import HOOKS
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.joins import join, join_all
@@ -43,7 +42,6 @@ from tonumpy.inference.transfer.habit_heuristics import (
     holder_of_data,
     may_hold_data,
 )
-from tonumpy.inference.transfer.hooks import run_registered
 from tonumpy.inference.transfer.members import attribute_of, item_of, resolve, subscript_of
 from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.mutations import change_arguments, change_receiver, give_away_modules
@@ -95,8 +93,6 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             give_away_modules(frame, link, called)
             method = _method_of(frame, receiver, link.func.attr)
             change_arguments(frame, link, method, arguments)
-            if link.func.attr in HOOKS:
-                run_registered(frame, link, link.func.attr, receiver, arguments)
             stored = _stored(frame, path, link)
             forward = _forward_of(frame, link.func.attr) if is_super(link.func.value) else None
             if stored is not None:

@@ -325,16 +325,13 @@ def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
         frame.lambdas_guessed[id(node)] = inside
     base = frame.env
     frame.env = Environment(base)
-    given: dict[str, Value] = {}
     if id(node) not in frame.lambdas_given:
-        entry = frame.analysis.indirect_callers.of_lambda(Function(node, frame.module, frame.owner, frame))
-        frame.set_grad_mode(entry.grad_mode)
-        given = entry.arguments
+        frame.set_grad_mode(None)
     arguments = node.args
     for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         name, where = parameter.arg, frame.at(parameter.lineno)
         guess = apply_parameter_habits(Unknown(Reason.LAMBDA_PARAMETER), name, where, frame.module)
-        frame.env.set(name, given.get(name, guess))
+        frame.env.set(name, guess)
     evaluate(frame, node.body)
     frame.env = base
 

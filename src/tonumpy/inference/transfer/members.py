@@ -8,7 +8,7 @@ from tonumpy.inference.knowledge.library_objects import part_named
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.environment import KEPT_WITHOUT_GRAD
 from tonumpy.inference.lattice.evidence import without
-from tonumpy.inference.lattice.joins import join, join_all
+from tonumpy.inference.lattice.joins import join, join_all, under_a_key
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -220,7 +220,7 @@ def _part_of_mapping(frame: Frame, value: Mapping, index: Value, _: bool) -> Val
     if isinstance(found, Tensor) and (dtype := integers_of_layers().get(str(index.value).rpartition(".")[2])):
         found = found._replace(requires_grad=False, dtype=dtype)
     is_stored = any(key == index.value for key, _ in value.entries)
-    return found if is_stored else apply_name_habits(found, str(index.value), frame)
+    return found if is_stored else apply_name_habits(under_a_key(found), str(index.value), frame)
 
 
 def _part_of_tensor(frame: Frame, value: Tensor, index: Value, is_slice: bool) -> Value:

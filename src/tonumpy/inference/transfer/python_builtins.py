@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tonumpy.inference.knowledge.methods import OF_TEXT, TESTS_OF_TEXT
 from tonumpy.inference.knowledge.operands import combine
-from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
+from tonumpy.inference.lattice.joins import join, join_all, sequence_of, under_a_key, updated
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -288,7 +288,7 @@ def call_container_method(frame: Frame, receiver: Sequence | Mapping, name: str,
             if isinstance(found, Nothing) and (name != "setdefault" or len(given) == 1):
                 found = Unknown(Reason.CONTENT)
             if isinstance(given[0], Constant) and all(key != given[0].value for key, _ in receiver.entries):
-                found = apply_name_habits(found, str(given[0].value), frame)
+                found = apply_name_habits(under_a_key(found), str(given[0].value), frame)
             return _instead_of(found, *given[1:2])
         if name == "copy":
             return receiver

@@ -22,7 +22,6 @@ from tonumpy.inference.index.bindings import (
 )
 from tonumpy.inference.index.changes import changes_apart, names_changed
 from tonumpy.inference.index.dict_uses import has_keys
-from tonumpy.inference.index.hooks import makes_hooks, registered_hook, registers_hooks
 from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
@@ -89,25 +88,10 @@ def give_away(frame: Frame, statement: ast.stmt, closures: Closures) -> None:
     """Who is given an inner function may call it, with anything, now or later."""
     if _changes_by_closure(frame, statement, closures):
         anything = Arguments((), (), has_star=True, starred=Unknown(Reason.CONTENT), hides_names=True)
-        registered = _hooks_registered_in(frame, statement)
         for node in closures.given_away[id(statement)]:
-            if id(node) in registered or (isinstance(statement, ast.Return) and _is_returned_as_hook(frame, statement)):
-                continue  # it is run with what torch gives it, where the registration is evaluated
             for function in members(evaluate(frame, node)):
                 if isinstance(function, Function):
                     frame.analysis.functions.call_function(function, None, anything, None)
-
-
-def _hooks_registered_in(frame: Frame, statement: ast.stmt) -> set[int]:
-    if not registers_hooks(frame.module) or id(statement) not in frame.flow.uses:
-        return set()
-    hooks = [each for each in map(registered_hook, frame.flow.uses[id(statement)].calls) if each is not None]
-    given = [each for hook in hooks if isinstance(hook, ast.Call) for each in arguments_of(hook)]
-    return {id(each) for each in (*hooks, *given)}
-
-
-def _is_returned_as_hook(frame: Frame, statement: ast.Return) -> bool:
-    return registers_hooks(frame.module) and makes_hooks(frame.module, statement)
 
 
 def _assign(frame: Frame, statement: ast.Assign) -> Continues:
