@@ -7,7 +7,6 @@ import ast
 from tonumpy.inference.index.bindings import (
     OBJECTS,
     SELF,
-    arguments_of,
     asks_for_class,
     bound_names,
     calls_super,
