@@ -29,6 +29,8 @@ from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import ast
+
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.summaries.entry import Entry
 
@@ -39,9 +41,9 @@ _NOTHING_ASKED = Slice(frozenset())
 class Analysis:
     """Evaluates function bodies on demand, each at most once for the same arguments."""
 
-    def __init__(self, module: Module, *, looks_everywhere: bool = False) -> None:
+    def __init__(self, module: Module, *, looks_everywhere: ast.AST | None = None) -> None:
         self.module = module  # the one that is looked at
-        self.looks_everywhere = looks_everywhere  # for callers, in all files of the repository
+        self.looks_everywhere = looks_everywhere  # in all files of the repository, for who calls this class or function
         self.disabled_habits = module.disabled_habits
         self.tells_origins = module.tells_origins
         self.evaluator = EVALUATOR
