@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tonumpy.cache.recorded import RecordedProject
 from tonumpy.config import Settings
 from tonumpy.frontends.outcomes import Task
 from tonumpy.frontends.run import Session, check, fix
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.recorded import RecordedProject
 
 if TYPE_CHECKING:
     from collections.abc import Callable

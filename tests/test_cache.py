@@ -21,6 +21,7 @@ from tonumpy.cache import folder as cache_folder
 from tonumpy.cache.folder import CacheFolder, NotOursError, clean
 from tonumpy.cache.identity import settings_key
 from tonumpy.cache.lookup_answers import Listings, LookupAnswers
+from tonumpy.cache.recorded import RecordedProject
 from tonumpy.cache.seal import Seal, own_seal
 from tonumpy.config import Settings
 from tonumpy.frontends import cli, parallel, run
@@ -28,14 +29,13 @@ from tonumpy.frontends.cli_arguments import parse_arguments
 from tonumpy.frontends.outcomes import Outcome, Task
 from tonumpy.inference.index import known_repository, lookups
 from tonumpy.inference.index.folders import Folders
-from tonumpy.inference.index.recorded import RecordedProject
 from tonumpy.text import deferred
 from tonumpy.text.recursion import note_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tonumpy.inference.index.known_repository import Known, KnownRepository
+    from tonumpy.cache.known_repository import Known, KnownRepository
     from tonumpy.report import Report
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"

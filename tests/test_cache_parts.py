@@ -10,10 +10,10 @@ from test_cache import check, keeping, looked_at, said
 
 from tonumpy.cache.cache_entries import Kept
 from tonumpy.cache.fingerprints import PART, Fingerprints
+from tonumpy.cache.module_fingerprint import fingerprint_of, has_fingerprint
 from tonumpy.findings import Finding, Ground, Position
 from tonumpy.inference.index.lookups import Lookup
 from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.module_fingerprint import fingerprint_of, has_fingerprint
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.text import deferred

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
+from tonumpy.cache.module_fingerprint import has_fingerprint
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.lookups import digest_of
 from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.module_fingerprint import has_fingerprint
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.lazy_typing import TYPE_CHECKING

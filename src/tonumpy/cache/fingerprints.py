@@ -1,4 +1,4 @@
-"""Stores the fingerprints of modules that files have followed (see inference/index/module_fingerprint.py).
+"""Stores the fingerprints of modules that files have followed (see cache/module_fingerprint.py).
 
 They are kept beside the findings, and loaded only if such a module has changed.
 """

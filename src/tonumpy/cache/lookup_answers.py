@@ -160,7 +160,7 @@ class LookupAnswers:
         content = self._content(filename, MAX_BYTES) if rest else None
         return content if isinstance(content, Content) and self._module(path, as_answer(content)) else None
 
-    # The questions of inference/index/recorded.py. Each gives what `renewed` does.
+    # The questions of cache/recorded.py. Each gives what `renewed` does.
 
     def _module(self, path: str, answer: list[Any]) -> object:
         is_folder = self.listings.is_folder(path)  # nearly always not, and what is not there is not listed

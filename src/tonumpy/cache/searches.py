@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
-from tonumpy.inference.index.known_repository import (
+from tonumpy.cache.known_repository import (
     File,
     Found,
     Known,

@@ -109,7 +109,7 @@ def _session_of_this_process(records: bool) -> Session:
 
 
 def _recording(*read: Read) -> Session:
-    from tonumpy.inference.index.recorded import RecordedProject  # start-up
+    from tonumpy.cache.recorded import RecordedProject  # start-up
 
     return Session(RecordedProject(*read))
 

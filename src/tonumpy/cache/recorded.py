@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from errno import EFBIG
 
-from tonumpy.inference.index.known_repository import known_repository
+from tonumpy.cache.known_repository import known_repository
+from tonumpy.cache.module_fingerprint import fingerprint_of
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Lookup, as_answer, content_of
-from tonumpy.inference.index.module_fingerprint import fingerprint_of
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.inference.index.repository import Repositories
