@@ -20,7 +20,6 @@ MAX_CALLS_BEFORE = 4  # one into the other: those up to callers are followed no 
 # Callers, from a candidate's function up.
 MAX_CALLERS = 24  # of one function in its module; more are not looked at
 MAX_CALLERS_IN_REPOSITORY = 48
-MAX_INDIRECT_CALLERS = 24  # in a module, of what stands for a function
 MAX_CALLER_DEPTH, MAX_CALLER_DEPTH_IN_REPOSITORY = 4, 2  # callers of callers
 MAX_CALLER_FILES = 24  # that may call a function; what more do is not looked at
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import parameter_names
-from tonumpy.inference.index.class_bodies import moves_itself, moves_parts, writes_of
-from tonumpy.inference.index.freezing import freezes_itself, grad_left_by_methods, thaws
+from tonumpy.inference.index.class_bodies import moves_itself, moves_parts
 from tonumpy.inference.index.torch_words import MOVING
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_real
@@ -52,35 +51,15 @@ class ModuleObjects:
         """Whether its constructor may bring a part of an object somewhere: `self.layer.cuda()`."""
         return any(each.module.derived(moves_parts, each.node) for each in self._analysis.classes.ancestors(cls))
 
-    def freezes_itself(self, cls: Class) -> bool:
-        """Whether the constructor of the class ends with freezing all parameters: `self.requires_grad_(False)`."""
-        ancestors = self._analysis.classes.ancestors(cls)
-        owner = next((each for each in ancestors if "__init__" in self._analysis.classes.members(each).methods), None)
-        if owner is None or not owner.module.derived(freezes_itself, owner.node):
-            return False
-        return not any(each.module.derived(thaws, each.node) for each in ancestors)
-
     def grad_left_by(self, module: Instance, name: str) -> Fact:
         """Whether the parameters of `module` require grad after a call of its method `name`; None if unknown."""
         if not self._analysis.kinds.is_module(module.cls):
             return module.requires_grad
         if self._analysis.classes.method(module.cls, name) is None:
             return library_values.grad_left_by_inherited(self._analysis.classes.library_bases(module.cls), module, name)
-        waiting, seen = [name], {name}
-        while waiting:
-            function = self._analysis.classes.method(module.cls, waiting.pop())
-            if function is None or function.owner is None or not function.module.words.speaks_of_grad:
-                continue
-            assert not isinstance(function.node, ast.Lambda)
-            left = function.module.derived(grad_left_by_methods, function.owner.node)
-            if function.node.name == name and name in left:
-                return left[name]
-            if left.get(function.node.name, False) is None:
-                return None
-            called = set(function.module.derived(writes_of, function.node).methods_called) - seen
-            seen |= called
-            waiting += called
-        return module.requires_grad
+        # What a method freezes it may thaw elsewhere: whether it does is not followed.
+        owners = self._analysis.classes.ancestors(module.cls)
+        return None if any(each.module.words.speaks_of_grad for each in owners) else module.requires_grad
 
     def while_constructed(self, instance: Instance, method: FunctionNode | ast.Lambda) -> Instance:
         """The object as a method finds it when it begins: where the constructor of a module does, nothing has moved it.

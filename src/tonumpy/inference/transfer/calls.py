@@ -166,8 +166,7 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
         return Instance(cls, known)
     device = on_default_device(arguments, frame.default_on_cpu).named_value("device")
     is_obscure = frame.analysis.modules.is_moved_when_built(cls, arguments)
-    is_frozen = frame.analysis.modules.freezes_itself(cls)
-    return Instance(cls, known, None if is_obscure else cpu_of_device(device), False if is_frozen else None)
+    return Instance(cls, known, None if is_obscure else cpu_of_device(device), None)
 
 
 def _typed(frame: Frame, declared: Mapping, made: Value) -> Mapping:

@@ -8,13 +8,8 @@ from tonumpy.inference.index.bindings import (
     OBJECTS,
     SELF,
     arguments_of,
-    defaults_of,
-    given_to,
-    is_false,
-    parameter_names,
     path_of,
 )
-from tonumpy.inference.index.freezing import frozen_by
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.aliases import with_unknown_grad
 from tonumpy.inference.lattice.dtypes import is_integral
@@ -324,7 +319,6 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
     name = function.name if isinstance(function, Symbol) else ""
     if name.startswith(("torch", "builtins", "copy.")) and not library_values.is_module([name]):
         return
-    frozen = _frozen_by(call, function)
     does_thaw = _does_thaw(function)
     for argument in arguments_of(call) if does_thaw else ():
         thaw(frame, argument)
@@ -338,28 +332,6 @@ def give_away_modules(frame: Frame, call: ast.Call, function: Value) -> None:
             after = None if value is None else _given_away(value)
             if after is not None and after is not value:
                 frame.refine(argument.id, after)
-    for node in frozen:
-        path = path_of(node)
-        module = None if path is None else frame.env.get(path)
-        if path is not None and isinstance(module, (Instance, LibraryObject)):
-            frame.change_all(path, module, module._replace(requires_grad=False))
-
-
-def _frozen_by(call: ast.Call, function: Value) -> list[ast.expr]:
-    """The modules that are given to a function of the repository which freezes them: `freeze(net)`."""
-    called = function.function if isinstance(function, BoundMethod) else function
-    if not isinstance(called, Function) or isinstance(called.node, ast.Lambda):
-        return []
-    if not called.module.words.speaks_of_grad:
-        return []
-    names = parameter_names(called.node.args)[1 if isinstance(function, BoundMethod) else 0 :]
-    given = given_to(names, call, arguments_of(call))
-    defaults = dict(defaults_of(called.node.args))
-    return [
-        given[name]
-        for name, flag in called.module.derived(frozen_by, called.node).items()
-        if name in given and (flag is None or is_false(given.get(flag, defaults.get(flag, given[name]))))
-    ]
 
 
 def _does_thaw(function: Value) -> bool:
