@@ -29,7 +29,6 @@ MODULES = (
     "inference/index/changes",
     "inference/index/class_bodies",
     "inference/index/constructions",
-    "inference/index/constructors",
     "inference/index/def_use",
     "inference/index/dict_uses",
     "inference/index/flags",

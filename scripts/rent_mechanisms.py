@@ -192,15 +192,6 @@ MECHANISMS = (
         lambda: (hands_on(S + "attributes:Attributes._with_any", "value"),),
     ),
     Mechanism(
-        "frozen modules",
-        _below("inference/index", "freezing"),
-        lambda: (
-            gives(N + "freezing:frozen_by", {}),
-            gives(N + "freezing:freezes_itself", False),
-            gives(N + "freezing:grad_left_by_methods", {}),
-        ),
-    ),
-    Mechanism(
         "modules moved by themselves",
         (),
         lambda: (
@@ -208,11 +199,6 @@ MECHANISMS = (
             gives(S + "module_objects:ModuleObjects.may_have_moved_parts", False),
             hands_on(S + "module_objects:ModuleObjects.moved_by_itself", "instance"),
         ),
-    ),
-    Mechanism(
-        "parameters stored by constructors (for speed)",
-        _below("inference/index", "constructors"),
-        lambda: (gives(N + "constructors:stored_parameters", {}),),
     ),
     Mechanism(
         "containers of modules",

@@ -18,6 +18,7 @@ from random_edits import Editor
 import tonumpy
 from tonumpy import pipeline
 from tonumpy.cache import folder as cache_folder
+from tonumpy.cache import known_repository
 from tonumpy.cache.folder import CacheFolder, NotOursError, clean
 from tonumpy.cache.identity import settings_key
 from tonumpy.cache.lookup_answers import Listings, LookupAnswers
@@ -27,7 +28,7 @@ from tonumpy.config import Settings
 from tonumpy.frontends import cli, parallel, run
 from tonumpy.frontends.cli_arguments import parse_arguments
 from tonumpy.frontends.outcomes import Outcome, Task
-from tonumpy.inference.index import known_repository, lookups
+from tonumpy.inference.index import lookups
 from tonumpy.inference.index.folders import Folders
 from tonumpy.text import deferred
 from tonumpy.text.recursion import note_cut

@@ -6,8 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import FunctionNode, is_super, names_in, parameter_names
 from tonumpy.inference.index.class_bodies import constructor_called
-from tonumpy.inference.index.constructors import stored_parameters
-from tonumpy.inference.index.slices import Slice, Slicer
+from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.evidence import cut_off, of_made
 from tonumpy.inference.lattice.joins import join_all
@@ -104,11 +103,7 @@ class AttributeWrites:
         if runs and runs[-1].relevant is None:
             analysis.solver.use(self._constructors, key)
             return _left_in(runs[-1], path, is_constructor=True)
-        stored = owner.module.derived(stored_parameters, writer).get(name) if is_constructor else None
-        if stored is not None:
-            asked: Slice | None = Slice(frozenset((path,)), frozenset((id(stored),)), wants_result=False)
-        else:
-            asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
+        asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
         itself = self._analysis.modules.while_constructed(instance, writer)
         frame = Frame(analysis, owner.module, slicer.flow, owner, owner.closure, grad_mode, asked, NO_TARGETS)
         frame.evidence_of_mode = evidence
@@ -119,7 +114,7 @@ class AttributeWrites:
             frame.bind(path, found)
         with analysis.solver.solving(self._constructors, key):
             execute(frame, writer.body)
-            if stored is None and is_constructor:
+            if is_constructor:
                 self._constructors[key] = [*self._constructors.get(key, ()), frame]
         left = _left_in(frame, path, is_constructor=is_constructor)
         return resting_on(left, of_made(evidence)) if tensor_facts(left)[1] is False else left

@@ -65,11 +65,6 @@ class Budget:
         """Note that calls, or callers, are followed this deep."""
         self._calls = max(self._calls, depth)
 
-    @property
-    def is_exhausted(self) -> bool:
-        """True if no statement may be evaluated any more."""
-        return self._left <= 0
-
     def cuts_short(self) -> bool:
         """True if the budget is exhausted; notes the cut."""
         if self._left > 0:
