@@ -89,14 +89,15 @@ def test_a_page_has_its_headings(rule: Rule) -> None:
 @each_rule
 def test_the_example_is_flagged(rule: Rule) -> None:
     example = code_block(sections(rule)["Example"])
-    assert [finding.code for finding in check_source(example, select=[rule.code])] == [rule.code]
+    expected = [] if rule.judges == ("runs",) else [rule.code]  # of those tests/test_mixed_devices.py runs the example
+    assert [finding.code for finding in check_source(example, select=[rule.code])] == expected
 
 
 @each_rule
 def test_the_fix_makes_of_the_example_what_to_use_instead(rule: Rule) -> None:
     found = sections(rule)
     example = code_block(found["Example"])
-    fix = check_source(example, select=[rule.code])[0].fix
+    fix = next((finding.fix for finding in check_source(example, select=[rule.code])), None)
     if fix is None:
         assert found["Fix safety"].lstrip().startswith("There is no fix")
     else:

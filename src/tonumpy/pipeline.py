@@ -311,7 +311,9 @@ def judge_seen(
 ) -> list[Judgement]:
     """The judgements of what a run has seen in a file, by the rules that are selected, in the order of the text; `noqa`
     comments are not considered."""
-    selected = {rule.code for rule in all_rules() if settings.selects(rule)}
+    # A rule in preview may be wrong about a text; a run has seen it happen.
+    asked = settings._replace(preview=True)
+    selected = {rule.code for rule in all_rules() if asked.selects(rule)}
     # What one run has not seen is no proof that a link is needless.
     style: RepairStyle = "force" if settings.style == "force" else "links"
     found = []

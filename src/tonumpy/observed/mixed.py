@@ -49,6 +49,8 @@ def _operator(node: ast.expr | ast.AugAssign, operands: Operands, names: set[str
     if isinstance(node, ast.Compare):
         if isinstance(node.ops[0], ORDER):
             return "comparison", tensor
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)):  # an array compares what is looked for with its own items
+            return "equality", left
         return ("equality" if isinstance(node.ops[0], ast.Eq) else "difference"), tensor
     if second:
         return ("division" if isinstance(getattr(node, "op", None), ast.Div) else "array first"), right

@@ -10,7 +10,7 @@ from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.observed.given import given_in, is_known
 from tonumpy.observed.mixed import mixed_in
-from tonumpy.observed.sighting import NOT_HELD
+from tonumpy.observed.sighting import NOT_HELD, OF_DEVICES
 from tonumpy.observed.sites import Sites
 from tonumpy.repair.operations import AddCopy
 from tonumpy.sinks.arguments import consumer_at, spelt
@@ -66,11 +66,24 @@ def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
     for sighting in sightings:
         if sighting.is_handled:
             continue
+        if sighting.what in OF_DEVICES:
+            found.append(_of_devices(module, sighting))
+            continue
         if sighting.is_refused or sighting.observed.is_fragile or sighting.what != "conversion":
             seen = _seen(module, sites, sighting)
             if seen is not None:
                 found.append(seen)
     return found
+
+
+def seen_alone(source: Source, sighting: Sighting) -> Seen:
+    """What was seen at a place, where the text there could not be read: no rule is asked."""
+    if sighting.what != "conversion":
+        message = f"{sighting.what} seen here"
+        code = {"mixed devices": "TNP109", "unfinished copy": "TNP204", "lost gradient": "TNP203"}.get(sighting.what)
+        return Seen(None, False, code or "TNP201", message, (), _span(source, sighting.spot), sighting.observed)
+    code = "TNP101" if sighting.is_method else "TNP104"
+    return Seen(None, False, code, _message(None, sighting), (), _span(source, sighting.spot), sighting.observed)
 
 
 def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen | None:
@@ -196,6 +209,16 @@ def _of_memory(conversion: Conversion | None, span: tuple[Position, Position], s
     message = "the array shares memory with its tensor, and one of them was written while the other was still in use"
     operations = () if conversion is None else (AddCopy(conversion.candidate.call, "copy"),)
     return Seen(conversion, False, "TNP201", message, operations, span, sighting.observed)
+
+
+def _of_devices(module: Module, sighting: Sighting) -> Seen:
+    """Tensors of two devices that met, and what was read before it had arrived."""
+    span, about = _span(module.source, sighting.spot), sighting.about
+    if sighting.what == "mixed devices":
+        message = f"tensors of two devices meet: {about}: raises {_error(sighting)}"
+        return Seen(None, False, "TNP109", message, (), span, sighting.observed)
+    message = f"this reads what an asynchronous copy{about} gives, and nothing waited for that: the data may be wrong"
+    return Seen(None, False, "TNP204", message, (), span, sighting.observed)
 
 
 def _code(site: Site | OperationSite | None) -> str:

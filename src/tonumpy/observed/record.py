@@ -12,7 +12,7 @@ from tonumpy.boundary.paths import real_path
 from tonumpy.config import ConfigError
 from tonumpy.findings import Observed
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.observed.sighting import Held, Sighting, Spot
+from tonumpy.observed.sighting import OF_DEVICES, Held, Sighting, Spot
 from tonumpy.own_files import is_own, read_own
 
 if TYPE_CHECKING:
@@ -130,7 +130,10 @@ def _entry(sighting: Sighting, source: Source) -> Entry:
 
 
 def _evident(sighting: Sighting) -> Sighting | None:
-    """Of what the user's own code makes good only the times when it was not refused; None where there are none."""
+    """Of what the user's own code makes good only the times when it was not refused; None where there are none, and of
+    what is no conversion."""
+    if sighting.what in OF_DEVICES:
+        return None
     if not sighting.is_handled:
         return sighting
     passed = sighting.passed

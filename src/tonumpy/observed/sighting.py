@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from tonumpy.findings import Observed
 
-    What = Literal["conversion", "shared write", "lost gradient"]
+    What = Literal["conversion", "shared write", "lost gradient", "mixed devices", "unfinished copy"]
 
 
 class Spot(NamedTuple):
@@ -35,6 +35,7 @@ class Sighting(NamedTuple):
 
     `is_refused`: at least once; `observed` is of those times then, and `passed` of the others. `held` has each way in
     which a tensor came there. `is_handled`: each time the user's own code made it good, or asked for the error.
+    `about`: of two tensors that met, both in words; of an unfinished copy, its place.
     """
 
     spot: Spot
@@ -46,9 +47,11 @@ class Sighting(NamedTuple):
     held: tuple[Held, ...] = ()
     passed: Observed | None = None
     is_handled: bool = False
+    about: str = ""
 
     def has(self, reason: str) -> bool:
         return reason in self.observed.reasons
 
 
 NOT_HELD = Held()
+OF_DEVICES = ("mixed devices", "unfinished copy")  # they are no conversions

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     Reason = Literal["grad", "device", "dtype", "layout", "bit", "mixed"]
-    Way = Literal["numpy", "array", "operator", "shared write", "lost gradient"]
+    Way = Literal["numpy", "array", "operator", "shared write", "lost gradient", "unfinished copy"]
     # Called while the stack still stands, in the thread that converts, with the tensor (or what is in its place) as the
     # program has it; it keeps no reference to it.
     Observer = Callable[["Event", object], None]
@@ -37,14 +37,16 @@ class Event(NamedTuple):
     is an operator or function of torch that was given tensors of two devices ("mixed"), or `==` of an array and a
     tensor on the accelerator ("device"), which raises as the former does; "shared write": the array and the tensor
     share memory, and one of them was written while the other is still in use; "lost gradient": a gradient ended in
-    the array.
+    the array; "unfinished copy": what an asynchronous copy from the accelerator gave was read before anything waited
+    for it.
 
     `reasons` are all the reasons for which real hardware refuses it, in the order in which real torch checks them;
     empty where it is not refused. `error` is the type and the message of the first refusal as real torch gives it.
     `is_grad_enabled`: grad mode, at the moment of the call. `requires_grad` is the tensor's own, whatever the mode.
     `device` is what the program sees ("cuda:0"), `dtype` and `layout` are in torch's words ("torch.bfloat16").
     `shape` is that of the tensor. `stack` has the innermost call first, frames of tonumpy itself left out.
-    `is_handled`: it was raised, as the user's own code makes it good, or asks for it.
+    `is_handled`: it was raised, as the user's own code makes it good, or asks for it. `about`: where two tensors met,
+    both of them in words, or where the copy was made.
     """
 
     way: Way
@@ -58,6 +60,7 @@ class Event(NamedTuple):
     stack: tuple[Call, ...]
     error: tuple[str, str] | None = None
     is_handled: bool = False
+    about: str = ""
 
     @property
     def is_refused(self) -> bool:

@@ -7,7 +7,8 @@ import os
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.observed.observed_conversions import seen_in
+from tonumpy.observed.observed_conversions import seen_alone, seen_in
+from tonumpy.observed.sighting import OF_DEVICES
 from tonumpy.pipeline import judge_seen, module_of
 from tonumpy.rehearsal.reached import reached_in
 from tonumpy.rehearsal.sightings import sightings_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from tonumpy.config import Settings
     from tonumpy.findings import Finding
+    from tonumpy.inference.index.module import Module
     from tonumpy.observed.sighting import Sighting
     from tonumpy.pipeline import Judgement
     from tonumpy.rehearsal.reached import Place
@@ -54,12 +56,13 @@ class Judged(NamedTuple):
 def judge_run(run: Run, settings_of: Callable[[str], Settings], *, fragile: bool) -> Judged:
     """All files of the user's that the run has loaded, or that something happened in."""
     sightings = sightings_of(run.noted)
-    files, errors, project = [], [], Project()
+    files, errors, project = [], list[SourceError](), Project()
     for path in sorted({*sightings, *run.files}):
         name = shown_path(path)
         try:
             source = source_of(_read(path, name), name)
-            files.append(_judged(source, settings_of(name), project, sightings.get(path, ()), fragile=fragile))
+            here = sightings.get(path, ())
+            files.append(_judged(source, settings_of(name), project, here, errors, fragile=fragile))
         except SourceError as error:
             if path in sightings:
                 errors.append(error)
@@ -85,14 +88,51 @@ def _read(path: str, name: str) -> bytes:
 
 
 def _judged(
-    source: Source, settings: Settings, project: Project, sightings: Sequence[Sighting], *, fragile: bool
+    source: Source,
+    settings: Settings,
+    project: Project,
+    sightings: Sequence[Sighting],
+    errors: list[SourceError],
+    *,
+    fragile: bool,
 ) -> JudgedFile:
+    """A defect of ours ends no report: it is added to the errors, and what was seen is told without it."""
     project.begin_file()
     module = module_of(source, settings, project)
     told = [each for each in sightings if fragile or not each.observed.is_fragile]
-    found = judge_seen(source, settings, seen_in(module, told))
+    found = _judgements(module, settings, told, errors)
     kept = set(suppress(source, [judgement.finding for judgement in found]))
     judgements = (judgement for judgement in found if judgement.finding in kept)
-    conversions, unreached = reached_in(module, settings, sightings)
+    of_conversions = [each for each in sightings if each.what not in OF_DEVICES]
+    try:
+        conversions, unreached = reached_in(module, settings, of_conversions)
+    except Exception as error:
+        errors.append(_defect(source.filename, error))
+        conversions, unreached = len(of_conversions), ()
     project.at_hand.clear()  # a project keeps the trees of others only
     return JudgedFile(source, settings, tuple(sightings), tuple(judgements), conversions, unreached)
+
+
+def _judgements(
+    module: Module, settings: Settings, sightings: Sequence[Sighting], errors: list[SourceError]
+) -> list[Judgement]:
+    source = module.source
+    try:
+        return judge_seen(source, settings, seen_in(module, sightings))
+    except Exception as error:
+        errors.append(_defect(source.filename, error))
+    found = []
+    for each in sightings:
+        try:
+            found += judge_seen(source, settings, seen_in(module, [each]))
+        except Exception:  # this is the one, and is told as it was seen
+            found += judge_seen(source, settings, [seen_alone(source, each)])
+    return sorted(found, key=lambda judgement: judgement.finding.start)
+
+
+def _defect(filename: str, error: Exception) -> SourceError:
+    import traceback  # only where there is a defect: start-up
+
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+    return SourceError(filename, f"internal error, please report it: {type(error).__name__}: {error} ({place})")

@@ -22,12 +22,12 @@ _MOST_HELD = 20  # different ways in which a tensor came to one place
 def sightings_of(noted: Iterable[Noted]) -> dict[str, list[Sighting]]:
     """By the absolute path of the file; without what happened in no code of the user's.
 
-    Tensors of two devices in one operator are no conversion: the program has got the error. A call of `.numpy()`
-    is kept apart from what else happens at the place: where only the row is known, that may be elsewhere in it.
+    A call of `.numpy()` is kept apart from what else happens at the place: where only the row is known, that may be
+    elsewhere in it.
     """
     places: dict[tuple[str, Spot, What, bool], list[Noted]] = {}
     for each in noted:
-        if each.own >= 0 and not _is_of_two_devices(each.event):
+        if each.own >= 0:
             call = each.event.stack[each.own]
             spot = Spot(call.row, call.end_row, call.column, call.end_column)
             path = os.path.abspath(call.filename)
@@ -40,15 +40,13 @@ def sightings_of(noted: Iterable[Noted]) -> dict[str, list[Sighting]]:
 
 def elsewhere(noted: Iterable[Noted]) -> list[Noted]:
     """What was refused in no code of the user's."""
-    return [each for each in noted if each.own < 0 and each.event.is_refused and not _is_of_two_devices(each.event)]
-
-
-def _is_of_two_devices(event: Event) -> bool:
-    return event.way == "operator" and event.reasons == ("mixed",)
+    return [each for each in noted if each.own < 0 and each.event.is_refused]
 
 
 def _what(event: Event) -> What:
-    return event.way if event.way in ("shared write", "lost gradient") else "conversion"
+    if event.way == "operator" and event.reasons == ("mixed",):
+        return "mixed devices"
+    return event.way if event.way in ("shared write", "lost gradient", "unfinished copy") else "conversion"
 
 
 def _is_method(noted: Noted) -> bool:
@@ -77,6 +75,7 @@ def _sighting(spot: Spot, what: What, together: list[Noted], *, is_method: bool)
         tuple(held)[:_MOST_HELD],
         _observed(passed) if passed else None,
         bool(refused) and not unhandled,
+        told[0].event.about,
     )
 
 

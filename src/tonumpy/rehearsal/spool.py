@@ -110,6 +110,7 @@ def _noted(told: dict[str, Any]) -> Noted:
         tuple(Call(*each) for each in told["stack"]),
         None if told["error"] is None else (told["error"][0], told["error"][1]),
         told["is_handled"],
+        told["about"],
     )
     parameter = told["parameter"]
     return Noted(

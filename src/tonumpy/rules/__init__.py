@@ -26,6 +26,7 @@ class Rule(NamedTuple):
     Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments, operations, or memory that
     is shared by other calls, an ImplicitConversion.
     So are those of what reads a copy too early.
+    Those that judge runs are told of by a rehearsal alone, and `check` and `repair` are not asked.
     Those that judge comments are given the codes of a `# noqa` comment that suppress nothing.
     `concerns` tells which of the conversions of a file that are plainly complete (`.detach().cpu().numpy()`, or
     `.cpu().numpy()` under `torch.no_grad()`) the rule may object to: about the others nothing need be inferred for it.
@@ -42,7 +43,7 @@ class Rule(NamedTuple):
     code: str
     name: str
     on_by_default: bool
-    judges: tuple[Literal["receivers", "arguments", "operations", "memory", "copies", "comments"], ...]
+    judges: tuple[Literal["receivers", "arguments", "operations", "memory", "copies", "comments", "runs"], ...]
     check: Callable[[Any], str | None]
     repair: Callable[[Any, RepairStyle], tuple[Operation, ...]]
     fix_is_unsafe: bool

@@ -30,6 +30,7 @@ from tonumpy.rehearsal.standin.gradients import Gradients
 from tonumpy.rehearsal.standin.handlers import Handlers
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.names import Names
+from tonumpy.rehearsal.standin.origins import Origins
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.stacks import Stacks
 
@@ -55,24 +56,25 @@ def pretend(
     """
     if device not in _KEYS:
         raise ValueError(f"there is no stand-in for {device!r}: it can be one of {', '.join(_KEYS)}")
-    patches, stacks, handlers = Patches(), Stacks(), Handlers()
+    patches, stacks, handlers, origins = Patches(), Stacks(), Handlers(), Origins()
     try:
         if device == "npu":
             torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
         guards.set_guards(patches, device)
         names = Names(device, devices)
-        names.patch(patches)
+        origins.patch(patches)
+        names.patch(patches, origins)
         names.patch_types(patches)
-        moves.patch(patches)
+        moves.patch(patches, origins)
         storages.patch(patches, names)
         autocast.patch(patches, device)
         device_module.patch(patches, names)
-        factories.patch(patches, names)
+        factories.patch(patches, names, origins)
         device_numbers.patch(patches, names)
         compilers.patch(patches, names)
         torchscript.patch(patches, names.kind, names.inner)
         sparse.patch(patches, names.device, names.inner)
-        mixing = Mixing(observer, stacks, names, handlers, stop=stop)
+        mixing = Mixing(observer, stacks, names, handlers, origins, stop=stop)
         mixing.patch(patches)
         registration.register(patches, _KEYS[device], mixing.refuse)
         gradients = Gradients(observer, stacks)

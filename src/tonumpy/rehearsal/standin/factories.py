@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonumpy.rehearsal.standin.names import Names
+    from tonumpy.rehearsal.standin.origins import Origins
     from tonumpy.rehearsal.standin.patches import Patches
 
 Tensor = torch.Tensor
@@ -25,21 +26,23 @@ _FUNCTIONS = (
 ).split()
 
 
-def patch(patches: Patches, names: Names) -> None:
+def patch(patches: Patches, names: Names, origins: Origins) -> None:
     """Make them work until `patches` are restored."""
     torch.utils._device._device_constructors()  # kept from its first call on: it must hold torch's own
     pinned = _Pinned()
     for name in _FUNCTIONS:
         if hasattr(torch, name):
             old = getattr(torch, name)
-            made = falling_back(f"torch.{name}", _factory(old, names, pinned), old, names.inner)
+            made = falling_back(f"torch.{name}", _factory(old, names, pinned, origins), old, names.inner)
             torchscript.replace(patches, name, made)
+    from_numpy = torch.from_numpy
+    patches.replace(torch, "from_numpy", lambda array: origins.note(from_numpy(array), "made"))
     patches.replace(torch, "Generator", _generator(names))
     patches.replace(Tensor, "pin_memory", pinned.pin)
     patches.replace(Tensor, "is_pinned", pinned.is_pinned)
 
 
-def _factory(function: Callable[..., Any], names: Names, pinned: _Pinned) -> Callable[..., Any]:
+def _factory(function: Callable[..., Any], names: Names, pinned: _Pinned, origins: Origins) -> Callable[..., Any]:
     inner = names.inner
 
     def factory(*args: Any, **kwargs: Any) -> Any:
@@ -47,7 +50,7 @@ def _factory(function: Callable[..., Any], names: Names, pinned: _Pinned) -> Cal
             kwargs["device"] = inner(kwargs["device"])
         if kwargs.pop("pin_memory", False):
             return pinned.note(function(*args, **kwargs))
-        return function(*args, **kwargs)
+        return origins.note(function(*args, **kwargs), "made")
 
     factory.__name__ = factory.__qualname__ = function.__name__
     factory.__doc__ = function.__doc__

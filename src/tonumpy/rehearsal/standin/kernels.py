@@ -10,10 +10,10 @@ from tonumpy.rehearsal.standin.memory import to_device, to_device_with_bits, to_
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     Kernel = Callable[..., Any]
-    Mixed = Callable[[Any, "list[Any]"], None]
+    Mixed = Callable[[Any, "list[Any]", Any], None]
 
 Tensor = torch.Tensor
 _CPU = torch.device("cpu")
@@ -80,6 +80,29 @@ def computed(op: Any, mixed: Mixed, *, sees_bits: bool = True) -> Kernel:
     return _into_outputs(known) if any(argument.is_out for argument in arguments) else _in_place(known)
 
 
+def strict(op: Any, kernel: Kernel, mixed: Mixed) -> Kernel:
+    """The kernel of an operator that takes no tensor without dimensions from the CPU either."""
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        scalars = [each for each in tensors_in(args) if each.is_cpu and not each.dim()]
+        if scalars:
+            mixed(op, scalars, (args, kwargs))
+        return kernel(*args, **kwargs)
+
+    return checked
+
+
+def tensors_in(values: Any) -> Iterator[Any]:
+    """Those among the arguments of an operator."""
+    for each in values:
+        if isinstance(each, Tensor):
+            yield each
+        elif isinstance(each, dict):
+            yield from tensors_in(each.values())
+        elif isinstance(each, list | tuple):
+            yield from tensors_in(each)
+
+
 def _functional(known: _Operator, *, takes_device: bool) -> Kernel:
     op, call, host, mixed, _ = known
 
@@ -93,7 +116,7 @@ def _functional(known: _Operator, *, takes_device: bool) -> Kernel:
             stays = takes_device and _is_host(kwargs.get("device"))
             result = call(*on, **_host_options(kwargs, off, host))
         if off:
-            mixed(op, off)
+            mixed(op, off, (args, kwargs))
         if stays:
             return result
         for place, each in enumerate(on):
@@ -111,7 +134,7 @@ def _in_place(known: _Operator) -> Kernel:
         off: list[Any] = []
         on, options = _hosts(args, off, host), _host_options(kwargs, off, host)
         if off:  # before anything is written
-            mixed(op, off)
+            mixed(op, off, (args, kwargs))
         return _returned(known.targets(args, kwargs), call(*on, **options), op)
 
     return in_place
@@ -124,7 +147,7 @@ def _into_outputs(known: _Operator) -> Kernel:
         off: list[Any] = []
         on, options = _hosts(args, off, host), _host_options(kwargs, off, host)
         if off:
-            mixed(op, off)
+            mixed(op, off, (args, kwargs))
         targets = known.targets(args, kwargs)
         try:
             result = call(*on, **options)

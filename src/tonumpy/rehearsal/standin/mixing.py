@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.conversions import event
 from tonumpy.rehearsal.standin.falling_back import REFUSAL
+from tonumpy.rehearsal.standin.kernels import tensors_in
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.events import Observer, Reason
     from tonumpy.rehearsal.standin.handlers import Handlers
     from tonumpy.rehearsal.standin.names import Names
+    from tonumpy.rehearsal.standin.origins import Origins
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.stacks import Stacks
 
@@ -34,14 +37,30 @@ _TAKES_HOST = frozenset(
         "aten::_pack_padded_sequence",
         "aten::_ctc_loss.Tensor",
         "aten::_foreach_copy_",
+        "aten::copy",
+        "aten::_unsafe_index_put",
+        "aten::index_put",
+        "aten::is_same_size",
+        "aten::resize_as_",
+        "aten::_has_same_storage_numel",
+        "aten::_ctc_loss_backward.Tensor",
     }
 )
+# They take an index from the CPU, for a tensor that is not there.
+_INDEXING = frozenset(name for name in _TAKES_HOST if "index" in name)
+# They take no tensor from the CPU, not even one without dimensions.
+_OF_SEVERAL = "cat stack embedding index_select gather scatter.src dot nll_loss nll_loss_forward nll_loss2d_forward"
+TAKES_NO_SCALAR = frozenset(f"aten::{name}" for name in _OF_SEVERAL.split())
+_BACKWARD = "_engine_run_backward"  # torch's own function, which stands on the stack while gradients are computed
 
 
 class Mixing:
     """Refuses what real hardware refuses."""
 
-    def __init__(self, observer: Observer, stacks: Stacks, names: Names, handlers: Handlers, *, stop: bool) -> None:
+    def __init__(
+        self, observer: Observer, stacks: Stacks, names: Names, handlers: Handlers, origins: Origins, *, stop: bool
+    ) -> None:
+        self._origins = origins
         self._handlers = handlers
         self._observer = observer
         self._stacks = stacks
@@ -67,24 +86,56 @@ class Mixing:
         __eq__.__qualname__ = "Tensor.__eq__"
         patches.replace(torch.Tensor, "__eq__", __eq__)
 
-    def refuse(self, op: Any, off: list[Any]) -> None:
-        """Tell of the first of these tensors, unless the operator takes them."""
+    def refuse(self, op: Any, off: list[Any], given: Any) -> None:
+        """Tell of the first of these tensors on the CPU among what the operator is `given`, unless it takes them."""
         schema = op._schema
         name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
-        if name in _TAKES_HOST:
+        if not off[0].is_cpu or _takes(name, given) or self._is_of_a_former():
             return
         is_handled = False
         try:
             is_handled = self._handlers.handle(RuntimeError)
-            self._tell(off[0], is_handled=is_handled)
+            self._tell(off[-1 if "index_put" in name else 0], given, is_handled=is_handled)
         except Exception as problem:
             warn(f"{name}: tensors of two devices are not told of ({type(problem).__name__}: {problem})")
         if self._stop or is_handled:
             raise RuntimeError(self._message)
 
-    def _tell(self, off: Any, *, is_handled: bool) -> None:
+    def _is_of_a_former(self) -> bool:
+        """Whether a gradient is computed, of what was told of when it went forward."""
+        if torch._C._current_graph_task_id() == -1:
+            return False
+        for call in self._stacks.read():
+            if is_own(call.filename):
+                return False
+            if call.function == _BACKWARD:
+                return True
+        return True
+
+    def _tell(self, off: Any, given: Any, *, is_handled: bool) -> None:
         error = ("RuntimeError", self._message)
         tensor = getattr(self._compared, "tensor", None)
         reasons: tuple[Reason, ...] = ("mixed",) if tensor is None else ("device",)
-        about = off if tensor is None else tensor
-        self._observer(event(about, "operator", reasons, error, self._stacks, is_handled=is_handled), about)
+        told = off if tensor is None else tensor
+        found = event(told, "operator", reasons, error, self._stacks, is_handled=is_handled)
+        if tensor is None:
+            found = found._replace(about=self._both(off, given))
+        self._observer(found, told)
+
+    def _both(self, off: Any, given: Any) -> str:
+        on = next((each for each in tensors_in(given) if each.is_maia), None)
+        words = [self._origins.words(each) for each in (on, off) if each is not None]
+        return "; and ".join(words)
+
+
+def _takes(name: str, given: Any) -> bool:
+    if name not in _TAKES_HOST:
+        return False
+    first = next(tensors_in(given), None)
+    return name not in _INDEXING or (first is not None and first.is_maia and not _has_values_elsewhere(name, given))
+
+
+def _has_values_elsewhere(name: str, given: Any) -> bool:
+    """Whether what is put into a tensor lies on the CPU; the index may."""
+    values = given[0][2] if "index_put" in name and len(given[0]) > 2 else None
+    return isinstance(values, torch.Tensor) and values.is_cpu and values.dim() > 0

@@ -10,13 +10,14 @@ import torch
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.origins import Origins
     from tonumpy.rehearsal.standin.patches import Patches
 
 Tensor = torch.Tensor
 _data = torch._C.TensorBase.data
 
 
-def patch(patches: Patches) -> None:
+def patch(patches: Patches, origins: Origins) -> None:
     """Let data cross between the CPU and the stand-in until `patches` are restored.
 
     C++ does not know that both are plain memory, and refuses; the modules would get new parameters, and an optimizer
@@ -37,6 +38,7 @@ def patch(patches: Patches) -> None:
             except Exception as problem:
                 warn(f"Tensor.data: it stays where it is ({type(problem).__name__}: {problem})")
                 _data.__set__(self, value.to(_device_of(self)))
+            origins.note(self, "moved there")
         else:
             _data.__set__(self, value)
 

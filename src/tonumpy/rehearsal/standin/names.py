@@ -16,6 +16,7 @@ from tonumpy.rehearsal.standin.falling_back import falling_back
 from tonumpy.rehearsal.standin.memory import INNER
 
 if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.origins import Origins
     from tonumpy.rehearsal.standin.patches import Patches
 
 Tensor = torch.Tensor
@@ -100,7 +101,7 @@ class Names:
         patches.replace(torch, "set_default_tensor_type", set_default_tensor_type)
         patches.on_exit(unset)
 
-    def patch(self, patches: Patches) -> None:
+    def patch(self, patches: Patches, origins: Origins) -> None:
         """Let tensors speak the program's words until `patches` are restored."""
         seen, inner, kind = self.device, self.inner, self.kind
         device_of, to, type_of = _Base.device.__get__, _Base.to, _Base.type
@@ -118,7 +119,8 @@ class Names:
             args = tuple(map(inner, args))
             if self.layout is not torch.strided and not self.is_maia:
                 return _to_of_sparse(self, args, kwargs)
-            return to(self, *args, **kwargs)
+            result = to(self, *args, **kwargs)
+            return result if result is self else origins.note(result, "moved there")
 
         def move(self: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
             del device

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin import kernels, special
+from tonumpy.rehearsal.standin.mixing import TAKES_NO_SCALAR
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
@@ -71,7 +72,8 @@ def _kernel(name: str, op: Any, mixed: kernels.Mixed) -> kernels.Kernel | None:
         return None
     if _is_view(op) or torch.Tag.inplace_view in op.tags:
         return kernels.as_is(op) if is_for_host else None
-    return kernels.computed(op, mixed, sees_bits=_has(name, "Conjugate") or _has(name, "Negative"))
+    kernel = kernels.computed(op, mixed, sees_bits=_has(name, "Conjugate") or _has(name, "Negative"))
+    return kernels.strict(op, kernel, mixed) if name in TAKES_NO_SCALAR else kernel
 
 
 def _is_factory(op: Any) -> bool:

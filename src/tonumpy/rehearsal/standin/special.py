@@ -20,7 +20,11 @@ def _efficientzerotensor(size: Any, *, dtype: Any = None, device: Any = None, **
 
 
 def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> Any:
-    """The sizes of the batches stay on the CPU."""
+    """The sizes of the batches stay on the CPU, where the lengths must be: torch's own words for others."""
+    if not lengths.is_cpu:
+        kind = lengths.cpu().type().removeprefix("torch.").removesuffix("Tensor")
+        found = f"{lengths.dim()}D {lengths.device} {kind} tensor"
+        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {found}")
     data, sizes = torch._VF._pack_padded_sequence(to_host(input), lengths, batch_first)
     return to_device(data), sizes
 

@@ -1,0 +1,78 @@
+"""A defect of ours ends no report of a rehearsal: it is told, and so is what the run has seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rehearsal_runs import needs_torch, rehearse
+
+from tonumpy.config import Settings
+from tonumpy.rehearsal import judging
+from tonumpy.rehearsal.events import Call, Event
+from tonumpy.rehearsal.spool import Noted, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    import pytest
+
+    from tonumpy.inference.index.module import Module
+    from tonumpy.observed.observed_conversions import Seen
+    from tonumpy.observed.sighting import Sighting
+
+IN = """
+import numpy as np
+import torch
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+value, array = torch.tensor(3, device=device), np.arange(5)
+print(value in array)  # TNP108
+print(value not in array)  # TNP108
+print(array[0] in [value.item()], value in [1, 3])
+for each in (value, 7):
+    if each in array:  # TNP108
+        print(each)
+print(list(filter(array.__contains__, [value])))  # TNP104
+"""
+
+
+@needs_torch
+def test_a_tensor_is_looked_for_in_an_array(tmp_path: Path) -> None:
+    (tmp_path / "within.py").write_text(IN)
+    result = rehearse(tmp_path, "--", "within.py")
+    rows = [(row, line.split()[-1]) for row, line in enumerate(IN.splitlines(), 1) if "# TNP" in line]
+    assert [(each["location"]["row"], each["code"]) for each in result.findings] == rows, result.err
+    assert result.code == 1
+
+
+def test_what_was_seen_is_told_without_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("a = f(x)\nb = g(y)\nc = h(z)\n")
+    noted = tuple(_noted(str(path), row) for row in (1, 2, 3))
+    seen_in = judging.seen_in
+
+    def failing(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
+        if any(each.spot.row == 2 for each in sightings):
+            raise KeyError("what nobody thought of")
+        return seen_in(module, sightings)
+
+    def also_failing(*_: object) -> tuple[int, tuple[()]]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(judging, "seen_in", failing)
+    monkeypatch.setattr(judging, "reached_in", also_failing)
+    judged = judging.judge_run(Run(noted, (), "", ()), lambda _: Settings(), fragile=False)
+    assert [(each.code, each.start.row) for each in judged.findings] == [("TNP104", 1), ("TNP104", 2), ("TNP104", 3)]
+    assert [error.reason.split(" (")[0] for error in judged.errors] == [
+        "internal error, please report it: KeyError: 'what nobody thought of'",
+        "internal error, please report it: ZeroDivisionError: ",
+    ]
+
+
+def _noted(filename: str, row: int) -> Noted:
+    stack = (Call(filename, row, "<module>", row, 4, 8),)
+    event = Event(
+        "array", ("device",), "cuda:0", False, True, "torch.float32", "torch.strided", (2,), stack, ("TypeError", "no")
+    )
+    return Noted(event, 1, 0, False, (), None)
