@@ -18,6 +18,7 @@ from tonumpy.text.prefilter import (
     may_hold_comments,
     may_hold_consumers,
     may_hold_copies,
+    may_hold_masks,
     may_hold_mixtures,
     may_hold_risks,
     may_hold_sharers,
@@ -153,8 +154,8 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
     consumers, sharers, comments = may_hold_consumers(data), may_hold_sharers(data), may_hold_comments(data)
     mixtures = consumers or may_hold_mixtures(data)
     consumers = consumers or (may_hold_risks(data) and bool(settings().sinks))
-    copies = may_hold_copies(data)
-    if not consumers and not mixtures and not sharers and not copies and not comments:
+    copies, masks = may_hold_copies(data), may_hold_masks(data)
+    if not consumers and not mixtures and not sharers and not copies and not masks and not comments:
         return False
     from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
 
@@ -165,6 +166,7 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
         or (mixtures and "operations" in judged)
         or (sharers and "memory" in judged)
         or (copies and "copies" in judged)
+        or (masks and "masks" in judged)
         or (comments and "comments" in judged)
     )
 

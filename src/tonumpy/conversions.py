@@ -176,6 +176,15 @@ class Copied(NamedTuple):
         return read.func if is_method else None  # type: ignore[attr-defined]
 
 
+class Mask(NamedTuple):
+    """What is taken for a mask: what is done with it, the ufuncs' calls with the functions of torch that can stand for
+    them, if all have one, and the arguments that are tensors."""
+
+    how: Literal["inverted", "index"]
+    in_torch: tuple[tuple[ast.Call, str], ...]
+    tensors: tuple[ast.expr, ...]
+
+
 # What raises, or is no comparison at all, whatever the tensor is like.
 ALWAYS_WRONG = ("array first", "comparison", "difference", "put into tensor")
 
@@ -200,6 +209,7 @@ class ImplicitConversion(NamedTuple):
     NumPy's, by the letters of the tables (see sinks/consumers.py); `words`: what the library says then.
 
     Where a copy is read before it has arrived, `argument` reads, `function` is the copy's, and `copied` tells of it.
+    Where a ufunc's result is no mask, `argument` takes it for one, and `mask` tells of it.
     """
 
     site: Site | OperationSite | ReturnSite
@@ -230,11 +240,16 @@ class ImplicitConversion(NamedTuple):
     copied: Copied | None = None
     errors: tuple[tuple[str, str], ...] = ()
     words: str = ""
+    mask: Mask | None = None
 
     @property
     def call(self) -> ast.Call:
         assert isinstance(self.argument, ast.Call)
         return self.argument
+
+    @property
+    def confidence_of_mask(self) -> Confidence:
+        return "high" if self.certainty == "tensor" else "medium"
 
     @property
     def confidence_of_sharing(self) -> Confidence:

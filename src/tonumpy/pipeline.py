@@ -26,6 +26,7 @@ from tonumpy.text.prefilter import (
     may_hold_comments,
     may_hold_consumers,
     may_hold_copies,
+    may_hold_masks,
     may_hold_mixtures,
     may_hold_risks,
     may_hold_sharers,
@@ -195,6 +196,11 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 
         found += _judgements(infer_sharers(module, sharers, sharing()), of_memory, source, settings)
     found += _implicit(module, rules, settings)
+    of_masks = [rule for rule in rules if "masks" in rule.judges]
+    if of_masks and may_hold_masks(source.text):
+        from tonumpy.sinks.boolean_ufuncs import infer_masks  # only for files that may hold such: start-up
+
+        found += _judgements(infer_masks(module), of_masks, source, settings)
     of_copies = [rule for rule in rules if "copies" in rule.judges]
     if of_copies and may_hold_copies(source.text):
         from tonumpy.sinks.unfinished_copies import infer_unfinished  # only for files that may hold such: start-up

@@ -18,6 +18,7 @@ from tonumpy.repair.operations import (
     DropArgument,
     Operation,
     RemoveLink,
+    ReplaceFunction,
     describe,
 )
 from tonumpy.text.candidates import is_placed
@@ -91,6 +92,9 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
     if isinstance(operation, AddCopy):
         end = source.node_end(operation.call)
         return (Edit(end, end, f".{operation.method}()"),)
+    if isinstance(operation, ReplaceFunction):
+        function = operation.call.func
+        return (Edit(source.node_start(function), source.node_end(function), operation.name),)
     if isinstance(operation, DropArgument):
         return (_drop_argument(operation, source),)
     return (_force(operation.call, source),)

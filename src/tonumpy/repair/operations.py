@@ -83,7 +83,14 @@ class DropArgument(NamedTuple):
         return next((each.arg for each in self.call.keywords if each.value is self.argument), None)
 
 
-Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | AddCopy | DropArgument
+class ReplaceFunction(NamedTuple):
+    """`np.isnan(x)` becomes `torch.isnan(x)`."""
+
+    call: ast.Call
+    name: str
+
+
+Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | AddCopy | DropArgument | ReplaceFunction
 
 # The order in which links that are added before one name stand. What copies to the CPU comes before what makes the
 # tensor larger (a dense one, of a wider dtype), so that less is moved and no accelerator needs memory for it.
@@ -247,6 +254,8 @@ def _words(operation: Operation) -> str:
         return f"add `{''.join(f'.{method}()' for method in operation.methods)}`"
     if isinstance(operation, Convert):
         return f"add `{operation.links}`"
+    if isinstance(operation, ReplaceFunction):
+        return f"call `{operation.name}`"
     if isinstance(operation, DropArgument):
         keyword = f"{operation.keyword}=" if operation.keyword else ""
         return f"drop `{keyword}{(quoted(operation.argument) or '`...`')[1:-1]}`"

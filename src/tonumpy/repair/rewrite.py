@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, SourceError
+from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.repair.operations import (
@@ -17,6 +18,7 @@ from tonumpy.repair.operations import (
     Force,
     Operation,
     RemoveLink,
+    ReplaceFunction,
     completes_the_chain,
 )
 from tonumpy.text.deferred import look_into
@@ -191,6 +193,11 @@ def _expected(operation: Operation, now: ast.AST) -> list[tuple[object, object]]
     if isinstance(operation, RemoveLink):
         assert isinstance(operation.call.func, ast.Attribute)
         return [(operation.call.func.value, now)]
+    if isinstance(operation, ReplaceFunction):
+        call = operation.call
+        if not isinstance(now, ast.Call) or path_of(now.func) != operation.name:
+            raise MismatchError(f"{_name(now)} for a call of {operation.name}")
+        return [(call.args, now.args), (call.keywords, now.keywords)]
     if isinstance(operation, DropArgument):
         call, dropped = operation
         if not isinstance(now, ast.Call):

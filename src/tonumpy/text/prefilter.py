@@ -39,6 +39,12 @@ SHARERS = (
 )
 # What a copy that does not wait is asked for by: the keyword, or `x.to("cpu", torch.float32, True)`.
 _COPIES = ("non_blocking", ", True)")
+# Functions that give booleans: NumPy makes a tensor of uint8 of them where it was given one.
+BOOLEAN_UFUNCS = (
+    *("isnan", "isfinite", "isinf", "signbit", "greater", "greater_equal", "less", "less_equal", "equal", "not_equal"),
+    *("logical_and", "logical_or", "logical_xor", "logical_not", "contains_xy", "intersects_xy"),
+)
+_MAKERS_OF_MASKS = tuple(f"{name}(" for name in BOOLEAN_UFUNCS)
 RISKY_WORDS = (
     *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", ".xpu", ".npu", *LACKED_BY_NUMPY),
     *("model(", "net(", "network(", "nn.", ".weight", ".bias", ".parameters("),  # what requires grad
@@ -87,6 +93,14 @@ def may_hold_copies(text: str | bytes) -> bool:
         text = text.decode("latin-1")
     is_moving = ".to(" in text or "copy_(" in text or ".type(" in text
     return is_moving and "torch" in text and any(map(text.__contains__, _COPIES))
+
+
+def may_hold_masks(text: str | bytes) -> bool:
+    """Whether the result of a boolean ufunc of a tensor may be inverted, or be an index."""
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    is_imported = "torch" in text and ("import numpy" in text or "from numpy" in text or "shapely" in text)
+    return is_imported and any(map(text.__contains__, _MAKERS_OF_MASKS))
 
 
 def may_be_of_python(notebook: bytes) -> bool:

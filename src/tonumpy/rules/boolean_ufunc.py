@@ -1,0 +1,83 @@
+"""# Mask that is no mask (TNP205)
+
+## What it does
+
+Reports where the result of a boolean ufunc of NumPy (`np.isnan`, `isfinite`, `isinf`, `signbit`, `greater`, `less`,
+`equal`, `logical_and` and their like) or of another library (`shapely.contains_xy`), called with a CPU tensor, is
+inverted by `~` or is the index of an array.
+
+## Why is this bad
+
+NumPy hands the result back as a tensor, and torch makes `uint8` of its booleans: 0 and 1. So `~np.isnan(t)` is 255 and
+254, both of which are true: `t[~np.isnan(t)]` keeps the NaN, `(~np.isnan(t)).all()` is always true, its sum is in the
+hundreds. As the index of an array 0 and 1 are rows: `array[np.isnan(t)]` takes the first two of them, again and again.
+Nothing raises.
+
+## Example
+
+```python
+import numpy as np
+import torch
+
+
+def kept(scores: torch.Tensor):
+    values = scores.detach().cpu()
+    return values[~np.isnan(values)]
+```
+
+## Use instead
+
+```python
+import numpy as np
+import torch
+
+
+def kept(scores: torch.Tensor):
+    values = scores.detach().cpu()
+    return values[~torch.isnan(values)]
+```
+
+## Fix safety
+
+It calls the same function of torch, where the arguments are tensors and numbers; that is safe where the result is the
+index of a tensor, or only a method of its own is called. Else, unsafe, it converts the tensor, and the result is an
+array of booleans.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.repair.operations import Convert, ReplaceFunction
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import ImplicitConversion
+    from tonumpy.findings import RepairStyle
+    from tonumpy.repair.operations import Operation
+
+CODE = "TNP205"
+ON_BY_DEFAULT = True
+JUDGES = ("masks",)
+confidence = attrgetter("confidence_of_mask")
+
+
+def check(conversion: ImplicitConversion) -> str | None:
+    mask = conversion.mask
+    if mask is None:
+        return None
+    likely = "" if conversion.certainty == "tensor" else "likely "
+    given = f"`{conversion.function}` of a {likely}tensor gives a tensor of uint8, not of bool"
+    if mask.how == "index":
+        return f"{given}: as an index of an array it takes the rows 0 and 1, and masks nothing"
+    return f"{given}: `~` makes 255 and 254 of 0 and 1, which are both true"
+
+
+def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
+    mask = conversion.mask
+    assert mask is not None
+    if mask.in_torch:
+        return tuple(ReplaceFunction(*each) for each in mask.in_torch)
+    is_forced = style == "force"
+    methods = () if is_forced else ("detach", "cpu")
+    return tuple(Convert(each, methods, is_forced) for each in mask.tensors)
