@@ -1,6 +1,6 @@
 """Run the proof at run time on every device of this machine; write docs/verified.md, which says only what a run saw.
 
-    python scripts/verify.py [--device cpu] [--output FILE]
+    python scripts/verify.py [--device cpu] [--output FILE] [--fixtures TEXT]
 
 The file has one section for each environment (Python, torch, GPU): a run replaces its own and leaves the others.
 Exit code 1 if a cell failed.
@@ -29,7 +29,7 @@ import truth_table  # noqa: E402
 import verified  # noqa: E402
 
 import tonumpy  # noqa: E402
-from tonumpy.findings import STYLES  # noqa: E402
+from tonumpy.findings import LINKS, STYLES  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,19 +54,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=verified.PATH, help="default: docs/verified.md")
     parser.add_argument("--device", action="append", choices=devices.DEVICES, help="only on this one; may be repeated")
+    parser.add_argument("--fixtures", metavar="TEXT", default="", help="only those whose paths hold this text")
     arguments = parser.parse_args()
     output: Path = arguments.output
     chosen = [device for device in arguments.device or devices.DEVICES if not devices.unavailable(device)]
-    tallies = [tally for device in chosen for tally in run_on(device)]
+    tallies = [tally for device in chosen for tally in run_on(device, arguments.fixtures)]
     title, section = environment(), report(tallies)
     print(f"## {title}\n\n{section}")
     verified.put_section(output, title, section)
     return int(any(tally.failed for tally in tallies))
 
 
-def run_on(device: str) -> list[Tally]:
+def run_on(device: str, part: str = "") -> list[Tally]:
+    """`part`: only of the fixtures whose paths hold this text."""
     tallies = [tally("truth table", device, truth_table.run_table(device))]
-    executable = runtime_fixtures.find_fixtures()
+    executable = [each for each in runtime_fixtures.find_fixtures() if part in each.name]
     for style in STYLES:
         cells = [
             cell
@@ -79,9 +81,11 @@ def run_on(device: str) -> list[Tally]:
             )
         ]
         tallies.append(tally(f"{len(executable)} executable fixtures, style `{style}`", device, cells))
-    compared = list(runtime_functions.run_all(device))
-    functions = {(cell.fixture, cell.function) for cell in compared}
-    return [*tallies, tally(f"{len(functions)} functions of all fixtures", device, compared)]
+    for links in LINKS:
+        compared = list(runtime_functions.run_all(device, links, part))
+        functions = {(cell.fixture, cell.function) for cell in compared}
+        tallies.append(tally(f"{len(functions)} functions of all fixtures, links `{links}`", device, compared))
+    return tallies
 
 
 def unhealed() -> list[truth_table.Cell]:

@@ -71,10 +71,12 @@ class Names:
         self.parts: dict[str, list[ast.expr]] = {}
         self.returned: list[ast.expr] = []
         self.calls: list[ast.Call] = []
+        self._columns: dict[int, int] = {}  # by the id of what is bound: where its statement begins
         self.grad_read: set[str] = set()  # the names of which `.grad` is read
         for statement in statements:
             for name, value in _bound(statement):
                 self.parts.setdefault(name, []).append(value)
+                self._columns[id(value)] = statement.col_offset
             if isinstance(statement, ast.Return) and statement.value is not None:
                 self.returned.append(statement.value)
             for part in own_expressions(statement):
@@ -207,7 +209,15 @@ class Names:
                 yield node
             elif node.id not in seen:
                 seen.add(node.id)
-                waiting += self.parts[node.id]
+                waiting += self._held_last(node, value.col_offset, nodes) or self.parts[node.id]
+
+    def _held_last(self, node: ast.Name, column: int, nodes: set[int]) -> list[ast.expr]:
+        """What was last bound to a name, if that is one of the nodes, and no branch around it may be passed over:
+        `loss = torch.tensor(loss, requires_grad=True)` after `loss = net(x)`."""
+        before = [each for each in self.parts[node.id] if each.lineno < node.lineno]
+        last = max(before, key=lambda each: each.lineno, default=None)
+        is_sure = last is not None and self._columns[id(last)] <= column and holds(last, nodes, set())
+        return [last] if is_sure and last is not None else []
 
     def _may_learn(self, call: ast.Call, nodes: set[int]) -> bool:
         """Whether it makes something that requires grad of other things than the nodes, or calls what a name holds."""

@@ -21,6 +21,7 @@ from tonumpy.repair.operations import (
     ReplaceFunction,
     describe,
 )
+from tonumpy.text.bytes_read import are_bytes_read
 from tonumpy.text.candidates import is_placed
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 # comments and line breaks, of which the group keeps the last with the backslash that continues the line.
 _GAP = re.compile(r"(?:[ \t\f)]|(?P<newline>\\?(?:\r\n|\r|\n))|#[^\r\n]*)*")
 _SPACE = " \t\f"
+_OF_DTYPE = frozenset(("float", "cfloat", "dequantize"))  # links that change the bytes of the array
 
 
 class MisplacedError(Exception):
@@ -56,7 +58,7 @@ def plan_fix(
         edits = plan_edits(operations, source)
     except MisplacedError:
         return Fix("display-only", message, ())
-    return Fix(_applicability(conversion, source), message, edits)
+    return Fix(_applicability(conversion, operations, source), message, edits)
 
 
 def plan_edits(operations: Iterable[Operation], source: Source) -> tuple[Edit, ...]:
@@ -70,12 +72,17 @@ def _is_placed(conversion: Conversion | ImplicitConversion, source: Source) -> b
     return is_placed(conversion.candidate, source)
 
 
-def _applicability(conversion: Conversion | ImplicitConversion, source: Source) -> Applicability:
+def _applicability(
+    conversion: Conversion | ImplicitConversion, operations: tuple[Operation, ...], source: Source
+) -> Applicability:
     if isinstance(conversion, ImplicitConversion):
         keep_value = all(each.keeps_value for each in (conversion, *conversion.others))
         return "safe" if keep_value else "unsafe"
     if _is_echoed(conversion.candidate, source):
         return "display-only"
+    widens = any(isinstance(each, AddLinks) and not _OF_DTYPE.isdisjoint(each.methods) for each in operations)
+    if widens and are_bytes_read(conversion.candidate):
+        return "unsafe"
     return "unsafe" if conversion.certainty == "possible" else "safe"
 
 

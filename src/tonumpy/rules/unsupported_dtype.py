@@ -40,9 +40,10 @@ GPU memory. `float32` holds every `bfloat16` and `float8` exactly.
 
 ## Fix safety
 
-Safe: the conversion raised before. The fix adds `.float()`, `.cfloat()` for `complex32` (`.float()` would drop the
-imaginary part) or `.dequantize()` for quantized tensors. torch has no such method for packed dtypes such as
-`float4_e2m1fn_x2`.
+Safe, as the conversion raised before; unsafe where the bytes or the dtype of the array are read (`tobytes`, `.nbytes`,
+a hash, a socket): those of `float32` are others, and `.view(torch.uint8)` keeps them. The fix adds `.float()`,
+`.cfloat()` for `complex32` (`.float()` would drop the imaginary part) or `.dequantize()` for quantized tensors. torch
+has no such method for packed dtypes such as `float4_e2m1fn_x2`.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from operator import attrgetter
 from tonumpy.conversions import LINKS_OF_DTYPE
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import AddLinks
+from tonumpy.text.bytes_read import are_bytes_read
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
@@ -76,7 +78,10 @@ def check(conversion: Conversion) -> str | None:
     if dtype not in LINKS_OF_DTYPE:
         return None
     what = "a quantized tensor" if dtype == "quantized" else f"a tensor of dtype `{dtype}`"
-    return f"`.numpy()` on {what}, which NumPy lacks: always raises TypeError"
+    told = f"`.numpy()` on {what}, which NumPy lacks: always raises TypeError"
+    if dtype != "quantized" and are_bytes_read(conversion.candidate):
+        return f"{told}; the same bytes are those of `.view(torch.uint8)`"
+    return told
 
 
 def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
