@@ -28,7 +28,6 @@ MODULES = (
     "inference/index/bindings",
     "inference/index/changes",
     "inference/index/class_bodies",
-    "inference/index/constructions",
     "inference/index/def_use",
     "inference/index/dict_uses",
     "inference/index/flags",

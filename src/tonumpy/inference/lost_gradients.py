@@ -12,8 +12,7 @@ from functools import cached_property, lru_cache
 
 from tonumpy.inference.habits import label_name
 from tonumpy.inference.index.bindings import Import, arguments_of, is_false, read_name
-from tonumpy.inference.index.constructions import calls_of_objects
-from tonumpy.inference.index.references import class_around, places_that_name, references_to
+from tonumpy.inference.index.references import calls_of_objects, class_around, places_that_name, references_to
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk

@@ -34,7 +34,7 @@ from tonumpy.inference.lattice.values import (
     weaker,
 )
 from tonumpy.inference.lost_gradients import loses_gradient
-from tonumpy.inference.memory.copies import brings_back, copies_in
+from tonumpy.inference.memory.sharers import brings_back, copies_in
 from tonumpy.inference.summaries.driver import Observations, Outcome, observe
 from tonumpy.inference.transfer.name_heuristics import may_be_trained
 from tonumpy.inference.transfer.targets import Observation

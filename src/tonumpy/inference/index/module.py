@@ -7,7 +7,7 @@ import os
 from functools import cached_property
 
 from tonumpy.findings import SourceError
-from tonumpy.inference.index.module_frameworks import Frameworks
+from tonumpy.inference.index.frameworks import Frameworks
 from tonumpy.inference.index.module_names import Names, tree_of
 from tonumpy.inference.index.module_text import Text
 from tonumpy.inference.index.module_use import Use, folder_of

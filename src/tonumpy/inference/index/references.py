@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import SELF, arguments_of, names_read, read_name
+from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import spanning
 from tonumpy.text.names import last_name
@@ -183,3 +184,18 @@ def _collect_expression(root: ast.AST, found: dict[str, list[Reference]]) -> Non
             reference = Reference(None, (), _NOWHERE, is_attribute, passed_to=passed_to, node=node)
             found.setdefault(last_name(node) or "", []).append(reference)
         stack.extend(children_of(node))
+
+
+def calls_of_objects(module: Module, owner: ast.ClassDef) -> list[Reference]:
+    """The calls of names, and of attributes, under which an object of a class is kept: `stop = EarlyStopping()`, and
+    `stop(loss)`, which means its `__call__`, somewhere else."""
+    return module.derived_of(_calls_of_objects, owner.name)
+
+
+def _calls_of_objects(module: Module, cls: str) -> list[Reference]:
+    places = places_that_name(module, cls)
+    made = (each.statement for each in places if each.call and not each.is_attribute and not each.is_submitted)
+    stores = (each for statement in made for each in stores_of(statement) if each.rebinds)
+    names = sorted({name for each in stores if (name := last_name(each.target)) is not None})
+    called = (each for name in names for each in places_that_name(module, name) if each.call is not None)
+    return [each._replace(is_attribute=True) for each in called if not each.is_submitted]

@@ -6,7 +6,17 @@ import ast
 
 from tonumpy.inference.index.bindings import arguments_of
 from tonumpy.inference.knowledge.chains import Role, chain_of
-from tonumpy.inference.memory.effects import Given, as_given, given_by
+from tonumpy.inference.memory.effects import (
+    METHODS_OF_ARRAYS,
+    Given,
+    as_given,
+    clips,
+    effect_on_models,
+    given_by,
+    has_optimizer,
+    writes_itself,
+    written_arguments,
+)
 from tonumpy.inference.memory.expression_walk import (
     LIBRARIES,
     MAX_DEPTH,
@@ -29,14 +39,6 @@ from tonumpy.inference.memory.regions import (
     selected,
 )
 from tonumpy.inference.memory.sharers import converted_by, shares
-from tonumpy.inference.memory.writes import (
-    METHODS_OF_ARRAYS,
-    clips,
-    effect_on_models,
-    has_optimizer,
-    writes_itself,
-    written_arguments,
-)
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import walk
@@ -44,7 +46,7 @@ from tonumpy.text.syntax import walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tonumpy.inference.memory.writes import EffectOnModels
+    from tonumpy.inference.memory.effects import EffectOnModels
 
 _KEEPING = frozenset("append appendleft extend insert push".split())
 _KEEPING_OF_CONTAINERS = frozenset("add update put setdefault".split())  # tensors have some of them too

@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import arguments_of, bound_names, path_of
 from tonumpy.inference.index.torch_words import VIEWING
+from tonumpy.inference.memory.effects import writes_itself
 from tonumpy.inference.memory.points_to import PointsToState
 from tonumpy.inference.memory.regions import (
     NOTHING,
@@ -18,7 +19,6 @@ from tonumpy.inference.memory.regions import (
     steps_of_index,
     taken_out,
 )
-from tonumpy.inference.memory.writes import writes_itself
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Protocol
 
-    from tonumpy.inference.memory.effects import Callee, Effects
+    from tonumpy.inference.memory.effects import Callee, EffectOnModels, Effects
     from tonumpy.inference.memory.regions import Side, Step
-    from tonumpy.inference.memory.writes import EffectOnModels
 
     class Functions(Protocol):
         """What a walk asks of the functions of its module and of others."""

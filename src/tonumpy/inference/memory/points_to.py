@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.memory.conditions import Branch
 from tonumpy.inference.memory.regions import (
     CONTENTS,
     NOTHING,
+    Branch,
     Item,
     Memory,
     Names,

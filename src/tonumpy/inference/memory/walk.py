@@ -6,9 +6,8 @@ import ast
 
 from tonumpy.inference.index.bindings import names_in, parameter_names, path_of
 from tonumpy.inference.memory.call_walk import CallWalk
-from tonumpy.inference.memory.conditions import shown_by
 from tonumpy.inference.memory.effects import Effects
-from tonumpy.inference.memory.regions import Reference, References, place_of
+from tonumpy.inference.memory.regions import Reference, References, place_of, shown_by
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import TRIES
 

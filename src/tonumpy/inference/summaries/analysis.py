@@ -12,8 +12,7 @@ from tonumpy.inference.lattice.values import NOTHING, Class, Function, Value
 from tonumpy.inference.summaries.attributes import Attributes
 from tonumpy.inference.summaries.budget import Budget
 from tonumpy.inference.summaries.callers import Callers
-from tonumpy.inference.summaries.class_kinds import ClassKinds
-from tonumpy.inference.summaries.classes import Classes
+from tonumpy.inference.summaries.classes import Classes, ClassKinds
 from tonumpy.inference.summaries.decorators import Decorators
 from tonumpy.inference.summaries.entry_frames import Entries
 from tonumpy.inference.summaries.fixpoint import FixpointSolver

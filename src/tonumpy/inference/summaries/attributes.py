@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.attributes_in_text import WORDS_OF_ANY, may_write_any
-from tonumpy.inference.index.bindings import FunctionNode, decorator_names
+from tonumpy.inference.index.bindings import FunctionNode, decorator_names, names_in
 from tonumpy.inference.index.torch_words import MOVING
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_integral
@@ -37,15 +37,18 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.summaries.attribute_writes import AttributeWrites
 from tonumpy.inference.summaries.classes import written_by_functions_in
-from tonumpy.inference.summaries.data_classes import default_of_field, fields_taken
 from tonumpy.inference.transfer import library_values
+from tonumpy.inference.transfer.calls import call_value
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
 from tonumpy.inference.transfer.members import attribute_of, resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
+    from tonumpy.inference.index.class_bodies import Members
     from tonumpy.inference.summaries.analysis import Analysis
+    from tonumpy.inference.transfer.frame import Frame
 
 _PLACEHOLDERS = (NONE, Sequence((), NOTHING), Mapping((), NOTHING))
 
@@ -337,3 +340,23 @@ def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
     facts = (instance.on_cpu, instance.requires_grad, instance.dtype, instance.device_taint)
     return (instance.cls, instance.arguments, *facts, instance.written, instance.is_moved, name)
+
+
+def fields_taken(members: Members) -> list[str]:
+    """Those that the body annotates, in its order."""
+    fields = members.fields.items()
+    return [
+        name
+        for name, field in fields
+        if isinstance(field, ast.AnnAssign) and "ClassVar" not in names_in(field.annotation)
+    ]
+
+
+def default_of_field(frame: Frame, node: ast.expr) -> Value:
+    """What a field holds that is not given: `= 0`, `= field(default_factory=list)`."""
+    if isinstance(node, ast.Call) and last_name(node.func) == "field":
+        given = {keyword.arg: keyword.value for keyword in node.keywords}
+        if "default_factory" in given:
+            return resolve(frame, call_value(frame, evaluate(frame, given["default_factory"]), Arguments(())))
+        return resolve(frame, evaluate(frame, given["default"])) if "default" in given else NOTHING
+    return resolve(frame, evaluate(frame, node))

@@ -46,9 +46,7 @@ _KEYS = {"cuda": "CUDA", "mps": "MPS", "xpu": "XPU", "npu": "PrivateUse1"}
 
 
 @contextmanager
-def pretend(
-    device: str, observer: Observer, *, stop: bool = False, devices: int = 1
-) -> Iterator[Callable[[], None]]:
+def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int = 1) -> Iterator[Callable[[], None]]:
     """Let torch behave as with `devices` of this name, and tell `observer` of each conversion to NumPy.
 
     A refused conversion gives the array that the repaired code would give; with `stop` it raises as on real hardware.
