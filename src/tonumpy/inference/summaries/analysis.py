@@ -28,8 +28,6 @@ from tonumpy.inference.transfer.targets import NO_TARGETS
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import ast
-
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.summaries.entry import Entry
 
@@ -40,9 +38,9 @@ _NOTHING_ASKED = Slice(frozenset())
 class Analysis:
     """Evaluates function bodies on demand, each at most once for the same arguments."""
 
-    def __init__(self, module: Module, *, looks_everywhere: ast.AST | None = None) -> None:
+    def __init__(self, module: Module, *, looks_everywhere: bool = False) -> None:
         self.module = module  # the one that is looked at
-        self.looks_everywhere = looks_everywhere  # in all files of the repository, for who calls this class or function
+        self.looks_everywhere = looks_everywhere  # in all files of the repository, for who calls what is in the module
         self.disabled_habits = module.disabled_habits
         self.tells_origins = module.tells_origins
         self.evaluator = EVALUATOR

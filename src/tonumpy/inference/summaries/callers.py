@@ -127,7 +127,7 @@ class Callers:
         owner = class_around(scopes)
         if owner is not None and is_special(node.name):
             return OUT_OF_SIGHT  # no call names it
-        if scopes[1] is self._analysis.looks_everywhere and not are_all_in_sight:
+        if self._analysis.looks_everywhere and module is self._analysis.module and not are_all_in_sight:
             entry = self._in_repository(module, scopes, function)
             if entry is not None:
                 return entry

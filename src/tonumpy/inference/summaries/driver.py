@@ -91,7 +91,7 @@ def observe(
             continue
         if _may_be_settled_elsewhere(outcome, group, seen) and mentions.may_show(group[0].scopes):
             module.project.followed.begin_query()
-            everywhere = Analysis(module, looks_everywhere=group[0].scopes[1])
+            everywhere = Analysis(module, looks_everywhere=True)
             try:
                 observed.update(_with_repository(group, guards, most, outcome, seen, everywhere))
             finally:
