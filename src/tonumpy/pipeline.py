@@ -11,6 +11,7 @@ from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.project import path_of_module
+from tonumpy.inference.index.torch_compiled import compiled_around
 from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharing import sharing_of
@@ -209,11 +210,22 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     of_comments = [rule for rule in rules if "comments" in rule.judges]
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
+    if "compile" in source.text:
+        found = [each for each in found if not _is_compiled(each, source)]
     if settings.observed:
         found = _with_evidence(module, found, settings, settings.observed)
     found.sort(key=lambda judgement: judgement.finding.start)
     project.at_hand.clear()  # a project keeps the trees of others only
     return found
+
+
+def _is_compiled(judgement: Judgement, source: Source) -> bool:
+    """Whether it speaks of what torch.compile makes torch's own: nothing raises there, and gradients pass."""
+    code, conversion = judgement.finding.code, judgement.conversion
+    if conversion is None or (code.startswith("TNP2") and code != "TNP203"):
+        return False
+    scopes = conversion.candidate.scopes if isinstance(conversion, Conversion) else conversion.site.scopes
+    return compiled_around(source, scopes) is not None
 
 
 def _implicit(module: Module, rules: list[Rule], settings: Settings) -> list[Judgement]:

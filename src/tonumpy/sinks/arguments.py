@@ -31,6 +31,7 @@ from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.sinks.array_api import libraries_on_array_api
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.text.candidates import ReturnSite, handed_over
@@ -87,7 +88,10 @@ def _found(
     module: Module, sites: Items[Site | ReturnSite], observed: Observations, own: OwnSinks | None
 ) -> list[ImplicitConversion]:
     found = []
+    on_array_api = libraries_on_array_api(module.source.text)
     for site in sites:
+        if on_array_api and _library_called(site, observed) in on_array_api:
+            continue
         risky = at_risk(site, observed, own)
         if risky:
             first, *others = risky
@@ -95,6 +99,15 @@ def _found(
             used = None if isinstance(site, ReturnSite) else back_in_torch(module, site.call, site.scopes)
             found.append(first._replace(others=tuple(others), back_in_torch=used))
     return found
+
+
+def _library_called(site: Site | ReturnSite, observed: Observations) -> str:
+    """The library whose function, or whose object's method, is called; empty where that is not known."""
+    seen = observed.get(id(site.call))
+    if seen is None or isinstance(site, ReturnSite):
+        return ""
+    names = [each.name if isinstance(each, Symbol) else made_by(each) for each in members(seen.receiver)]
+    return next((name.partition(".")[0] for name in names if name), "")
 
 
 def at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:
