@@ -168,10 +168,10 @@ def _device_module(device: str) -> Any:
         event = torch.cuda.Event(enable_timing=True)
         event.record()
     torch.cuda.synchronize()
-    return torch.cuda.memory_allocated() >= 0 and torch.cuda.device_count() == 1
+    return torch.cuda.memory_allocated() >= 0 and torch.cuda.device_count() == 2
 
 
-@piece("a second device, `cuda:1`, which a machine with one GPU refuses")
+@piece("the second of two devices, `cuda:1`, with `--devices 2`")
 def _second(device: str) -> Any:
     return torch.ones(2, device=device if device == "cpu" else "cuda:1").cpu()
 
@@ -234,7 +234,7 @@ def table() -> str:
     """Autograd counts devices when it first goes backward, so the CPU has a process of its own."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         on_cpu = pool.apply(results, ("cpu",))
-    with pretend("cuda", lambda event, tensor: None):  # noqa: ARG005
+    with pretend("cuda", lambda event, tensor: None, devices=2):  # noqa: ARG005
         there = results("cuda")
     rows = [f"| {words} | {outcome(*both)} |\n" for words, *both in zip(PIECES, on_cpu, there, strict=True)]
     return "".join((BEGIN, "| | on the stand-in |\n|---|---|\n", *rows, END))

@@ -38,6 +38,107 @@ cuda:0
 """
 
 
+REFUSED = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def said(words):
+        for word in words:
+            try:
+                result = eval(word, globals())
+                print(tuple(result.shape) if isinstance(result, torch.Tensor) else result)
+            except Exception as error:
+                print(type(error).__name__, str(error).splitlines()[0])
+
+    def within(number):
+        with torch.cuda.device(number):
+            return torch.ones(2, device="cuda").device
+
+    def batches(**options):
+        return len(list(DataLoader(TensorDataset(torch.arange(4.0)), batch_size=2, **options)))
+
+    x, there, host, own = torch.ones(2), torch.ones(3, device="cuda"), torch.Generator(), torch.Generator("cuda")
+    whole = torch.ones(2, 2, dtype=torch.long, device="cuda")
+    print(torch.device("cuda:7"), within(0), x.to("cuda:0").device)
+    said(["x.to('cuda:7')", "x.cuda(1)", "torch.zeros(2, device=1)", "torch.cuda.set_device(3)", "within(2)",
+          "nn.Linear(2, 2).to('cuda:1')", "torch.cuda.get_device_properties(4)"])
+    said(["torch.randn(2, device='cuda', generator=host)", "torch.randperm(3, device='cuda', generator=host)",
+          "there.normal_(generator=host)", "torch.multinomial(there, 2, generator=host)",
+          "torch.randn(2, generator=own)"])
+    said(["torch.randn(2, device='cuda', generator=own)", "there.uniform_(generator=own)",
+          "torch.normal(there, 1.0, generator=own)", "torch.randn(2, generator=host)"])
+    said(["whole @ whole", "whole[None] @ whole[None]", "whole @ whole[0]", "whole[0].bool() @ whole[0].bool()",
+          "torch.einsum('ij,jk->ik', whole, whole)", "whole.float() @ whole.float()", "whole.cpu() @ whole.cpu()"])
+    torch.set_default_device("cuda")
+    said(["batches(shuffle=True)", "batches(shuffle=True, generator=torch.Generator('cuda'))", "batches()"])
+    torch.set_default_device(None)
+    said(["batches(shuffle=True)"])
+"""
+REFUSED_SAY = """\
+cuda:7 cuda:0 cuda:0
+AcceleratorError CUDA error: invalid device ordinal
+AcceleratorError CUDA error: invalid device ordinal
+AcceleratorError CUDA error: invalid device ordinal
+AcceleratorError CUDA error: invalid device ordinal
+AcceleratorError CUDA error: invalid device ordinal
+AcceleratorError CUDA error: invalid device ordinal
+AssertionError Invalid device id
+RuntimeError Expected a 'cuda' device type for generator but found 'cpu'
+RuntimeError Expected a 'cuda' device type for generator but found 'cpu'
+RuntimeError Expected a 'cuda' device type for generator but found 'cpu'
+RuntimeError Expected a 'cuda' device type for generator but found 'cpu'
+RuntimeError Expected a 'cpu' device type for generator but found 'cuda'
+(2,)
+(3,)
+(3,)
+(2,)
+NotImplementedError "addmm_cuda" not implemented for 'Long'
+NotImplementedError "baddbmm_cuda" not implemented for 'Long'
+NotImplementedError "addmv_impl_cuda" not implemented for 'Long'
+NotImplementedError "dot" not implemented for 'Bool'
+NotImplementedError "baddbmm_cuda" not implemented for 'Long'
+(2, 2)
+(2, 2)
+RuntimeError Expected a 'cuda' device type for generator but found 'cpu'
+2
+2
+2
+"""
+MPS = """
+    import numpy as np
+    import torch
+    from torch import nn
+
+    array = np.ones(2)
+    for word in ("torch.from_numpy(array).to('mps')", "torch.tensor(array, device='mps')",
+                 "nn.Linear(2, 2).double().to('mps')",
+                 "torch.ones(2, device='mps').double()", "torch.zeros(2, dtype=torch.float64, device='mps')"):
+        try:
+            print(eval(word))
+        except TypeError as error:
+            print(error)
+    for word in ("torch.from_numpy(array).float().to('mps')", "torch.from_numpy(array).to('mps', dtype=torch.float32)",
+                 "torch.ones(2, device='mps') * np.float64(2)", "torch.ones(2, device='mps').cpu().double()"):
+        print(eval(word).dtype)
+"""
+NO_DOUBLE = (
+    "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64."
+    " Please use float32 instead.\n"
+)
+
+
+def test_numbers_of_devices_generators_and_whole_numbers_are_refused(tmp_path: Path) -> None:
+    done = run(REFUSED, tmp_path)
+    assert (done.code, done.output) == (0, REFUSED_SAY), done.errors
+
+
+def test_mps_has_no_doubles(tmp_path: Path) -> None:
+    done = run(MPS, tmp_path, device="mps")
+    expected = NO_DOUBLE * 5 + "torch.float32\n" * 3 + "torch.float64\n"
+    assert (done.code, done.output) == (0, expected), done.errors
+
+
 def test_lengths_of_sequences_are_wanted_on_the_cpu(tmp_path: Path) -> None:
     done = run(PACKED, tmp_path)
     assert (done.code, done.output) == (0, PACKED_SAY), done.errors

@@ -26,6 +26,7 @@ from tonumpy.rehearsal.standin import (
     torchscript,
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
+from tonumpy.rehearsal.standin.copies import Copies
 from tonumpy.rehearsal.standin.gradients import Gradients
 from tonumpy.rehearsal.standin.handlers import Handlers
 from tonumpy.rehearsal.standin.mixing import Mixing
@@ -67,17 +68,19 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         storages.patch(patches, names)
         autocast.patch(patches, device)
         device_module.patch(patches, names)
-        factories.patch(patches, names, origins)
+        pinned = factories.patch(patches, names, origins)
         device_numbers.patch(patches, names)
         compilers.patch(patches, names)
         torchscript.patch(patches, names.kind, names.inner)
         sparse.patch(patches, names.device, names.inner)
         mixing = Mixing(observer, stacks, names, handlers, origins, stop=stop)
         mixing.patch(patches)
-        registration.register(patches, _KEYS[device], mixing.refuse)
+        copies = Copies(observer, stacks)
+        copies.patch(patches, pinned)
+        registration.register(patches, _KEYS[device], device, mixing.refuse, copies)
         gradients = Gradients(observer, stacks)
         gradients.patch(patches)
-        Conversions(observer, stacks, names, gradients.note, handlers, stop=stop).patch(patches)
+        Conversions(observer, stacks, names, gradients.note, handlers, copies, stop=stop).patch(patches)
         yield gradients.flush
     finally:
         patches.restore()

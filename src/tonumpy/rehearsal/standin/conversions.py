@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.events import Event
+from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.sharing import Sharing
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonumpy.rehearsal.events import Observer, Reason, Way
+    from tonumpy.rehearsal.events import Event, Observer, Reason, Way
+    from tonumpy.rehearsal.standin.copies import Copies
     from tonumpy.rehearsal.standin.handlers import Handlers
     from tonumpy.rehearsal.standin.names import Names
     from tonumpy.rehearsal.standin.patches import Patches
@@ -34,9 +36,12 @@ class Conversions:
         names: Names,
         note: Callable[[Event], None],
         handlers: Handlers,
+        copies: Copies,
         *,
         stop: bool,
     ) -> None:
+        self._copies = copies
+        self._here = threading.local()  # `is_converting`: with a mode of functions torch comes back here
         self._handlers = handlers
         self._names = names
         self._note = note  # is given each that is not refused
@@ -69,6 +74,17 @@ class Conversions:
             patches.replace(Tensor, name, replacement)
 
     def _convert(self, tensor: Any, way: Way, *, force: bool) -> Any:
+        if getattr(self._here, "is_converting", False):
+            return _numpy(tensor, force=force)
+        self._here.is_converting = True
+        try:
+            return self._converted(tensor, way, force=force)
+        finally:
+            self._here.is_converting = False
+
+    def _converted(self, tensor: Any, way: Way, *, force: bool) -> Any:
+        if tensor.is_cpu:
+            self._copies.check(tensor)
         reasons = () if force else refused(tensor)
         error = None
         made = None
@@ -164,29 +180,4 @@ def repaired(tensor: Any) -> Any:
         return _numpy(plain)
 
 
-def event(
-    tensor: Any,
-    way: Way,
-    reasons: tuple[Reason, ...],
-    error: tuple[str, str] | None,
-    stacks: Stacks,
-    *,
-    is_handled: bool = False,
-) -> Event:
-    """What is told of a conversion of this tensor."""
-    return Event(
-        way,
-        reasons,
-        str(tensor.device),
-        tensor.requires_grad,
-        torch.is_grad_enabled(),
-        str(tensor.dtype),
-        str(tensor.layout),
-        tuple(tensor.shape),
-        stacks.read(),
-        error,
-        is_handled=is_handled,
-    )
-
-
-__all__ = ["Conversions", "event", "refused", "repaired"]
+__all__ = ["Conversions", "refused", "repaired"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 import types
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin import graphs, libraries
+from tonumpy.rehearsal.standin import graphs, libraries, streams
+from tonumpy.rehearsal.standin.streams import Event, Stream, StreamContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _MEMORY = 16 * 2**30
 _NOTHING = (
-    "_lazy_init init synchronize empty_cache set_device ipc_collect reset_peak_memory_stats"
+    "_lazy_init init empty_cache ipc_collect reset_peak_memory_stats"
     " reset_accumulated_memory_stats reset_max_memory_allocated reset_max_memory_cached"
-    " set_per_process_memory_fraction set_stream set_sync_debug_mode _record_memory_history _set_allocator_settings"
+    " set_per_process_memory_fraction set_sync_debug_mode _record_memory_history _set_allocator_settings"
     " _sleep"
 ).split()
 _ZERO = (
@@ -32,77 +32,8 @@ _TRUE = "is_available is_initialized is_bf16_supported is_tf32_supported".split(
 _FALSE = "_is_in_bad_fork can_device_access_peer is_current_stream_capturing".split()
 
 
-class Stream:
-    """A stream that has always finished."""
-
-    device: Any = None  # set to the stand-in below
-
-    def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
-        del device, options
-        self.priority = priority
-        self.stream_id = self.device_index = self.cuda_stream = 0
-
-    def synchronize(self) -> None:
-        """Nothing is left to wait for."""
-
-    def wait_stream(self, stream: Any) -> None:
-        """Nothing is left to wait for."""
-
-    def wait_event(self, event: Any) -> None:
-        """Nothing is left to wait for."""
-
-    def query(self) -> bool:
-        """Whether all is done."""
-        return True
-
-    def is_capturing(self) -> bool:
-        """Whether a graph is being captured."""
-        return False
-
-    def record_event(self, event: Any = None) -> Any:
-        """The event, recorded."""
-        event = event or Event()
-        event.record(self)
-        return event
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """It was current no more than before."""
-
-
-class Event:
-    """A moment."""
-
-    device: Any = None  # set to the stand-in below
-
-    def __init__(self, enable_timing: bool = False, **options: Any) -> None:
-        del enable_timing, options
-        self._at = 0.0
-
-    def record(self, stream: Any = None) -> None:
-        """Note the time."""
-        del stream
-        self._at = time.perf_counter()
-
-    def elapsed_time(self, end: Event) -> float:
-        """Milliseconds to another moment."""
-        return (end._at - self._at) * 1000.0
-
-    def synchronize(self) -> None:
-        """It has passed."""
-
-    def wait(self, stream: Any = None) -> None:
-        """It has passed."""
-
-    def query(self) -> bool:
-        """Whether it has passed."""
-        return True
-
-
 class _Context:
-    """`with torch.cuda.device(...)` and `with torch.cuda.stream(...)`: there is no other."""
+    """`with torch.cuda.device(...)`: there is no other."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         del arguments, options
@@ -123,7 +54,6 @@ class _Marks:
 
 def answers(names: Names) -> dict[str, Any]:
     """What the module of the device answers: a function or class for each of its names."""
-    stream = Stream()
     found: dict[str, Any] = {}
     for group, value in ((_NOTHING, None), (_ZERO, 0), (_TRUE, True), (_FALSE, False)):
         found.update({name: _constant(name, value) for name in group})
@@ -155,8 +85,7 @@ def answers(names: Names) -> dict[str, Any]:
             has_fp16=True,
             has_fp64=True,
         ),
-        "current_stream": stream,
-        "default_stream": stream,
+        "default_stream": streams.DEFAULT,
     }
     found.update({name: _constant(name, value) for name, value in values.items()})
     found["memory_stats"] = libraries.memory_stats
@@ -164,8 +93,43 @@ def answers(names: Names) -> dict[str, Any]:
     found["get_rng_state"] = lambda device=names.device: torch.get_rng_state()  # noqa: ARG005
     found |= _seeds()
     found["get_rng_state_all"] = lambda: [torch.get_rng_state()]
-    found |= {"Stream": Stream, "Event": Event, "device": _Context, "device_of": _Context, "stream": _Context}
-    return found
+    found |= {"Stream": Stream, "Event": Event, "device": _Context, "device_of": _Context}
+    found |= {"stream": StreamContext, "StreamContext": StreamContext, "current_stream": streams.current}
+    found["set_device"] = lambda device: names.inner(device) and None
+    found["device"] = _context_of(names)
+    found["get_device_properties"] = _checked(found["get_device_properties"], names)
+    found["get_device_name"] = _checked(found["get_device_name"], names)
+    found["get_device_capability"] = _checked(found["get_device_capability"], names)
+    return found | {"set_stream": streams.set_current, "synchronize": streams.synchronize}
+
+
+def _checked(answer: Callable[..., Any], names: Names) -> Callable[..., Any]:
+    """The answer for a device, which must be there."""
+
+    def checked(device: Any = None) -> Any:
+        try:
+            names.inner(device)
+        except RuntimeError:
+            raise AssertionError("Invalid device id") from None
+        return answer()
+
+    checked.__name__ = checked.__qualname__ = answer.__name__
+    return checked
+
+
+def _context_of(names: Names) -> type[_Context]:
+    class device(_Context):  # noqa: N801
+        """`with torch.cuda.device(...)`."""
+
+        def __init__(self, device: Any = None) -> None:
+            super().__init__()
+            self.idx = 0
+            self._wanted = device
+
+        def __enter__(self) -> None:
+            names.inner(self._wanted)
+
+    return device
 
 
 def _seeds() -> dict[str, Any]:

@@ -10,6 +10,7 @@ import torch.utils._device
 
 from tonumpy.rehearsal.standin import torchscript
 from tonumpy.rehearsal.standin.falling_back import falling_back
+from tonumpy.rehearsal.standin.refusals import of_generator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +27,10 @@ _FUNCTIONS = (
 ).split()
 
 
-def patch(patches: Patches, names: Names, origins: Origins) -> None:
-    """Make them work until `patches` are restored."""
+def patch(patches: Patches, names: Names, origins: Origins) -> Pinned:
+    """Make them work until `patches` are restored. Gives what is known of pinned memory."""
     torch.utils._device._device_constructors()  # kept from its first call on: it must hold torch's own
-    pinned = _Pinned()
+    pinned = Pinned()
     for name in _FUNCTIONS:
         if hasattr(torch, name):
             old = getattr(torch, name)
@@ -40,14 +41,17 @@ def patch(patches: Patches, names: Names, origins: Origins) -> None:
     patches.replace(torch, "Generator", _generator(names))
     patches.replace(Tensor, "pin_memory", pinned.pin)
     patches.replace(Tensor, "is_pinned", pinned.is_pinned)
+    return pinned
 
 
-def _factory(function: Callable[..., Any], names: Names, pinned: _Pinned, origins: Origins) -> Callable[..., Any]:
+def _factory(function: Callable[..., Any], names: Names, pinned: Pinned, origins: Origins) -> Callable[..., Any]:
     inner = names.inner
 
     def factory(*args: Any, **kwargs: Any) -> Any:
         if "device" in kwargs:
             kwargs["device"] = inner(kwargs["device"])
+        if kwargs.get("generator") is not None and not any(isinstance(each, Tensor) for each in args):
+            _check_generator(kwargs["generator"], kwargs.get("device") or torch.get_default_device(), names)
         if kwargs.pop("pin_memory", False):
             return pinned.note(function(*args, **kwargs))
         return origins.note(function(*args, **kwargs), "made")
@@ -58,17 +62,26 @@ def _factory(function: Callable[..., Any], names: Names, pinned: _Pinned, origin
     return factory
 
 
-class _Pinned:
+def _check_generator(generator: Any, device: Any, names: Names) -> None:
+    """A generator of the device draws nothing for the CPU."""
+    if generator._cdata in _of_device and torch.device(device).type == "cpu":
+        raise of_generator("cpu", names.kind)
+
+
+class Pinned:
     """The tensors that lie in pinned memory, as the program believes."""
 
     def __init__(self) -> None:
-        self._known: dict[int, weakref.ref[Any]] = {}
+        self._known: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def note(self, tensor: Any) -> Any:
         """The tensor, from now on a pinned one."""
-        key = id(tensor)
-        self._known[key] = weakref.ref(tensor, lambda reference: self._known.pop(key, None))  # noqa: ARG005
+        self._known.add(tensor.untyped_storage())
         return tensor
+
+    def has(self, tensor: Any) -> bool:
+        """Whether it is one, or a view of one."""
+        return bool(self._known) and tensor.layout is torch.strided and tensor.untyped_storage() in self._known
 
     @property
     def is_pinned(self) -> Callable[..., bool]:
@@ -76,23 +89,29 @@ class _Pinned:
 
         def is_pinned(self_: Any, device: Any = None) -> bool:
             del device
-            known = self._known.get(id(self_))
-            return known is not None and known() is self_
+            return self.has(self_)
 
         return is_pinned
 
     @property
     def pin(self) -> Callable[..., Any]:
         """What takes the place of `Tensor.pin_memory`."""
-        is_pinned = self.is_pinned
 
         def pin_memory(self_: Any, device: Any = None) -> Any:
             del device
             if self_.device.type != "cpu":
                 raise RuntimeError(f"cannot pin '{self_.type()}' only dense CPU tensors can be pinned")
-            return self_ if is_pinned(self_) else self.note(self_.clone())
+            return self_ if self.has(self_) else self.note(self_.clone())
 
         return pin_memory
+
+
+_of_device: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def is_of_device(generator: Any) -> bool:
+    """Whether a generator is the device's own; C++ hands others in its place, for the same."""
+    return generator._cdata in _of_device or generator._cdata == torch.default_generator._cdata
 
 
 def _generator(names: Names) -> Any:
@@ -109,6 +128,9 @@ def _generator(names: Names) -> Any:
             wanted = torch.device(device)
             made = base.__new__(cls, "cpu" if wanted.type == names.kind else wanted)
             made._wanted = names.device if wanted.type == names.kind else wanted
+            if wanted.type == names.kind:
+                names.check(wanted.index)
+                _of_device[made._cdata] = made
             return made
 
         def __init__(self, device: Any = "cpu") -> None:

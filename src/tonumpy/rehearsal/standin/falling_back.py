@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin.memory import INNER, to_host
+from tonumpy.rehearsal.standin.refusals import is_refusal
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def falling_back(name: str, function: Callable[..., Any], old: Callable[..., Any
         try:
             return function(*args, **kwargs)
         except Exception as problem:
-            if str(problem).startswith(REFUSAL):
+            if is_refusal(problem) or str(problem).startswith(REFUSAL):
                 raise
             try:
                 result = old(*(_on_host(each, inner) for each in args), **_options(kwargs, inner))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.conversions import event
+from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ import torch
 from tonumpy.rehearsal.standin import sparse
 from tonumpy.rehearsal.standin.falling_back import falling_back
 from tonumpy.rehearsal.standin.memory import INNER
+from tonumpy.rehearsal.standin.refusals import ordinal
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.origins import Origins
@@ -53,12 +54,17 @@ class Names:
             if not value.startswith(self.kind):
                 return value
             value = torch.device(value)
-        if isinstance(value, torch.device):
-            return INNER if value.type == self.kind else value
         if isinstance(value, Integral) and not isinstance(value, bool):
-            torch.device(self.kind, int(value))  # torch's own error of one below 0
-            return INNER
-        return value
+            value = torch.device(self.kind, int(value))
+        if not isinstance(value, torch.device) or value.type != self.kind:
+            return value
+        self.check(value.index)
+        return INNER
+
+    def check(self, index: int | None) -> None:
+        """Raise what torch does of a number of a device that is not there."""
+        if index is not None and not 0 <= index < self.count:
+            raise ordinal(self.kind)
 
     def in_words(self, value: Any) -> Any:
         """An argument that may say a device, a number as what it stands for."""
@@ -123,7 +129,7 @@ class Names:
             return result if result is self else origins.note(result, "moved there")
 
         def move(self: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
-            del device
+            inner(device)
             return to_(self, INNER, non_blocking=non_blocking, **kwargs)
 
         def new_tensor(self: Any, data: Any, **kwargs: Any) -> Any:

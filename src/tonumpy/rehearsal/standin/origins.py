@@ -74,6 +74,12 @@ class Origins:
         return f"`{name}`, {what}{where}" if name else f"{what}{where}"
 
 
+def place_of_caller() -> str:
+    """Where the user's own code is: "train.py:9"."""
+    frame = _own_frame(1)
+    return "an unknown place" if frame is None else _shown(frame.f_code.co_filename, frame.f_lineno)
+
+
 def _own_frame(depth: int) -> FrameType | None:
     """The innermost frame of the user's own code."""
     frame: FrameType | None = sys._getframe(depth + 1)

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin import kernels, special
+from tonumpy.rehearsal.standin.copies import MAY_WAIT, WAITS
+from tonumpy.rehearsal.standin.factories import is_of_device
 from tonumpy.rehearsal.standin.mixing import TAKES_NO_SCALAR
+from tonumpy.rehearsal.standin.refusals import refusing
 
 if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.copies import Copies
     from tonumpy.rehearsal.standin.patches import Patches
 
 _has = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -21,7 +25,7 @@ _GIVES_ITS_ARGUMENT = frozenset({"aten::_unsafe_view", "aten::lift", "aten::_res
 _IS_TRACED_INSIDE = frozenset({"aten::convolution"})
 
 
-def register(patches: Patches, key: str, mixed: kernels.Mixed) -> None:
+def register(patches: Patches, key: str, kind: str, mixed: kernels.Mixed, copies: Copies) -> None:
     """Make torch compute on the stand-in until `patches` are restored.
 
     Tensors for the device of dispatch key `key` are made there.
@@ -35,7 +39,10 @@ def register(patches: Patches, key: str, mixed: kernels.Mixed) -> None:
         if name.startswith("aten::"):
             op = _operator(name)
             kernel = None if op is None else _kernel(name, op, mixed)
+            if kernel is not None and (name in WAITS or name in MAY_WAIT):
+                kernel = copies.waits(name, kernel)
             if kernel is not None:
+                kernel = refusing(name, op, kernel, kind, is_of_device)
                 aten.m.impl(name[len("aten::") :], "MAIA", kernel, False)
                 if _is_factory(op):
                     aten.m.impl(name[len("aten::") :], key, kernel, False)

@@ -1,0 +1,175 @@
+"""Streams and events of the device: which is current in a thread, and what had been queued when something waited.
+
+Nothing is queued here, as all is done at once: each stream counts its copies, so that one can say which of them a
+synchronisation has waited for.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LOWEST, _HIGHEST = 0, -5  # the priorities of a GPU of today
+
+
+class Stream:
+    """A queue. What it is given has always been done."""
+
+    device: Any = None  # set to the stand-in below
+    _numbers = iter(range(1, 2**62))
+
+    def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
+        del device, options
+        self.priority = min(_LOWEST, max(_HIGHEST, priority))
+        self.stream_id = self.cuda_stream = self.sycl_queue = next(self._numbers)
+        self.device_index = 0
+        self.copies = 0  # how many were begun on it
+        self.waited: dict[Stream, int] = {}  # how many of others it lets finish before it goes on
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The lowest and the highest."""
+        return _LOWEST, _HIGHEST
+
+    def synchronize(self) -> None:
+        """Let the host wait."""
+        told_of(self, self.copies)
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Let this stream wait, and not the host."""
+        self._wait(stream, stream.copies)
+
+    def wait_event(self, event: Event) -> None:
+        """Let this stream wait, and not the host."""
+        if event.stream is not None:
+            self._wait(event.stream, event.copies)
+
+    def _wait(self, stream: Stream, copies: int) -> None:
+        if stream is self:
+            return
+        for each, number in ((stream, copies), *stream.waited.items()):
+            self.waited[each] = max(number, self.waited.get(each, 0))
+
+    def query(self) -> bool:
+        """Whether all is done: it is, and who asks knows that."""
+        self.synchronize()
+        return True
+
+    def is_capturing(self) -> bool:
+        """Whether a graph is being captured."""
+        return False
+
+    def record_event(self, event: Any = None) -> Any:
+        """The event, recorded."""
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def __enter__(self) -> Stream:
+        _stack().append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _stack().pop()
+
+
+class Event:
+    """A moment."""
+
+    device: Any = None  # set to the stand-in below
+
+    def __init__(self, enable_timing: bool = False, **options: Any) -> None:
+        del enable_timing, options
+        self._at = 0.0
+        self.event_id = self.cuda_event = 0
+        self.stream: Stream | None = None
+        self.copies = 0  # of that stream, up to here
+
+    def record(self, stream: Any = None) -> None:
+        """Note the time."""
+        self._at = time.perf_counter()
+        self.stream = stream or current()
+        self.copies = self.stream.copies
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds to another moment."""
+        return (end._at - self._at) * 1000.0
+
+    def synchronize(self) -> None:
+        """Let the host wait until it has passed."""
+        if self.stream is not None:
+            told_of(self.stream, self.copies)
+
+    def wait(self, stream: Any = None) -> None:
+        """Let a stream wait."""
+        (stream or current()).wait_event(self)
+
+    def query(self) -> bool:
+        """Whether it has passed: it has, and who asks knows that."""
+        self.synchronize()
+        return True
+
+
+class StreamContext:
+    """`with torch.cuda.stream(...)`."""
+
+    def __init__(self, stream: Any = None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> Any:
+        _stack().append(self.stream or current())
+        return self.stream
+
+    def __exit__(self, *error: object) -> None:
+        _stack().pop()
+
+
+DEFAULT = Stream()
+_here = threading.local()
+# Called with a stream that the host has waited for (None: all), and how many of its copies have been made.
+_waiting: list[Callable[[Stream | None, int], None]] = []
+
+
+def on_wait(act: Callable[[Stream | None, int], None]) -> Callable[[], None]:
+    """Have this called, until what is given back is."""
+    _waiting.append(act)
+    return lambda: _waiting.remove(act)
+
+
+def told_of(stream: Stream, copies: int) -> None:
+    """The host has waited for that many copies of a stream, and for what these had to wait for."""
+    for act in _waiting:
+        for each, number in ((stream, copies), *stream.waited.items()):
+            act(each, number)
+
+
+def synchronize(device: Any = None) -> None:
+    """The host waits for all that the device has to do."""
+    del device
+    for act in _waiting:
+        act(None, 0)
+
+
+def current(device: Any = None) -> Stream:
+    """That of this thread."""
+    del device
+    stack = _stack()
+    return stack[-1] if stack else DEFAULT
+
+
+def set_current(stream: Stream | None) -> None:
+    """Make it that of this thread."""
+    stack = _stack()
+    if stream is not None:
+        stack[-1:] = [stream]
+
+
+def _stack() -> list[Stream]:
+    stack: list[Stream] | None = getattr(_here, "stack", None)
+    if stack is None:
+        stack = _here.stack = []
+    return stack

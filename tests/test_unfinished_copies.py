@@ -1,0 +1,48 @@
+"""TNP204 in a rehearsal: what is read before an asynchronous copy towards the host has arrived, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from rehearsal_runs import needs_torch, rehearse
+
+PROGRAM = Path(__file__).with_name("unfinished_copies_program.py")
+HELPER = """
+import torch
+
+
+def to_cpu(values):
+    return {name: value.detach().to("cpu", non_blocking=True) for name, value in values.items()}
+
+
+found = to_cpu({"scores": torch.arange(4.0, device="cuda")})
+assert found["scores"].is_pinned()
+print(found["scores"].numpy().tolist())
+later = to_cpu({"scores": torch.arange(4.0, device="cuda")})
+torch.cuda.synchronize()
+print(later["scores"].numpy().tolist())
+"""
+
+
+@needs_torch
+def test_what_is_read_too_early_is_told(tmp_path: Path) -> None:
+    shutil.copy(PROGRAM, tmp_path / "program.py")
+    result = rehearse(tmp_path, "--", "program.py")
+    marked = [row for row, line in enumerate(PROGRAM.read_text().splitlines(), 1) if "# TNP204" in line]
+    assert sorted({each["location"]["row"] for each in result.findings}) == marked, result.err
+    assert {each["code"] for each in result.findings} == {"TNP204"}
+    assert result.code == 1
+
+
+@needs_torch
+def test_the_place_of_the_copy_is_told_and_the_values_are_right(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text(HELPER)
+    result = rehearse(tmp_path, "--", "helper.py")
+    assert result.err.startswith("[0.0, 1.0, 2.0, 3.0]\n[0.0, 1.0, 2.0, 3.0]\n"), result.err
+    (finding,) = result.findings
+    assert (finding["location"]["row"], finding["code"], finding["confidence"]) == (11, "TNP204", "observed")
+    assert finding["message"] == (
+        "this reads what an asynchronous copy (made at helper.py:6) gives, and nothing waited for that: the data may be"
+        " wrong"
+    )
