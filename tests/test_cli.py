@@ -95,19 +95,14 @@ def test_a_folder_of_which_all_is_excluded_is_a_warning(
 
 
 @pytest.mark.parametrize("command", ["check", "fix"])
-def test_to_name_only_what_holds_no_python_is_an_error(run_tonumpy: RunTonumpy, tmp_path: Path, command: str) -> None:
+def test_a_folder_without_python_is_a_warning(run_tonumpy: RunTonumpy, tmp_path: Path, command: str) -> None:
+    """As in ruff; only a path that leads nowhere is an error."""
     (tmp_path / "docs").mkdir()
     result = run_tonumpy(command, "docs")
-    assert (result.code, result.err) == (2, "docs: error: no Python files found, nothing checked\n")
-    assert "passed" not in result.out
-
-
-def test_to_name_only_what_holds_no_python_is_no_error_where_findings_are_none(
-    run_tonumpy: RunTonumpy, tmp_path: Path
-) -> None:
-    (tmp_path / "docs").mkdir()
-    result = run_tonumpy("check", "--exit-zero", "docs")
     assert (result.code, result.err) == (0, "tonumpy: warning: no Python files found under the given paths\n")
+    assert result.out == "No files were checked.\n"
+    result = run_tonumpy(command, "docs", "gone")
+    assert (result.code, result.err) == (2, "gone: error: No such file or directory\n")
 
 
 def test_what_is_named_and_not_checked_is_said_aloud(run_tonumpy: RunTonumpy, folder: Path) -> None:

@@ -43,6 +43,8 @@ def test_by_default_the_rules_that_are_on_by_default_are_selected() -> None:
     ("settings", "expected"),
     [
         pytest.param(Settings(select=("TNP101",)), ["TNP101"], id="a code"),
+        pytest.param(Settings(select=()), [], id="nothing"),
+        pytest.param(Settings(select=(), extend_select=("TNP102",)), ["TNP102"], id="nothing but"),
         pytest.param(Settings(select=("TNP102", "TNP300")), ["TNP102", "TNP300"], id="codes"),
         pytest.param(Settings(select=("TNP1",), ignore=("TNP101",)), ["TNP102", "TNP103"], id="the longer ignore wins"),
         pytest.param(Settings(select=("TNP101",), ignore=("TNP1",)), ["TNP101"], id="the longer select wins"),
@@ -91,6 +93,25 @@ def test_what_the_command_line_adds_to_the_selection() -> None:
         *("TNP101", "TNP102", "TNP103", "TNP105", "TNP106", "TNP107", "TNP108", "TNP300")
     ]
     assert selected(combine(file, Choices(select=("TNP102",)))) == ["TNP102"]
+
+
+def test_an_empty_selection_is_one(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    """As in ruff; of a command line it is a variable that is not set."""
+    (tmp_path / "a.py").write_text("import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy(), x.cpu().numpy()\n")
+    table = tmp_path / "pyproject.toml"
+    for written, *options, expected in (
+        ("select = []", []),
+        ("select = []", "--extend-select", "TNP102", ["TNP102"]),
+        ('select = []\nextend-select = ["TNP101"]', ["TNP101"]),
+        ('extend-select = ["TNP300"]', ["TNP101", "TNP102"]),
+        ("select = []", "--select", "TNP1", ["TNP101", "TNP102"]),
+    ):
+        table.write_text(f"[tool.tonumpy]\n{written}\n")
+        result = run_tonumpy("check", "-q", *options)
+        assert [line.split()[1] for line in result.out.splitlines()] == expected, written
+    assert "\nselect = []\n" in run_tonumpy("check", "--show-settings", "--config", "select = []").out
+    result = run_tonumpy("check", "--select", "")
+    assert (result.code, result.err) == (2, "tonumpy: error: --select: no rule has the code ``\n")
 
 
 def test_excludes_of_the_command_line() -> None:

@@ -121,6 +121,20 @@ def test_standard_input_and_a_baseline(run_tonumpy: RunTonumpy, repository: Path
     assert "Found 1 finding in 1 file, and 2 in the baseline and 2 on unchanged lines.\n" in told
 
 
+def test_a_file_that_was_moved_and_not_committed(run_tonumpy: RunTonumpy, repository: Path) -> None:
+    (repository / "deep").mkdir()
+    git(repository, "mv", "a.py", "deep/c.py")
+    assert found(run_tonumpy, "--diff-base", "HEAD") == []
+    (repository / "deep" / "c.py").write_text(OLD + "\n\ndef g(x: torch.Tensor):\n    return x.numpy()\n")
+    (repository / "new.py").write_text("import torch\n\n\ndef other(y: torch.Tensor):\n    return [y.numpy()]\n" * 3)
+    os.rename(repository / "b.py", repository / "d.py")  # git knows nothing of it
+    places = [("c.py", 11), ("new.py", 5), ("new.py", 10), ("new.py", 15)]
+    assert found(run_tonumpy, "--diff-base", "HEAD") == places
+    commit(repository)
+    git(repository, "mv", "d.py", "e.py")
+    assert found(run_tonumpy, "--diff-base", "HEAD~1") == places
+
+
 def test_fix_repairs_changed_lines_alone(run_tonumpy: RunTonumpy, repository: Path) -> None:
     new = OLD + "\n\ndef g(x: torch.Tensor):\n    return x.numpy()\n"
     (repository / "a.py").write_text(new)

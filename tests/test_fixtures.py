@@ -38,7 +38,7 @@ each_fixture = pytest.mark.parametrize("fixture", FIXTURES, ids=[fixture.name fo
 
 def settings_of(fixture: Fixture) -> Settings:
     style: Style = "force" if "--style=force" in fixture.options else "links"
-    return Settings(select=fixture.selected, strict="--strict" in fixture.options, style=style)
+    return Settings(select=fixture.selected or None, strict="--strict" in fixture.options, style=style)
 
 
 @cache

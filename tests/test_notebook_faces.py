@@ -91,7 +91,8 @@ def test_a_comment_in_a_cell_that_would_have_no_effect_is_not_written(run_tonump
     text = notebook("y = 1", f"{FLAGGED}, '# noqa: E501'")
     (tmp_path / "a.ipynb").write_text(text)
     result = run_tonumpy("check", "--add-noqa")
-    told = "a.ipynb: error: no comments added: one in cell 3, line 1 would have no effect\n"
+    told = "a.ipynb:cell 3:1:3: error: no comment added: flake8 reads another `noqa` in the line, and the new one would"
+    told += " have no effect\n"
     assert (result.code, result.err, (tmp_path / "a.ipynb").read_text()) == (2, told, text)
 
 

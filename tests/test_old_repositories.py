@@ -38,6 +38,11 @@ COMMENTED = [
     ("    return x.numpy()  # why\n", "    return x.numpy()  # why  # noqa: TNP101\n"),
     ("    return x.numpy()  # noqa: E501\n", "    return x.numpy()  # noqa: E501, TNP101\n"),
     ("    return x.numpy()  # noqa: E501 long\n", "    return x.numpy()  # noqa: E501, TNP101 long\n"),
+    ("    return x.numpy()  # noqa: tnp101\n", "    return x.numpy()  # noqa: tnp101, TNP101\n"),
+    (
+        "    x.numpy()  # noqa : TNP101\n    x.numpy()\n",
+        "    x.numpy()  # noqa : TNP101\n    x.numpy()  # noqa: TNP101\n",
+    ),
     ("    x.numpy(); y = '''\n    '''\n", "    x.numpy(); y = '''\n    '''  # noqa: TNP101\n"),
     ("    return x \\\n        .numpy()\n", "    return x \\\n        .numpy()  # noqa: TNP101\n"),
     (
@@ -75,11 +80,13 @@ def test_what_is_said_of_it(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
 
 def test_a_comment_that_would_have_no_effect_is_not_written(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
     """flake8 takes the first such text of a line for the comment, and here that is in a string."""
-    text = HEAD + "    return x.numpy(), '# noqa: E501'\n"
+    text = HEAD + "    y.numpy()\n    return x.numpy(), '# noqa: E501'\n"
     (tmp_path / "a.py").write_text(text)
     result = run_tonumpy("check", "--add-noqa")
-    assert (result.code, result.err) == (2, "a.py: error: no comments added: one in line 5 would have no effect\n")
-    assert (tmp_path / "a.py").read_text() == text
+    told = "no comment added: flake8 reads another `noqa` in the line, and the new one would have no effect"
+    assert (result.code, result.err) == (2, f"a.py:6:14: error: {told}\n")
+    assert result.out == "Silenced 1 finding in 1 file.\n"
+    assert (tmp_path / "a.py").read_text() == text.replace("y.numpy()", "y.numpy()  # noqa: TNP101")
 
 
 def test_a_comment_that_changes_the_tree_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

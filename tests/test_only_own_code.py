@@ -54,6 +54,18 @@ def test_what_is_named_is_repaired(run_tonumpy: RunTonumpy, tmp_path: Path) -> N
     assert run_tonumpy("check", "--show-files", ".tox", "env").out.split() == ["env/bin/tool.py"]
 
 
+def test_standard_input_is_excluded_by_its_name(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    put(tmp_path, "pyproject.toml", '[tool.tonumpy]\nexclude = ["vendor"]\n')
+    for name in ("vendor/a.py", ".venv/a.py"):
+        given = ("-", "--stdin-filename", name)
+        assert run_tonumpy("check", *given, stdin=FAULT.encode()).code == 1
+        result = run_tonumpy("check", "--force-exclude", *given, stdin=FAULT.encode())
+        assert (result.code, result.out, result.err) == (0, "No files were checked.\n", "")
+        result = run_tonumpy("fix", "--force-exclude", *given, stdin=FAULT.encode())
+        assert (result.code, result.out) == (0, FAULT)
+        assert run_tonumpy("check", "--show-files", "--force-exclude", *given).out == ""
+
+
 def test_every_face_leaves_them_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_tree(tmp_path, in_git=True, is_ignored=False)
     monkeypatch.chdir(tmp_path)

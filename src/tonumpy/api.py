@@ -93,14 +93,13 @@ def check_paths(
     The other arguments are the options of these names; None leaves the choice to the files. `jobs` is the number of
     processes, 0 for one a core. ConfigError for a configuration file that cannot be followed, ValueError for an
     argument that is wrong; a file that cannot be read or parsed is among the errors, and the others are checked all the
-    same. So is each path where none of them leads to a file of Python.
+    same. Where the paths lead to no file of Python, a warning says so.
     """
     choices = read_choices(
         select=select, ignore=ignore, strict=strict, preview=preview, confidence=confidence, jobs=jobs
     )
     configuration = Configuration(choices, None if config is None else fspath(config), isolated)
-    named = [fspath(path) for path in paths]
-    found = find_files(named, configuration).with_nothing_told(named)
+    found = find_files(map(fspath, paths), configuration).with_nothing_told()
     errors, tasks = list(found.errors), []
     for path in found.files:
         try:

@@ -71,14 +71,14 @@ class FileIgnores(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """`select`, `ignore` and `extend_select` hold codes, their beginnings ("TNP1") or ALL; an empty `select` means the
-    rules on by default.
+    """`select`, `ignore` and `extend_select` hold codes, their beginnings ("TNP1") or ALL; without a `select` there are
+    the rules on by default, with an empty one none.
 
     `ignored_here` is what `per_file_ignores` says of one file: these codes are off whatever selects them.
     `jobs` is the number of processes, 0 for as many as there are cores; a file gets no more than that.
     """
 
-    select: tuple[str, ...] = ()
+    select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     per_file_ignores: tuple[FileIgnores, ...] = ()
@@ -107,19 +107,19 @@ class Settings(NamedTuple):
         """
         if (rule.is_preview and not self.preview) or _weight(rule.code, self.ignored_here):
             return False
-        asked = (*self.select, *self.extend_select)
+        asked = (*(self.select or ()), *self.extend_select)
         if not rule.on_by_default:
             asked = tuple(code for code in asked if code == EVERY_CODE or code[-1].isdigit())
             if self.strict and rule.code == STRICT_CODE:
                 asked = (rule.code,)
         selected, ignored = _weight(rule.code, asked), _weight(rule.code, self.ignore)
-        if rule.on_by_default and not self.select and not ignored:
+        if rule.on_by_default and self.select is None and not ignored:
             return True
         return selected > ignored
 
     def selected_in_vain(self) -> list[str]:
         """The codes of preview rules that are selected by their full codes, but not turned on by `preview`."""
-        asked = {*self.select, *self.extend_select}
+        asked = {*(self.select or ()), *self.extend_select}
         if self.preview or not asked:
             return []
         from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
@@ -245,7 +245,7 @@ def combine(file: Choices, line: Choices) -> Settings:
     """The settings that follow from a file's choices and the command line's over them."""
     said = overlay(file, line)
     return Settings(
-        select=said.select or (),
+        select=said.select,
         ignore=said.ignore or (),
         extend_select=said.extend_select or (),
         per_file_ignores=said.per_file_ignores or (),

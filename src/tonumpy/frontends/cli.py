@@ -398,7 +398,7 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
     paths = arguments.paths or [os.curdir]
     writes = arguments.command == "fix" or getattr(arguments, "add_noqa", False)
     found = find_files(paths, configuration, to_write=writes)
-    found = found.with_nothing_told(paths, as_warning=getattr(arguments, "exit_zero", False))
+    found = found.with_nothing_told()
     errors += found.errors
     streams.write("".join(f"tonumpy: warning: {streams.visible(warning)}\n" for warning in found.warnings), sys.stderr)
     if arguments.command == "fix" and not arguments.diff:

@@ -304,7 +304,8 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 def _add_selection(parser: argparse.ArgumentParser, *, confidence: bool = True) -> None:
     group = parser.add_argument_group("rules")
     codes: dict[str, Any] = {"action": "extend", "type": _codes, "metavar": "CODE"}
-    group.add_argument("--select", help="check only these codes or prefixes, separated by commas", **codes)
+    only = "check only these codes or prefixes, separated by commas"
+    group.add_argument("--select", help=only, **codes | {"type": _some_codes})
     group.add_argument("--extend-select", help="check these codes too", **codes)
     group.add_argument("--ignore", help="skip these codes", **codes)
     if confidence:
@@ -390,6 +391,14 @@ def _codes(text: str) -> tuple[str, ...]:
         return read_codes([code.strip() for code in text.split(",") if code.strip()])
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _some_codes(text: str) -> tuple[str, ...]:
+    """None at all would be a run that finds nothing, for the sake of a variable that is not set."""
+    codes = _codes(text)
+    if not codes:
+        raise argparse.ArgumentTypeError(f"no rule has the code `{text.strip()}`")
+    return codes
 
 
 def _globs(text: str) -> tuple[Exclude, ...]:

@@ -84,14 +84,15 @@ class DiffBase(AbstractContextManager["DiffBase"]):
 
     def _base(self, top: str) -> _Base:
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="tonumpy-", ignore_cleanup_errors=True))
-        return _Base(Repository(folder, top), self._revision)
+        return _Base(Repository(folder, top), self._revision, top)
 
 
 class _Base:
     """The commit of one repository that its files are compared with."""
 
-    def __init__(self, repository: Repository, revision: str) -> None:
+    def __init__(self, repository: Repository, revision: str, top: str) -> None:
         self._repository = repository
+        self._top = os.fsencode(top)
         self._commit = repository.commit(revision)
         try:
             self._head = repository.commit("HEAD")
@@ -112,11 +113,36 @@ class _Base:
         words = self._repository.ask(*asked, self._commit, self._head).split(b"\0")
         return dict(zip(words[2::3], words[1::3], strict=False))
 
+    @cached_property
+    def _gone(self) -> list[str]:
+        """The objects of the files that are no longer there, as those that were moved and not committed yet."""
+        moved = {before for now, before in self._former_names.items() if self._is_there(now)}
+        files = self._files.items()
+        return [object_id for path, object_id in files if path not in moved and not self._is_there(path)]
+
+    def _is_there(self, path: bytes) -> bool:
+        return os.path.lexists(os.path.join(self._top, path))
+
+    def _moved_from(self, after: str) -> str | None:
+        """The object that a moved file had, by git's own measure of what is a rename."""
+        trees = [self._tree("gone", self._gone), self._tree("now", [after])]
+        words = self._repository.ask(
+            "diff-tree", "-z", "--find-renames", "--diff-filter=R", "--name-status", "--no-ext-diff", *trees
+        ).split(b"\0")
+        return self._gone[int(words[1].partition(b"-")[2])] if len(words) > 2 else None
+
+    def _tree(self, name: str, object_ids: list[str]) -> str:
+        names = (f"100644 blob {each}\t{name}-{number}\n" for number, each in enumerate(object_ids))
+        return self._repository.ask("mktree", stdin="".join(names).encode()).decode().strip()
+
     def changed_rows(self, path: bytes, data: bytes) -> list[range] | None:
         before = self._files.get(path) or self._files.get(self._former_names.get(path, b""))
-        if before is None:
+        if before is None and not self._gone:
             return None
         after = self._repository.ask("hash-object", "-w", "--no-filters", "--stdin", stdin=data).decode().strip()
+        before = before or self._moved_from(after)
+        if before is None:
+            return None
         found = self._repository.ask("diff", *_AS_THEY_ARE, before, after)
         hunks = ((int(start), int(count or b"1")) for start, count in _HUNK.findall(found))
         return [range(start, start + count) for start, count in hunks if count]

@@ -16,7 +16,7 @@ from tonumpy.text.prefilter import may_be_of_python
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from tonumpy.config import Configuration, Settings
     from tonumpy.frontends.git import Git, Listed
@@ -38,16 +38,13 @@ class Found(NamedTuple):
     excluded: list[str]
     leaves_out: bool = False
 
-    def with_nothing_told(self, paths: Sequence[str], *, as_warning: bool = False) -> Found:
-        """A run that checked nothing must not sound like one that found all in order: an error of each path that was
-        named, a warning where none was but the folder at hand, or what there is was excluded."""
+    def with_nothing_told(self) -> Found:
+        """With a warning where there are no files: a run that checked nothing must not sound like one that found all in
+        order. It is no error, as in ruff: a path that leads nowhere is one."""
         if self.files or self.errors or self.excluded:
             return self
-        if as_warning or self.leaves_out or all(real_path(path) == real_path("") for path in paths):
-            why = ", all of them are excluded" if self.leaves_out else ""
-            return self._replace(warnings=[*self.warnings, f"no Python files found under the given paths{why}"])
-        errors = [SourceError(path, "no Python files found, nothing checked") for path in paths]
-        return self._replace(errors=errors)
+        why = ", all of them are excluded" if self.leaves_out else ""
+        return self._replace(warnings=[*self.warnings, f"no Python files found under the given paths{why}"])
 
 
 def find_files(arguments: Iterable[str], configuration: Configuration, *, to_write: bool = False) -> Found:
@@ -107,7 +104,7 @@ class _Search:
     def named_folder(self, path: str) -> None:
         """And the repositories in it, and in these: however deep, they are no calls of one another."""
         if is_kept_out(path, self.configuration.settings_in(path)):
-            self.excluded.append(path)
+            self.leaves_out = True
             return
         self.top, self.foreign = path, ForeignFolders()
         folders = [path]

@@ -18,8 +18,12 @@ from tonumpy.text.recursion import cuts
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonumpy.findings import Finding
     from tonumpy.inference.index.lookups import Content
     from tonumpy.inference.index.project import Project
+    from tonumpy.text.source import Source
 
 
 class Session:
@@ -78,15 +82,27 @@ def _add_noqa(task: Task, session: Session) -> Outcome:
     silenced = [finding for finding in found if finding.code not in of_comments]
     if not silenced:
         return Outcome(task, None, source.placed(found), [], None, source.skipped)
-    after = with_noqa(source, silenced)
-    left = suppress(after, pipeline.check(after, task.settings, session.project))
-    loud = [finding for finding in left if finding.code not in of_comments]
-    if loud:
-        (first, *_) = after.placed(loud)
-        where = f"{f'cell {first.cell.number}, ' if first.cell else ''}line {first.start.row}"
-        raise SourceError(task.filename, f"no comments added: one in {where} would have no effect")
-    change = Change(old, source.encode(after.document))
-    return Outcome(task, change, after.placed(left), source.placed(silenced), None, source.skipped)
+
+    def commented(findings: Sequence[Finding]) -> tuple[Source, list[Finding], list[Finding]]:
+        """With comments for these; what is found then, and what of that is not about comments."""
+        after = with_noqa(source, findings)
+        left = suppress(after, pipeline.check(after, task.settings, session.project))
+        return after, left, [finding for finding in left if finding.code not in of_comments]
+
+    after, left, loud = commented(silenced)
+    errors = [
+        SourceError(task.filename, _WITHOUT_EFFECT, each.start, each.cell and each.cell.number)
+        for each in after.placed(loud)
+    ]
+    if loud:  # comments change no row
+        rows = {finding.start.row for finding in loud}
+        silenced = [finding for finding in silenced if finding.start.row not in rows]
+        after, left, _ = commented(silenced)
+    change = Change(old, source.encode(after.document)) if silenced else None
+    return Outcome(task, change, after.placed(left), source.placed(silenced), None, (*source.skipped, *errors))
+
+
+_WITHOUT_EFFECT = "no comment added: flake8 reads another `noqa` in the line, and the new one would have no effect"
 
 
 class _Reading:

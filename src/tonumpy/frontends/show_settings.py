@@ -34,7 +34,7 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
         f"# promises: {', '.join(each.function for each in settings.promises) or 'none'}",
         f"# sinks: {', '.join(each.function for each in settings.sinks) or 'none'}",
         "[tool.tonumpy]",
-        f"select = {_list(settings.select)}",
+        "# select: the rules on by default" if settings.select is None else f"select = {_list(settings.select)}",
         f"extend-select = {_list(settings.extend_select)}",
         f"ignore = {_list(settings.ignore)}",
         f"strict = {_bool(settings.strict)}",
