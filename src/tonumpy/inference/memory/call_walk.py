@@ -104,8 +104,6 @@ class CallWalk(ExpressionWalk):
         if isinstance(call.func, ast.Name) and (call.func.id,) in self.memory.names:
             return None  # another function of that name
         callee = self.functions.callee(call, self.owner, self.objects)
-        if callee is None and self.shares(nodes):
-            callee = self.functions.imported(call)
         if callee is None:
             return None
         self.memory.branch.note(call)
@@ -146,11 +144,6 @@ class CallWalk(ExpressionWalk):
             place = place_of(call.args[0]) if call.args else None
             if place is not None and self.memory.is_one_object(place):
                 self.memory.hold(place, NOTHING)
-
-    def shares(self, nodes: Iterable[ast.expr]) -> bool:
-        """Whether an array is held that shares memory with some of what a call is given."""
-        given = {each.memory[0] for node in nodes for each in self.refer(node, writes=True)}
-        return bool(given) and self.memory.shares(given)
 
     def method(self, call: ast.Call, function: ast.Attribute) -> References:
         name, place = function.attr, place_of(function.value)

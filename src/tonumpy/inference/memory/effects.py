@@ -12,7 +12,6 @@ import re
 from tonumpy.inference.index.bindings import given_to, parameter_names, path_of
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.grad_contexts import GRAD_DECORATORS
-from tonumpy.inference.lattice.values import Function, ModuleValue
 from tonumpy.inference.memory.regions import Names, Place, Reference, References, further
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
     EffectOnModels = Literal["parameters", "grads", "no grads"]
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tonumpy.inference.index.module import Module
     from tonumpy.inference.memory.regions import Side
-    from tonumpy.inference.summaries.module_variables import ModuleNames
 
 _DECORATORS = frozenset(("staticmethod", "classmethod", *GRAD_DECORATORS))  # others may do anything
 
@@ -53,11 +50,10 @@ class Effects(NamedTuple):
 
 
 class Callee(NamedTuple):
-    """A function, the class whose method it is, and the module that it is imported from: None for the caller's own."""
+    """A function of the module, and the class whose method it is."""
 
     node: ast.FunctionDef
     owner: ast.ClassDef | None
-    module: Module | None = None
 
 
 class Given(NamedTuple):
@@ -84,18 +80,6 @@ def callee_of(call: ast.Call, functions: Mapping[str, ast.FunctionDef], owner: a
 def is_called_as_it_is(function: ast.FunctionDef) -> bool:
     """Whether a call of its name runs its body, whatever decorates it."""
     return all(_name_of(decorator) in _DECORATORS for decorator in function.decorator_list)
-
-
-def imported_callee(call: ast.Call, module: Module, names: ModuleNames) -> Callee | None:
-    """`helper(x)` and `utils.helper(x)`, where the function is one of another module of the repository."""
-    root, *rest = (path_of(call.func) or "").split(".")
-    value = names.global_value(module, root) if root else None
-    for name in rest:
-        value = names.member_of_module(value.module, name) if isinstance(value, ModuleValue) else None
-    if not isinstance(value, Function) or value.module is module or value.owner is not None:
-        return None
-    node = value.node
-    return Callee(node, None, value.module) if isinstance(node, ast.FunctionDef) and is_called_as_it_is(node) else None
 
 
 def functions_in(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:

@@ -189,12 +189,6 @@ class PointsToState:
         """Whether what a place refers to is what it holds, and not something in it."""
         return place not in self.containers and place not in self._tuples
 
-    def shares(self, names: set[Step]) -> bool:
-        """Whether an array is held that shares memory with what is under these names."""
-        places = set().union(*map(self._holders.of_name, names))
-        held = (each for place in places for each in self.names.get(place, NOTHING))
-        return any(each.conversion is not None and each.memory[0] in names for each in held)
-
     def bind_place(
         self, place: Place, references: References, at: tuple[int, int], value: ast.expr | None = None
     ) -> None:

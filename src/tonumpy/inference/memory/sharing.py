@@ -1,9 +1,8 @@
 """Where memory that an array and a tensor share is written, and the other read later, for a file's conversions.
 
 The function is run over in order (walk.py) with nothing known but which names may refer to the same memory
-(regions.py): by assignment, by views, and by what shares memory on the CPU (sharers.py). What a function of the
-repository does with what it is given is followed (effects.py); and so is what those do that call one of the same module
-which hands on an array.
+(regions.py): by assignment, by views, and by what shares memory on the CPU (sharers.py). What a function of the module
+does with what it is given is followed (effects.py); and so is what those do that call one which hands on an array.
 """
 
 from __future__ import annotations
@@ -17,13 +16,11 @@ from tonumpy.inference.memory.effects import (
     Effects,
     callee_of,
     functions_in,
-    imported_callee,
     is_called_as_it_is,
 )
 from tonumpy.inference.memory.expression_walk import MAX_DEPTH
 from tonumpy.inference.memory.sharers import side_of
 from tonumpy.inference.memory.walk import Walk
-from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import last_name
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.memory.points_to import Handed, Overwritten
     from tonumpy.inference.memory.regions import Side
-    from tonumpy.inference.summaries.module_variables import ModuleNames
     from tonumpy.text.candidates import Candidate, Scope, Site
     from tonumpy.text.source import Source
 
@@ -57,16 +53,14 @@ _CALL = r"\b(\w+)[ \t]*\("
 
 def sharing_of(module: Module, candidates: Sequence[Candidate], sharers: Sequence[Site]) -> Sharing:
     """What is written through the memory that each candidate may share, and each call of another function."""
-    analysis = Analysis(module)
     candidates = [each for each in candidates if not each.is_unbound]
     conversions: dict[ast.Call, Side] = {each.call: "array" for each in candidates}
     conversions.update((each.call, side_of(each.call)) for each in sharers)
-    functions = Functions(module, conversions, analysis.names)
+    functions = Functions(module, conversions)
     try:
         return _sharing_of(functions, [*candidates, *sharers], module.source)
     finally:
         functions.close()
-        analysis.close()
 
 
 def _sharing_of(functions: Functions, candidates: Sequence[Candidate | Site], source: Source) -> Sharing:
@@ -106,11 +100,9 @@ def _calls_of(names: set[str], source: Source) -> list[Site]:
 class Functions:
     """The functions of a module, each run over when its effects are asked for."""
 
-    def __init__(self, module: Module, conversions: Mapping[ast.Call, Side], names: ModuleNames) -> None:
+    def __init__(self, module: Module, conversions: Mapping[ast.Call, Side]) -> None:
         self.conversions = conversions
         self._module = module
-        self._names = names
-        self._elsewhere: dict[str, Functions] = {}
         self._by_name: dict[str, ast.FunctionDef] | None = None
         self._classes: dict[str, ast.ClassDef] | None = None
         self._walks: dict[tuple[int, int], Walk] = {}
@@ -118,8 +110,6 @@ class Functions:
 
     def close(self) -> None:
         """Drop what was found, which refers back to this object, as `Analysis.close` does and for the same reason."""
-        for each in self._elsewhere.values():
-            each.close()
         vars(self).clear()
 
     def callee(
@@ -146,9 +136,6 @@ class Functions:
             }
         return None if name is None else self._classes.get(name)
 
-    def imported(self, call: ast.Call) -> Callee | None:
-        return imported_callee(call, self._module, self._names)
-
     def walk(self, node: Scope, owner: ast.ClassDef | None, depth: int) -> Walk:
         """`depth` counts the calls that have led here."""
         key = id(node), depth
@@ -163,15 +150,5 @@ class Functions:
     def effects(self, callee: Callee, depth: int) -> Effects:
         key = id(callee.node), depth
         if key not in self._effects:
-            home = self._functions_of(callee.module)
-            self._effects[key] = home.walk(callee.node, callee.owner, depth).effects(callee.node)
+            self._effects[key] = self.walk(callee.node, callee.owner, depth).effects(callee.node)
         return self._effects[key]
-
-    def _functions_of(self, module: Module | None) -> Functions:
-        """What another module converts is its own: an array that comes from there is new memory here."""
-        if module is None:
-            return self
-        known = self._elsewhere.get(module.filename)
-        if known is None:
-            known = self._elsewhere[module.filename] = Functions(module, {}, self._names)
-        return known
