@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="runs real torch")
+MOST = 600  # seconds; a run takes a few, and more where many processes import torch
 LEARN = "import torch\n\nweight = torch.ones(2, requires_grad=True)\n"
 
 
@@ -30,7 +31,7 @@ class Result(NamedTuple):
 
 def tonumpy(folder: Path, *arguments: str) -> Result:
     done = subprocess.run(
-        [sys.executable, "-m", "tonumpy", *arguments], cwd=folder, capture_output=True, text=True, timeout=180
+        [sys.executable, "-m", "tonumpy", *arguments], cwd=folder, capture_output=True, text=True, timeout=MOST
     )
     return Result(done.returncode, done.stdout, done.stderr)
 

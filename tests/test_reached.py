@@ -87,19 +87,3 @@ def test_files_of_all_processes_are_known_where_nothing_happened(
     told = tonumpy(tmp_path, "rehearse", "--unreached", "program.py", *words).out
     assert f"The program {how}" in told
     assert ("converting.py:5:14: did not run\n" in told) == ("SIGKILL" not in how)
-
-
-def test_a_python_that_cannot_follow_is_told(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(
-        "import os, subprocess, sys\n"
-        "for option in ('-I', '-sE', '-Ws', '-c', '-m'):\n"
-        "    subprocess.run([sys.executable, option, 'pass'], stderr=subprocess.DEVNULL)\n"
-        "subprocess.run([sys.executable, '-c', ''], env={})\n"
-        "subprocess.run([sys.executable, '-c', ''], env=dict(os.environ))\n"
-        "subprocess.run(['echo', '-I'], env={})\n"
-    )
-    told = tonumpy(tmp_path, "rehearse", "program.py").out
-    assert [line for line in told.splitlines() if line.startswith("Not seen")] == [
-        "Not seen, as it does not get the environment: Python, started by program.py:3 2 times.",
-        "Not seen, as it does not get the environment: Python, started by program.py:4.",
-    ]

@@ -59,7 +59,7 @@ def _begun(config: pytest.Config) -> Rehearsal:
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tonumpy-rehearsal-", ignore_cleanup_errors=True))
     order = Order(folder, said.rehearse_device, said.rehearse_stop).as_text()
     try:
-        recorder = stack.enter_context(rehearsing(order))
+        recorder = stack.enter_context(rehearsing(order, is_first=True))
     except ImportError as error:
         raise pytest.UsageError(f"--rehearse runs on your own torch, and there is none: {error}") from error
     return Rehearsal(stack, folder, recorder, said.rehearse_observations)

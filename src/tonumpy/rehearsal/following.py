@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.rehearsal.order import VARIABLE, order_of
+from tonumpy.rehearsal.environment import NAMES, hooked
+from tonumpy.rehearsal.order import order_of
 from tonumpy.rehearsal.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child")
-
 
 @contextmanager
-def rehearsing(text: str) -> Iterator[Recorder]:
-    """What an order asks for, in this process and in those that it starts; ImportError where there is no torch."""
+def rehearsing(text: str, *, is_first: bool = False) -> Iterator[Recorder]:
+    """What an order asks for, in this process and in those that it starts; ImportError where there is no torch.
+
+    `is_first`: it is the process of the program itself."""
     import torch  # noqa: F401 -- the user's own
 
     from tonumpy.rehearsal.leaving import watching  # start-up
     from tonumpy.rehearsal.standin import pretend  # with torch: start-up
 
     order = order_of(text)
-    recorder = Recorder(order.folder)
-    former = {name: os.environ.get(name) for name in (VARIABLE, "PYTHONPATH")}
-    os.environ[VARIABLE] = text
-    paths = [path for path in (former["PYTHONPATH"] or "").split(os.pathsep) if path not in ("", _CHILD)]
-    os.environ["PYTHONPATH"] = os.pathsep.join([_CHILD, *paths])
+    recorder = Recorder(order.folder, is_first=is_first)
+    former = {name: os.environ.get(name) for name in NAMES}
+    os.environ.update(hooked(os.environ, text))
     try:
         pretended = pretend(order.device, recorder, stop=order.stop, devices=order.devices)
-        with pretended as recorder.before_end, watching(recorder):
+        with pretended as recorder.before_end, watching(recorder, text):
             yield recorder
     finally:
         for name, value in former.items():
@@ -40,13 +38,3 @@ def rehearsing(text: str) -> Iterator[Recorder]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def follow() -> None:
-    """In a process that a rehearsed one has started, as soon as it has imported torch."""
-    text = os.environ[VARIABLE]
-    if os.path.isdir(order_of(text).folder):
-        stack = ExitStack()
-        recorder = stack.enter_context(rehearsing(text))
-        atexit.register(stack.close)
-        atexit.register(recorder.end)

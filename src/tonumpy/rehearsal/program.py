@@ -5,6 +5,7 @@ Started by its path: the program's own folder must be the first that it imports 
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
@@ -17,15 +18,15 @@ if __name__ == "__main__":
         if find_spec("tonumpy") is None:  # run from a checkout, and not installed
             sys.path.append(sys.argv[1])
 
-import threading
-from contextlib import ExitStack
-
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, TracebackType
     from typing import NoReturn
+
+    from tonumpy.rehearsal.ending import Ending
+    from tonumpy.rehearsal.recorder import Recorder
 
 # Whether Python puts the folder of a program before all others, which `-P` and `-I` forbid.
 PUTS_FOLDER = not (sys.flags.isolated or getattr(sys.flags, "safe_path", False))
@@ -38,51 +39,43 @@ class NotStartedError(Exception):
 
 
 def main(arguments: list[str]) -> None:
+    from tonumpy.rehearsal.ending import Ending  # start-up
     from tonumpy.rehearsal.order import order_of  # start-up
     from tonumpy.rehearsal.tracebacks import failure_of  # start-up
 
-    order = order_of(arguments[0])
+    order, ending, process = order_of(arguments[0]), Ending(), os.getpid()
+    atexit.register(ending.end)
     try:
         run = _prepared(arguments[1:])
-        leave = _begun(arguments[0])
+        recorder = _begun(ending, arguments[0])
     except NotStartedError as error:
         _give_up(order.folder, str(error))
+
+    def note(ended: str, failure: object) -> None:
+        if os.getpid() == process:  # and not a fork of it
+            recorder.note_how(ended, failure)
+
     try:
         run()
     except SystemExit as error:
-        leave(f"exit code {_code(error)}", failure_of(error))
+        note(f"exit code {_code(error)}", failure_of(error))
         raise
     except BaseException as error:
         failure = failure_of(error)
         place = "" if failure[2] is None else f" at {os.path.relpath(failure[2][0])}:{failure[2][1]}"
         said = f"{type(error).__name__}: {error}{place}" if str(error) else f"{type(error).__name__}{place}"
-        leave(said, failure)
+        note(said, failure)
         error.__traceback__ = _without_ours(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
-    leave("")
 
 
-def _begun(text: str) -> Callable[..., None]:
-    """The stand-in in place, for this process and for those that it starts: gives what to call at the program's end."""
-    import atexit
-
-    from tonumpy.rehearsal.following import rehearsing  # start-up
-
-    stack = ExitStack()
+def _begun(ending: Ending, text: str) -> Recorder:
+    """The stand-in in place, for this process and for those that it starts."""
     try:
-        recorder = stack.enter_context(rehearsing(text))
+        return ending.begin(text, is_first=True)
     except ImportError as error:
         raise NotStartedError(f"a rehearsal runs on your own torch, and there is none: {error}") from error
-    atexit.register(stack.close)  # after those of the program, which are called first
-
-    def leave(ended: str, failure: object = None) -> None:
-        for thread in threading.enumerate():
-            if thread is not threading.current_thread() and not thread.daemon:
-                thread.join()
-        recorder.end(ended, failure)
-
-    return leave
 
 
 def _prepared(words: list[str]) -> Callable[[], None]:

@@ -10,6 +10,8 @@ import json
 import os
 import sys
 import threading
+from contextlib import suppress
+from multiprocessing.util import register_after_fork
 
 from tonumpy.boundary.output import open_to_append
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -26,18 +28,37 @@ MOST_FRAMES = 40  # of a stack that are kept
 
 
 class Recorder:
-    """An observer of the stand-in accelerator, for this process and those that are forked from it."""
+    """An observer of the stand-in accelerator, for this process and those that are forked from it.
 
-    def __init__(self, folder: str) -> None:
+    `is_first`: this is the process of the program itself, and none that it has started.
+    """
+
+    def __init__(self, folder: str, *, is_first: bool = False) -> None:
         self._folder = folder
+        self._is_first = is_first
         self.before_end: Callable[[], None] = lambda: None
         self._begin()
-        os.register_at_fork(after_in_child=self._begin) if hasattr(os, "register_at_fork") else None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin_in_fork)
+        register_after_fork(self, Recorder.open)  # what multiprocessing forks does not become another program
+        self.open()
+
+    def _begin_in_fork(self) -> None:
+        self._is_first = False
+        self._begin()
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[tuple[object, ...], int] = {}
         self._file: int | None = None
+
+    def open(self) -> None:
+        """Begin the file of this process, which tells that it was rehearsed."""
+        with suppress(OSError):  # the run that started it is over
+            if self._file is None:
+                path = os.path.join(self._folder, f"events-{os.getpid()}-{os.urandom(4).hex()}.jsonl")
+                self._file = open_to_append(path)
+                self._write({"process": os.getpid(), "is_first": self._is_first})
 
     def __call__(self, event: Event, tensor: object) -> None:
         """Must not end the program, whatever happens here."""
@@ -64,30 +85,32 @@ class Recorder:
             self._write(told if number == len(self._known) - 1 else number)
 
     def _write(self, told: object) -> None:
-        if self._file is None:
-            path = os.path.join(self._folder, f"events-{os.getpid()}-{os.urandom(4).hex()}.jsonl")
-            self._file = open_to_append(path)
-        os.write(self._file, json.dumps(told, default=str).encode() + b"\n")
+        self.open()
+        if self._file is not None:
+            os.write(self._file, json.dumps(told, default=str).encode() + b"\n")
 
-    def end(self, ended: str = "", failure: object = None) -> None:
-        """Which files of the user's this process has loaded, how it ended and of which error (as tracebacks.py has
-        it)."""
+    def note_how(self, ended: str, failure: object) -> None:
+        """How the program ended, and of which error (as tracebacks.py has it)."""
+        self._write({"ended": ended, "failure": failure})
+
+    def end(self) -> None:
+        """Which files of the user's this process has loaded."""
         self.before_end()
         files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
         own = sorted(os.path.abspath(file) for file in files if isinstance(file, str) and is_own(file))
         # Whoever leaves in the midst of things, as from a handler of a signal, may hold the lock.
         is_held = self._lock.acquire(timeout=1)
-        self._write({"files": own, "ended": ended, "failure": failure})
+        self._write({"files": own})
         if is_held:
             self._lock.release()
 
-    def note_unfollowed(self) -> None:
+    def note_unfollowed(self, command: str) -> None:
         """A Python is started that cannot follow, by the innermost code of the user's own that stands."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and not is_own(frame.f_code.co_filename):
             frame = frame.f_back
         place = None if frame is None else (os.path.abspath(frame.f_code.co_filename), frame.f_lineno)
-        self._write({"unfollowed": place})
+        self._write({"unfollowed": (command, place)})
 
 
 def _held(tensor: object, filename: str) -> tuple[object, object]:

@@ -23,7 +23,8 @@ and the program prints where it always does.
 exit codes:
   0  nothing that ran would fail
   1  findings are left
-  2  the program could not be started, a file not be repaired, or the command is wrong
+  2  the program could not be started, a process with torch not be rehearsed, a file not be repaired, or the command is
+     wrong
   and where there is nothing else to say, that of the program: 128 and the signal's number if one ended it"""
 
 

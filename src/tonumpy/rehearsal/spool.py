@@ -38,11 +38,25 @@ class Failure(NamedTuple):
     lines: frozenset[tuple[str, int]]
 
 
+class Unfollowed(NamedTuple):
+    """A Python that could not follow: its command, and what of the user's own code started it, path and row."""
+
+    command: str
+    place: tuple[str, int] | None
+
+
+class Missed(NamedTuple):
+    """A process that imported torch and was not rehearsed: its command, and why."""
+
+    command: str
+    reason: str
+
+
 class Run(NamedTuple):
     """All that was written: `files` are those of the user's that were loaded, `ended` is how the program did.
 
-    `problems` are failures of our own, which did not end the program. `unfollowed` are the places, path and row, of the
-    user's own code that started a Python which could not follow; None where it was no code of the user's.
+    `problems` are failures of our own, which did not end the program. `children` is how many other processes with torch
+    were rehearsed. Of `unfollowed` it is not known whether they imported torch.
     """
 
     noted: tuple[Noted, ...]
@@ -50,14 +64,23 @@ class Run(NamedTuple):
     ended: str
     problems: tuple[str, ...]
     failure: Failure | None = None
-    unfollowed: tuple[tuple[str, int] | None, ...] = ()
+    children: int = 0
+    missed: tuple[Missed, ...] = ()
+    unfollowed: tuple[Unfollowed, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all processes were rehearsed that may have imported torch."""
+        return not self.missed and not self.unfollowed
 
 
 def read_run(folder: str) -> Run:
     noted: list[Noted] = []
     files: set[str] = set()
     problems: dict[str, None] = {}
-    unfollowed: list[tuple[str, int] | None] = []
+    processes: dict[int, bool] = {}
+    missed: list[Missed] = []
+    unfollowed: list[Unfollowed] = []
     ended, failure = "", None
     for name in sorted(os.listdir(folder)):
         if name.startswith("events-"):
@@ -70,15 +93,22 @@ def read_run(folder: str) -> Run:
                 elif "problem" in told:
                     problems[str(told["problem"])] = None
                 elif "unfollowed" in told:
-                    place = told["unfollowed"]
-                    unfollowed.append(None if place is None else (str(place[0]), int(place[1])))
+                    command, at = told["unfollowed"]
+                    unfollowed.append(Unfollowed(str(command), None if at is None else (str(at[0]), int(at[1]))))
+                elif "missed" in told:
+                    missed.append(Missed(*map(str, told["missed"])))
+                elif "process" in told:  # one that becomes another program is known already
+                    processes[told["process"]] = processes.get(told["process"], False) or told["is_first"]
                 elif "files" in told:
                     files.update(told["files"])
-                    ended = told["ended"] or ended
-                    failure = failure if told["failure"] is None else _failure(*told["failure"])
+                elif "ended" in told:
+                    ended = told["ended"]
+                    failure = None if told["failure"] is None else _failure(*told["failure"])
                 else:
                     noted.append(_noted(told))
-    return Run(tuple(noted), tuple(sorted(files)), ended, tuple(problems), failure, tuple(unfollowed))
+    children = list(processes.values()).count(False)
+    known = tuple(noted), tuple(sorted(files)), ended, tuple(problems), failure
+    return Run(*known, children, tuple(missed), tuple(unfollowed))
 
 
 def _lines(path: str) -> list[Any]:

@@ -31,7 +31,7 @@ def summary_of(
     """`how` the program ended is said where it is not empty. `repairs` is None where none was asked for; `is_shown`:
     they were shown only, and nothing ran again. What did not run is listed; but where there is an `option` that asks
     for it, that is named alone."""
-    lines = [*_problems(run), *_of_libraries(run), *_unfollowed(run)]
+    lines = [*_problems(run), *_of_libraries(run), *_processes(run)]
     if repairs is None:
         lines.append(_found(report))
     elif is_shown:
@@ -98,16 +98,19 @@ def _problems(run: Run) -> list[str]:
     return [f"tonumpy: warning: an event was lost, please report it: {visible(each)}" for each in run.problems]
 
 
-def _unfollowed(run: Run) -> list[str]:
-    """The processes of which nothing is known."""
-    counted = Counter(
-        "a library" if place is None else f"{shown_path(place[0])}:{place[1]}" for place in run.unfollowed
-    )
-    return [
-        f"Not seen, as it does not get the environment: Python, started by {visible(place)}"
-        + (f" {times} times." if times > 1 else ".")
-        for place, times in counted.items()
-    ]
+def _processes(run: Run) -> list[str]:
+    """How many there were beside the program's own, and those of which nothing is known."""
+    lines = [f"Not rehearsed: `{visible(each.command)}` ({visible(each.reason)})." for each in run.missed]
+    counted = Counter(run.unfollowed)
+    for each, times in counted.items():
+        started = "a library" if each.place is None else f"{shown_path(each.place[0])}:{each.place[1]}"
+        said = f"Not seen, as an option keeps it alone: `{visible(each.command)}`, started by {visible(started)}"
+        lines.append(said + (f" {times} times." if times > 1 else "."))
+    total = run.children + len(run.missed)
+    if total:
+        were = f"{run.children} {'was' if run.children == 1 else 'were'}"
+        lines.append(f"{total} child process{'es' * (total > 1)} imported torch, {were} rehearsed.")
+    return lines
 
 
 def _of_libraries(run: Run) -> list[str]:

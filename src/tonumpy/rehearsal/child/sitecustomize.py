@@ -1,22 +1,31 @@
 """Python imports this in the processes that a rehearsed program starts, whose PYTHONPATH names the folder.
 
-It makes way for the one that it hides, if there is one, and waits until torch is imported, to begin there as well.
+It makes way for the one that it hides, if there is one, and waits until torch is imported, to begin there as well. Of
+tonumpy nothing is imported before.
 """
 
 from __future__ import annotations
 
+import atexit
+import copy
 import importlib.abc
 import importlib.util
+import json
 import os
 import sys
+import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
+    from tonumpy.rehearsal.ending import Ending
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_VARIABLE = "TONUMPY_REHEARSAL"  # that of tonumpy.rehearsal.order, of which nothing is imported before torch is
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))  # where tonumpy can be imported from
+_VARIABLE = "TONUMPY_REHEARSAL"  # that of tonumpy.rehearsal.order
 
 sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != _HERE]
 _OURS = sys.modules.pop("sitecustomize")
@@ -29,35 +38,99 @@ except ModuleNotFoundError as error:
 
 
 class WaitForTorch(importlib.abc.MetaPathFinder):
-    def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        if fullname != "torch":
+    """Stands before all other finders, and lets them find. Whoever only looks for torch does not use it up."""
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self._begin = begin
+        self._asking = threading.local()
+
+    def find_spec(self, fullname: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname != "torch" or getattr(self._asking, "now", False):
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec("torch")
+        self._asking.now = True
+        try:
+            spec = self._found(fullname, path, target)
+        finally:
+            self._asking.now = False
         if spec is not None and spec.loader is not None:
-            spec.loader = Then(spec.loader)
+            spec.loader = then(spec.loader, self._begin)
         return spec
 
+    def _found(self, fullname: str, path: object, target: ModuleType | None) -> ModuleSpec | None:
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = find(fullname, path, target) if find is not None and finder is not self else None
+            if spec is not None:
+                return spec
+        return None
 
-class Then(importlib.abc.Loader):
-    """Loads torch, and begins."""
 
-    def __init__(self, loader: importlib.abc.Loader) -> None:
-        self._loader = loader
+def then(loader: importlib.abc.Loader, begin: Callable[[], None]) -> importlib.abc.Loader:
+    """The same loader, of a type that is one of its type, which begins when it has loaded."""
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
+    def exec_module(_: object, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__.loader = loader
+        module.__loader__ = loader
+        loader.exec_module(module)
+        begin()
 
-    def exec_module(self, module: ModuleType) -> None:
-        assert module.__spec__ is not None
-        module.__spec__.loader = module.__loader__ = self._loader
-        self._loader.exec_module(module)
-        try:
-            from tonumpy.rehearsal.following import follow  # not before torch: start-up
-        except ImportError:  # another Python, which does not have us
+    kind = type(loader)
+    found = copy.copy(loader)
+    try:
+        found.__class__ = type(kind.__name__, (kind,), {"exec_module": exec_module, "__module__": kind.__module__})
+    except TypeError:  # a loader that is written in C; the end tells that torch was not seen
+        return loader
+    return found
+
+
+class Child:
+    """This process, which begins once it has torch, and tells where it does not."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folder = json.loads(text)[0]
+        self._ending: Ending | None = None
+        self._is_known = False
+        atexit.register(self.end)  # before anything else, so that it is called last
+
+    def begin(self) -> None:
+        if self._is_known or not os.path.isdir(self._folder):
             return
-        follow()
+        self._is_known = True
+        try:
+            self._rehearse()
+        except Exception as error:  # another Python, or another torch: it is no fault of the program's
+            self._miss(f"{type(error).__name__}: {error}")
+
+    def _rehearse(self) -> None:
+        is_lent = _ROOT not in sys.path and importlib.util.find_spec("tonumpy") is None
+        if is_lent:
+            sys.path.append(_ROOT)
+        try:
+            from tonumpy.rehearsal import ending as endings  # not before torch: start-up
+        finally:
+            if is_lent:
+                sys.path.remove(_ROOT)
+        ending = endings.Ending()
+        ending.begin(self._text)
+        self._ending = ending
+
+    def end(self) -> None:
+        """Behind the `atexit` functions of the program."""
+        if self._ending is not None:
+            self._ending.end()
+        elif not self._is_known and hasattr(sys.modules.get("torch"), "Tensor") and os.path.isdir(self._folder):
+            self._miss("torch was imported past the import system")
+
+    def _miss(self, reason: str) -> None:
+        """In the words of tonumpy.rehearsal.recorder, which may not be at hand."""
+        told = json.dumps({"missed": [" ".join(sys.orig_argv), reason]})
+        path = os.path.join(self._folder, f"events-{os.getpid()}-{os.urandom(4).hex()}.jsonl")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        os.write(descriptor, told.encode() + b"\n")
+        os.close(descriptor)
 
 
 if _VARIABLE in os.environ:
-    sys.meta_path.insert(0, WaitForTorch())
+    sys.meta_path.insert(0, WaitForTorch(Child(os.environ[_VARIABLE]).begin))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,6 +35,8 @@ def register(patches: Patches, key: str, kind: str, mixed: kernels.Mixed, copies
     patches.on_exit(rest._destroy)
     aten = torch.library.Library("aten", "IMPL")
     patches.on_exit(aten._destroy)
+    for library in (rest, aten):
+        _keep_at_exit(library)
     rest.m.fallback("MAIA", _Rest(mixed), False)
     for name in torch._C._dispatch_get_all_op_names():
         if name.startswith("aten::"):
@@ -48,6 +51,13 @@ def register(patches: Patches, key: str, kind: str, mixed: kernels.Mixed, copies
                     aten.m.impl(name[len("aten::") :], key, kernel, False)
     for name, kernel in special.COMPOSED.items():
         aten.m.impl(name[len("aten::") :], "MAIA", kernel, False)
+
+
+def _keep_at_exit(library: Any) -> None:
+    """Torch would take it apart among the `atexit` functions, and the program may need it in later ones."""
+    for each in weakref.finalize._registry.values():  # type: ignore[attr-defined]
+        if each.weakref() is library:
+            each.atexit = False
 
 
 class _Rest:
