@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -17,25 +16,28 @@ pytestmark = needs_torch
 # Each fails at its last line, if it is rehearsed.
 _FAILS = "\nassert torch.cuda.is_available()\ntorch.ones(2, device='cuda').numpy()\n"
 LOOKS = {
-    "find_spec": "import importlib.util\nassert importlib.util.find_spec('torch')\nimport torch",
-    "import_module": "import importlib\ntorch = importlib.import_module('torch')",
-    "pkgutil": "import pkgutil\nassert 'torch' in {m.name for m in pkgutil.iter_modules()}\n"
-    "torch = __import__('torch.nn')",
-    "path_finder": "import sys, importlib.util as u\nassert [f for f in sys.meta_path if f.find_spec('torch', None)]\n"
-    "spec = u.find_spec('torch')\nassert spec.loader.is_package('torch') and spec.origin\nimport torch",
-    "lazy": "import importlib.util as u, sys\nspec = u.find_spec('torch')\ntorch = u.module_from_spec(spec)\n"
-    "sys.modules['torch'] = torch\nspec.loader.exec_module(torch)",
-    "metadata": "import importlib.metadata, importlib.resources as r\nassert importlib.metadata.version('torch')\n"
-    "assert (r.files('torch') / 'version.py').is_file()\nimport torch",
-    "hook": "import sys\n"
-    "class Finder:\n"
-    "    def find_spec(self, name, path=None, target=None):\n"
-    "        import importlib.util\n"
-    "        if name == 'torch':\n"
-    "            sys.meta_path.remove(self)\n"
-    "            return importlib.util.find_spec(name)\n"
-    "sys.meta_path.insert(0, Finder())\n"
-    "import torch",
+    "looks": """\
+import importlib, importlib.metadata, importlib.resources, importlib.util, pkgutil, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            sys.meta_path.remove(self)
+            return importlib.util.find_spec(name)
+
+assert importlib.util.find_spec("torch").loader.is_package("torch")
+assert "torch" in {each.name for each in pkgutil.iter_modules()}
+assert [each for each in sys.meta_path if each.find_spec("torch", None)]
+assert importlib.metadata.version("torch")
+assert (importlib.resources.files("torch") / "version.py").is_file()
+sys.meta_path.insert(0, Finder())
+torch = importlib.import_module("torch")""",
+    "lazy": """\
+import importlib.util, sys
+spec = importlib.util.find_spec("torch")
+torch = importlib.util.module_from_spec(spec)
+sys.modules["torch"] = torch
+spec.loader.exec_module(torch)""",
 }
 STARTS = """\
 import os, subprocess, sys
@@ -65,18 +67,15 @@ import multiprocessing, os, subprocess, sys
 from child import work
 if __name__ == "__main__":
     here, python = os.getcwd(), sys.executable
-    for method in ("fork", "spawn", "forkserver"):
+    for method in ("fork", "spawn"):
         child = multiprocessing.get_context(method).Process(target=work, args=(method,))
         child.start()
         child.join()
     alone = {"PATH": os.environ["PATH"]}
-    code = "import child; child.work('c')"
-    subprocess.run([python, "-c", code], env=alone, check=True)
     subprocess.run([python, "-m", "child", "m"], env=alone | {"PYTHONPATH": here}, check=True)
     os.environ["PYTHONPATH"] = here
     os.system(f"{python} child.py system")
     os.waitpid(os.posix_spawn(python, [python, "child.py", "posix_spawn"], alone), 0)
-    os.spawnve(os.P_WAIT, python, [python, "child.py", "spawnve"], alone)
     del os.environ["TONUMPY_REHEARSAL"], os.environ["PYTHONPATH"]
     os.execv(python, [python, "child.py", "execv"])
 """
@@ -98,10 +97,9 @@ def test_a_child_is_rehearsed_however_it_is_started(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(WAYS)
     (tmp_path / "child.py").write_text(CHILD)
     result = tonumpy(tmp_path, "rehearse", "-o", "report.txt", "program.py")
-    ways = ["fork", "spawn", "forkserver", "c", "m", "system", "posix_spawn", "spawnve", "execv"]
+    ways = ["fork", "spawn", "m", "system", "posix_spawn", "execv"]
     assert result.out.splitlines()[: len(ways)] == [f"{way} True" for way in ways]
-    # execv makes no other process; a fork server is one
-    assert re.search(r"^(8|9) child processes imported torch, \1 were rehearsed\.$", result.out, re.MULTILINE)
+    assert "5 child processes imported torch, 5 were rehearsed." in result.out  # what execv starts is the same one
     assert result.code == 0
 
 
@@ -117,10 +115,8 @@ def test_a_child_that_is_not_rehearsed_is_told_with_its_command(tmp_path: Path) 
         "    subprocess.run([sys.executable, *words], capture_output=True)\n"
     )
     result = tonumpy(tmp_path, "rehearse", "program.py")
-    python = re.escape(sys.executable)
-    assert re.search(
-        rf"^Not rehearsed: `{python} past.py word` \(torch was imported past the ", result.out, re.MULTILINE
-    )
+    past = f"Not rehearsed: `{sys.executable} past.py word` (torch was imported past the import system)."
+    assert past in result.out.splitlines()
     command = f"{sys.executable.rpartition('/')[2]} -W ignore -sE -c 'import numpy'"
     told = f"Not seen, as an option keeps it alone: `{command}`, started by program.py:4."
     assert [line for line in result.out.splitlines() if line.startswith("Not seen")] == [told]

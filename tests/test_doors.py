@@ -22,6 +22,7 @@ WRITING_METHODS = {"write_text", "write_bytes", "touch", "symlink_to", "hardlink
 FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"}
 WRITERS = {
     "boundary/output.py": "is the door",
+    "rehearsal/child/sitecustomize.py": "tells in the folder of a run that tonumpy cannot be imported",
     "frontends/streams.py": "opens the null device for a standard stream that is closed",
     "frontends/writing.py": "tries the lock of a leftover of a run that was killed, and puts a repair in its place",
     "cache/seal.py": "gives the key its name, if no other run was first",

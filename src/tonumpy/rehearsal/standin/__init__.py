@@ -21,6 +21,7 @@ from tonumpy.rehearsal.standin import (
     guards,
     moves,
     registration,
+    sending,
     sparse,
     storages,
     torchscript,
@@ -34,6 +35,7 @@ from tonumpy.rehearsal.standin.names import Names
 from tonumpy.rehearsal.standin.origins import Origins
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.stacks import Stacks
+from tonumpy.rehearsal.standin.visible import Visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,6 +63,8 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
             torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
         guards.set_guards(patches, device)
         names = Names(device, devices)
+        shown = Visible(names)
+        shown.guard()
         origins.patch(patches)
         names.patch(patches, origins)
         names.patch_types(patches)
@@ -68,6 +72,8 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         storages.patch(patches, names)
         autocast.patch(patches, device)
         device_module.patch(patches, names)
+        shown.patch(patches)
+        sending.patch(patches)
         pinned = factories.patch(patches, names, origins)
         device_numbers.patch(patches, names)
         compilers.patch(patches, names)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Inner = Callable[[Any], Any]  # Names.inner
 
 REFUSAL = "Expected all tensors to be on the same device, but found at least two devices, "
+NO_DEVICE = "No CUDA GPUs are available"
 _CPU = torch.device("cpu")
 
 
@@ -32,7 +33,7 @@ def falling_back(name: str, function: Callable[..., Any], old: Callable[..., Any
         try:
             return function(*args, **kwargs)
         except Exception as problem:
-            if is_refusal(problem) or str(problem).startswith(REFUSAL):
+            if is_refusal(problem) or str(problem).startswith((REFUSAL, NO_DEVICE)):
                 raise
             try:
                 result = old(*(_on_host(each, inner) for each in args), **_options(kwargs, inner))

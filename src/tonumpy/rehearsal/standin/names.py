@@ -129,7 +129,7 @@ class Names:
             return result if result is self else origins.note(result, "moved there")
 
         def move(self: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
-            inner(device)
+            inner(seen if device is None else device)
             return to_(self, INNER, non_blocking=non_blocking, **kwargs)
 
         def new_tensor(self: Any, data: Any, **kwargs: Any) -> Any:
