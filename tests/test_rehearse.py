@@ -197,7 +197,7 @@ def test_what_may_be_an_array_as_well_is_an_unsafe_fix(tmp_path: Path) -> None:
     (tmp_path / "learn.py").write_text(text)
     result = tonumpy(tmp_path, "rehearse", "--fix", "--", "learn.py")
     assert result.code == 1
-    assert "1 repaired, run again: 1 left.\n1 more by `--fix --unsafe-fixes`.\n" in result.out
+    assert "1 repaired, run again: 1 left.\n1 more with `--fix --unsafe-fixes`.\n" in result.out
     assert (tmp_path / "learn.py").read_text() == text.replace("(weight)\n", "(weight.detach().cpu().numpy())\n")
 
 

@@ -41,7 +41,7 @@ class NotStartedError(Exception):
 def main(arguments: list[str]) -> None:
     from tonumpy.rehearsal.ending import Ending  # start-up
     from tonumpy.rehearsal.order import order_of  # start-up
-    from tonumpy.rehearsal.tracebacks import failure_of  # start-up
+    from tonumpy.rehearsal.tracebacks import failure_of, in_one_line, in_words_of  # start-up
 
     order, ending, process = order_of(arguments[0]), Ending(), os.getpid()
     atexit.register(ending.end)
@@ -63,7 +63,9 @@ def main(arguments: list[str]) -> None:
     except BaseException as error:
         failure = failure_of(error)
         place = "" if failure[2] is None else f" at {os.path.relpath(failure[2][0])}:{failure[2][1]}"
-        said = f"{type(error).__name__}: {error}{place}" if str(error) else f"{type(error).__name__}{place}"
+        in_words_of(error, order.device)
+        text = in_one_line(str(error))
+        said = f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"
         note(said, failure)
         error.__traceback__ = _without_ours(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)

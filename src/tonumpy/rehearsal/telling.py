@@ -90,8 +90,8 @@ def _found(report: Report) -> str:
 def _offer(report: Report, *, is_asked: bool) -> list[str]:
     now = sum(report.is_fixable(finding) for finding in report.findings)
     more = sum(is_fixable(finding, unsafe=True) for finding in report.findings) - now
-    lines = [f"[*] {now} repaired by `--fix`."] if now and not is_asked else []
-    return [*lines, f"{more} more by `--fix --unsafe-fixes`."] if more else lines
+    lines = [f"[*] {now} repairable with `--fix`."] if now and not is_asked else []
+    return [*lines, f"{more} more with `--fix --unsafe-fixes`."] if more else lines
 
 
 def _problems(run: Run) -> list[str]:

@@ -32,6 +32,28 @@ def failure_of(error: BaseException) -> tuple[str, list[Line], Line | None]:
     return kind, list(found), own[-1] if own else None
 
 
+def in_one_line(message: str) -> str:
+    """The first line and, of what a worker has sent with its traceback, the last, which is its own error."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    if len(lines) < 2:
+        return "".join(lines)
+    return f"{lines[0]} ... {lines[-1]}" if _IN_TEXT.search(message) else f"{lines[0]} ..."
+
+
+def in_words_of(error: BaseException, device: str) -> None:
+    """Let an error that the program did not catch, and those that it came of, name the device as the program does."""
+    each: BaseException | None = error
+    known = set[int]()
+    while each is not None and id(each) not in known:
+        known.add(id(each))
+        each.args = tuple(_named(value, device) if isinstance(value, str) else value for value in each.args)
+        each = each.__cause__ or each.__context__
+
+
+def _named(text: str, device: str) -> str:
+    return re.sub(r"\bmaia\b", device, re.sub(r"\bMAIA\b", device.upper(), text))
+
+
 def _lines(traceback: TracebackType | None) -> list[Line]:
     found = []
     while traceback is not None:

@@ -25,6 +25,7 @@ from tonumpy.rehearsal.standin import (
     sparse,
     storages,
     torchscript,
+    warning_places,
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.copies import Copies
@@ -63,6 +64,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
             torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
         guards.set_guards(patches, device)
         names = Names(device, devices)
+        warning_places.patch(patches)
         shown = Visible(names)
         shown.guard()
         origins.patch(patches)

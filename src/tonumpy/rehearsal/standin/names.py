@@ -152,6 +152,21 @@ class Names:
             is_plain = self.is_maia and self.layout is torch.strided
             return _new(self, *args) if is_plain else old_new(self, *args, **kwargs)
 
+        set_item = Tensor.__setitem__
+
+        def __setitem__(self: Any, key: Any, value: Any) -> None:  # noqa: N807
+            try:
+                set_item(self, key, value)
+            except RuntimeError as error:
+                if not str(error).startswith("Unimplemented backend"):
+                    raise
+                # Torch fails to name the type of the tensor, as it refuses the value.
+                owner = type(value).__module__
+                named = f"{owner}.{type(value).__name__}" if owner != "builtins" else type(value).__name__
+                raise TypeError(f"can't assign a {named} to a {type_(self)}") from None
+
+        __setitem__.__qualname__ = "Tensor.__setitem__"
+        patches.replace(Tensor, "__setitem__", __setitem__)
         patches.replace(Tensor, "device", property(device))
         patches.replace(Tensor, f"is_{kind}", property(is_kind))
         methods: dict[str, Any] = {"to": to_, kind: move, "type": type_, "record_stream": record_stream}
