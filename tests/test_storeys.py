@@ -21,7 +21,7 @@ inference.knowledge.grad_contexts inference.knowledge.methods
 inference.index inference.lattice inference.knowledge inference.habits inference.summaries.budget inference.transfer
 inference.summaries
 inference.memory conversions inference sinks repair phrases related rules config own_files report observed pipeline
-answers why rehearsal.events rehearsal.own_code rehearsal.holders rehearsal.standin rehearsal
+answers why rehearsal.events rehearsal.own_code rehearsal.holders rehearsal.sending rehearsal.standin rehearsal
 """.split()
 
 
